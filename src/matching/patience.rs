@@ -16,7 +16,8 @@ enum Patience {
     /// Nobody waits.
     Unbounded,
     Quick {
-        until: Instant,
+        /// Set when it is first asked for: to look at the clock takes as long as most conditions.
+        until: Option<Instant>,
         is_used_up: bool,
     },
     /// Until whoever waits has given up.
@@ -29,7 +30,7 @@ thread_local! {
 
 /// Does what hardly takes time. `None`: it does, and has been broken off.
 pub fn quickly<T>(work: impl FnOnce() -> T) -> Option<T> {
-    let patience = Patience::Quick { until: Instant::now() + QUICK, is_used_up: false };
+    let patience = Patience::Quick { until: None, is_used_up: false };
     match with(patience, work) {
         (_, Patience::Quick { is_used_up: true, .. }) => None,
         (result, _) => Some(result),
@@ -84,7 +85,8 @@ pub fn is_left() -> bool {
     PATIENCE.with_borrow_mut(|patience| match patience {
         Patience::Unbounded => true,
         Patience::Quick { until, is_used_up } => {
-            *is_used_up |= Instant::now() >= *until;
+            let now = Instant::now();
+            *is_used_up |= now >= *until.get_or_insert(now + QUICK);
             !*is_used_up
         }
         Patience::Until(given_up) => !given_up.load(Ordering::Relaxed),

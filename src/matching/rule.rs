@@ -865,11 +865,32 @@ mod tests {
     }
 
     fn judge(rules: &[String], unless: &[String], tool: &str, input: &Value) -> (&'static str, &'static str) {
+        judge_in("/p", rules, unless, tool, input)
+    }
+
+    fn judge_in(
+        cwd: &str,
+        rules: &[String],
+        unless: &[String],
+        tool: &str,
+        input: &Value,
+    ) -> (&'static str, &'static str) {
         let compiled = |rules: &[String]| rules.iter().map(|rule| ToolRule::new(rule).unwrap()).collect();
         let condition = Condition { rules: compiled(rules), unless: compiled(unless) };
-        let facts = facts(Path::new("/p"), tool, input);
+        let facts = facts(Path::new(cwd), tool, input);
         let holds = |reading| word(condition.holds(&facts, ASKER, reading));
         (holds(Reading::Hits), holds(Reading::Covers))
+    }
+
+    #[test]
+    fn a_working_directory_that_a_shell_would_split_is_no_certain_place() {
+        for (cwd, hits) in [("/p", "no"), ("/p/a-1", "no"), ("/p q", "yes"), ("/p*", "yes"), ("/p\n", "yes")] {
+            for command in ["rm $PWD/build", "rm \"$(pwd)/build\""] {
+                let (rules, unless) = (["Bash(rm *)".into()], ["Bash(rm ./**/build)".into()]);
+                let judged = judge_in(cwd, &rules, &unless, "Bash", &json!({ "command": command }));
+                assert_eq!(judged.0, hits, "{command} in {cwd:?}");
+            }
+        }
     }
 
     /// What rules say of a call: whether they hit it, and whether they cover it.

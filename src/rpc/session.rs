@@ -20,7 +20,7 @@ use futures_util::future::{BoxFuture, Shared};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use tokio::sync::{broadcast, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -37,6 +37,8 @@ pub struct Session {
     pub early_deadline: CancellationToken,
     pub(super) in_flight: Arc<InFlight>,
     settings: Mutex<Settings>,
+    /// A [`Trace`], which each request asks for.
+    trace: AtomicU8,
     /// The client's name, if it has said it.
     client: OnceLock<Arc<str>>,
     registered: Mutex<Registered>,
@@ -85,7 +87,6 @@ struct Settings {
     declared: Option<Honours>,
     dialect: &'static Dialect,
     answers: Answers,
-    trace: Trace,
 }
 
 /// Hooks that came over the wire, in the order of registration.
@@ -110,12 +111,8 @@ impl Session {
             early_deadline: CancellationToken::new(),
             in_flight: Arc::default(),
             client: OnceLock::new(),
-            settings: Mutex::new(Settings {
-                declared: None,
-                dialect: dialects::native(),
-                answers: Answers::default(),
-                trace: Trace::Off,
-            }),
+            settings: Mutex::new(Settings { declared: None, dialect: dialects::native(), answers: Answers::default() }),
+            trace: AtomicU8::new(Trace::Off as u8),
             registered: Mutex::default(),
             changing: Mutex::default(),
             pending: Mutex::new(is_told.then(HashMap::new)),
@@ -223,12 +220,13 @@ impl Session {
 
     /// How much of the traffic is logged.
     pub fn trace(&self) -> Trace {
-        self.settings.lock().trace
+        let trace = self.trace.load(Ordering::Relaxed);
+        [Trace::Off, Trace::Messages].into_iter().find(|it| *it as u8 == trace).unwrap_or(Trace::Verbose)
     }
 
     /// Sets how much of the traffic is logged.
     pub fn set_trace(&self, trace: Trace) {
-        self.settings.lock().trace = trace;
+        self.trace.store(trace as u8, Ordering::Relaxed);
     }
 
     /// After `shutdown` only `exit` is served.

@@ -45,13 +45,13 @@ fn main() {
 }
 "##;
 
-/// The part of the crate memchr that the reader uses.
-const MEMCHR: &str = r#"
+/// The parts of other crates that the reader uses, in short: compiled in no time.
+const CRATES: [(&str, &str); 3] = [
+    (
+        "memchr",
+        r#"
 pub fn memchr(byte: u8, bytes: &[u8]) -> Option<usize> {
     bytes.iter().position(|it| *it == byte)
-}
-pub fn memrchr(byte: u8, bytes: &[u8]) -> Option<usize> {
-    bytes.iter().rposition(|it| *it == byte)
 }
 pub mod memmem {
     pub fn find(bytes: &[u8], part: &(impl AsRef<[u8]> + ?Sized)) -> Option<usize> {
@@ -62,7 +62,29 @@ pub mod memmem {
         (0..bytes.len()).filter(move |at| bytes[*at..].starts_with(part))
     }
 }
-"#;
+"#,
+    ),
+    (
+        "compact_str",
+        r#"
+pub type CompactString = String;
+#[macro_export]
+macro_rules! format_compact { ($($it:tt)*) => { format!($($it)*) } }
+"#,
+    ),
+    (
+        "smallvec",
+        r#"
+pub trait Array {
+    type Item;
+}
+impl<T, const N: usize> Array for [T; N] {
+    type Item = T;
+}
+pub type SmallVec<A> = Vec<<A as Array>::Item>;
+"#,
+    ),
+];
 
 /// A change of one place in the reader's source.
 pub struct Patch {
@@ -105,9 +127,16 @@ impl Program {
         if let Some(patch) = patch {
             write(&format!("matching/shell/{}", patch.file), &patch.apply(source)?)?;
         }
-        write("memchr.rs", MEMCHR)?;
-        compile(place.path(), &["--crate-type=rlib", "memchr.rs"])?;
-        compile(place.path(), &["--extern=memchr=libmemchr.rlib", "-o", "reader", "main.rs"])?;
+        let mut externs = Vec::new();
+        for (name, source) in CRATES {
+            let file = format!("{name}.rs");
+            write(&file, source)?;
+            compile(place.path(), &["--crate-type=rlib", &file])?;
+            externs.push(format!("--extern={name}=lib{name}.rlib"));
+        }
+        let mut arguments: Vec<&str> = externs.iter().map(String::as_str).collect();
+        arguments.extend(["-o", "reader", "main.rs"]);
+        compile(place.path(), &arguments)?;
         Ok(Program(place))
     }
 

@@ -47,7 +47,7 @@ pub(super) fn change(
     for (at, rule) in hits {
         let Some(command) = script.commands().get(*at) else { continue };
         let mut draft = Draft { text, command, rule, edits: Vec::new(), words: Vec::new() };
-        draft.words = command.words.iter().map(|word| vec![word.text.clone()]).collect();
+        draft.words = command.words.iter().map(|word| vec![word.text.to_string()]).collect();
         match change {
             Change::Parts { program, options } => {
                 if let Some(program) = program {

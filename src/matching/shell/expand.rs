@@ -3,6 +3,7 @@
 use super::grammar::{Assign, Change, List, Node, Part, RedirectKind, Stage, Value, Word as Written};
 use super::output::{self, BRANCH, Known, Output};
 use super::{Shell, Span, programs};
+use compact_str::{CompactString, format_compact};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -37,7 +38,7 @@ impl Openness {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Word {
     /// The text after quote removal; what isn't constant stands as it is written.
-    pub text: String,
+    pub text: CompactString,
     /// Where it is written; nothing if it came from a nested text or an expansion.
     pub span: Option<Span>,
     pub(super) openness: Openness,
@@ -53,7 +54,7 @@ pub struct Word {
 }
 
 impl Word {
-    pub(super) fn constant(text: impl Into<String>) -> Word {
+    pub(super) fn constant(text: impl Into<CompactString>) -> Word {
         Word { text: text.into(), ..Word::default() }
     }
 
@@ -124,7 +125,7 @@ pub(super) enum Source {
 
 #[derive(Clone, Debug)]
 pub(super) enum Piece {
-    Text(String),
+    Text(CompactString),
     Variable(String),
     Operand,
     Computed,
@@ -158,6 +159,8 @@ pub(super) struct Variables {
     by_name: HashMap<String, Variable>,
     /// `IFS` is set, so what a value is split into isn't known.
     pub(super) separators: bool,
+    /// The working directory may become another one.
+    moves: bool,
     /// Names of variables are computed: any may be set.
     pub(super) any: bool,
     /// The pipeline that the stage at hand reads from, and how many of its stages stand before.
@@ -177,7 +180,7 @@ pub(super) struct Variables {
 /// One value that a variable may have.
 #[derive(Clone, Debug)]
 pub(super) struct Resolved {
-    pub(super) text: String,
+    pub(super) text: CompactString,
     pub(super) openness: Openness,
 }
 
@@ -223,6 +226,16 @@ impl Variables {
     /// Whether the text has a function or an alias by that name.
     pub(super) fn redefines(&self, name: &str) -> bool {
         self.redefined.contains(name)
+    }
+
+    /// Whether what a shell splits values at is another than it begins with.
+    pub(super) fn splits_oddly(&self) -> bool {
+        self.separators || self.is_set("IFS")
+    }
+
+    /// Whether the working directory is everywhere the one that the text begins in, as far as it can be told beforehand.
+    fn stays(&self) -> bool {
+        !self.moves && !self.splits_oddly()
     }
 
     /// Whether arithmetic over this name could run text.
@@ -327,6 +340,10 @@ impl Variables {
             }
             Node::Group(list) | Node::Subshell(list) => self.collect(list),
             Node::Branches(lists) => lists.iter().for_each(|list| self.collect(list)),
+            Node::Loop { condition, body } => {
+                self.collect(condition);
+                self.collect(body);
+            }
             Node::For { name, words, body } => {
                 for word in words {
                     let source = match word.parts.as_slice() {
@@ -427,44 +444,39 @@ impl Variables {
     }
 
     fn collect_builtin(&mut self, words: &[Written]) {
-        let mut words = words.iter();
-        let mut name = None;
-        for word in words.by_ref() {
-            match word.plain() {
-                Some("command" | "builtin" | "exec" | "noglob") => {}
-                plain => {
-                    name = plain;
-                    break;
-                }
-            }
-        }
-        let words: Vec<&Written> = words.collect();
-        if name == Some("export") {
+        let Some((name, words)) = builtin(words) else {
+            self.moves |= !words.is_empty();
+            return;
+        };
+        let name = &*name;
+        self.moves |= matches!(name, "cd" | "chdir" | "pushd" | "popd" | "eval" | "." | "source" | "trap");
+        if name == "export" {
             let is_open =
-                |word: &&Written| matches!(word.parts.first(), Some(Part::Variable { .. } | Part::Command { .. }));
+                |word: &Written| matches!(word.parts.first(), Some(Part::Variable { .. } | Part::Command { .. }));
             self.any |= words.iter().any(is_open);
         }
-        if name == Some("alias") {
-            let texts = words.iter().filter_map(|word| word.parts.first());
-            self.redefined.extend(texts.filter_map(|part| match part {
-                Part::Text { text, .. } => Some(text.split('=').next()?.to_string()),
-                _ => None,
-            }));
+        if name == "alias" {
+            let names = words.iter().filter_map(|word| Some(spelt(word)?.split('=').next()?.to_string()));
+            self.redefined.extend(names);
         }
-        let Some(name) = name.filter(|name| sets_names(name)) else { return };
+        if !sets_names(name) {
+            return;
+        }
         match name {
             "printf" => {
                 for (at, word) in words.iter().enumerate() {
-                    match word.plain() {
-                        Some("-v") => self.set_by_name(words.get(at + 1).copied()),
-                        Some(option) if option.starts_with("-v") => self.add(&option[2..], Source::Computed),
+                    match spelt(word).as_deref() {
+                        Some("-v") => self.set_by_name(words.get(at + 1)),
+                        Some(option) if option.starts_with("-v") => {
+                            self.add(leading_name(&option[2..]), Source::Computed);
+                        }
                         _ => {}
                     }
                 }
             }
             _ => {
                 // `read -r name`: a whole line. With another name behind it, the second word of a line may be anything.
-                if let ("read", Some((stages, at)), [rest @ .., variable]) = (name, &self.reads_from, words.as_slice())
+                if let ("read", Some((stages, at)), [rest @ .., variable]) = (name, &self.reads_from, words)
                     && let Some(variable) = variable.plain().filter(|it| is_variable(it))
                     // `-d ''` ends a name with NUL.
                     && rest.iter().all(|word| matches!(word.plain(), Some("-r" | "-d" | "-rd" | "")))
@@ -473,11 +485,11 @@ impl Variables {
                     return self.add(variable, Source::Pieces(vec![line]));
                 }
                 let mut value = false;
-                for word in &words {
+                for word in words {
                     if std::mem::take(&mut value) {
                         continue;
                     }
-                    match word.plain() {
+                    match spelt(word).as_deref() {
                         Some("-p" | "-d" | "-n" | "-N" | "-t" | "-u" | "-i") if name == "read" => value = true,
                         Some(option) if option.starts_with('-') => {}
                         _ => self.set_by_name(Some(word)),
@@ -491,12 +503,8 @@ impl Variables {
     }
 
     fn set_by_name(&mut self, word: Option<&Written>) {
-        match word.and_then(Written::plain) {
-            Some(text) => {
-                let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(text.len());
-                let name = text[..end].to_string();
-                self.add(&name, Source::Computed);
-            }
+        match word.and_then(spelt) {
+            Some(text) => self.add(leading_name(&text), Source::Computed),
             None => {
                 let names = word.is_some_and(|word| {
                     word.parts.iter().any(|part| matches!(part, Part::Variable { .. } | Part::Command { .. }))
@@ -507,16 +515,36 @@ impl Variables {
         }
     }
 
+    /// A builtin may set the variable whose name a word begins with, to anything or nothing.
+    pub(super) fn set_by_builtin(&mut self, text: &str) {
+        self.add(leading_name(text), Source::Computed);
+    }
+
+    /// A declaration may leave a variable without a value.
+    pub(super) fn set_empty(&mut self, text: &str) {
+        self.add(leading_name(text), Source::Pieces(Vec::new()));
+    }
+
+    /// A variable's value may be a number, whatever it is set to.
+    pub(super) fn set_number(&mut self, name: &str) {
+        self.add(leading_name(name), Source::Operand);
+    }
+
+    /// By that name the text runs no program any more.
+    pub(super) fn redefine(&mut self, name: &str) {
+        self.redefined.insert(name.to_string());
+    }
+
     /// A wrapper sets a variable for what it runs.
     pub(super) fn set_constant(&mut self, name: &str, value: Option<&str>) {
-        let source = value.map_or(Source::Computed, |value| Source::Pieces(vec![Piece::Text(value.to_string())]));
+        let source = value.map_or(Source::Computed, |value| Source::Pieces(vec![Piece::Text(value.into())]));
         self.add(name, source);
     }
 
     /// A word that the walk came to is assigned.
     pub(super) fn set_word(&mut self, name: &str, word: &Word, is_element: bool) {
         let source = match word.as_constant() {
-            Some(text) if !is_element => Source::Pieces(vec![Piece::Text(text.to_string())]),
+            Some(text) if !is_element => Source::Pieces(vec![Piece::Text(text.into())]),
             None if matches!(word.openness, Openness::Operand(0)) => Source::Operand,
             _ => Source::Computed,
         };
@@ -524,6 +552,7 @@ impl Variables {
     }
 
     fn add(&mut self, name: &str, source: Source) {
+        self.separators |= name == "IFS";
         if !name.is_empty() {
             self.by_name.entry(name.to_string()).or_default().push(source, name);
         }
@@ -572,6 +601,9 @@ impl Variables {
             return vec![Resolved::computed()];
         }
         let Some(variable) = self.by_name.get(name) else { return Vec::new() };
+        if programs::is_set_by_shells(name) {
+            return vec![Resolved::computed()];
+        }
         // `d=$(dirname $d)` is an operand if what it began with is one.
         if self.resolving.borrow().iter().any(|it| it == name) {
             return vec![Resolved { text: "…".into(), openness: Openness::Operand(0) }];
@@ -666,8 +698,13 @@ impl Variables {
                             let values = |name: &str| self.values_in(name, chain + 1);
                             let known = Known { shell: *shell, variables: self, values: &values };
                             match output::of(list, known) {
-                                Output::Constant(text) => vec![Resolved { text, openness: Openness::Constant }],
+                                Output::Perhaps(text) => vec![Resolved::constant(&text), Resolved::empty()],
+                                Output::Constant(text) => {
+                                    vec![Resolved { text: text.into(), openness: Openness::Constant }]
+                                }
                                 Output::Operands => operand(),
+                                Output::Directory if self.stays() => vec![Resolved::directory()],
+                                Output::Directory => operand(),
                                 Output::Branch => {
                                     vec![Resolved { text: BRANCH.into(), openness: Openness::Operand(0) }]
                                 }
@@ -680,7 +717,11 @@ impl Variables {
                             let known = Known { shell: *shell, variables: self, values: &values };
                             match output::of_stages(&stages[..*at], known) {
                                 Output::Operands => operand(),
-                                Output::Constant(_) | Output::Branch | Output::Anything => computed(),
+                                Output::Constant(_)
+                                | Output::Perhaps(_)
+                                | Output::Branch
+                                | Output::Directory
+                                | Output::Anything => computed(),
                             }
                         }
                         Piece::Element(name) => self.elements_in(name, chain + 1).unwrap_or_else(computed),
@@ -688,7 +729,8 @@ impl Variables {
                             // To zsh that is all of its elements.
                             Some(variable) if variable.array.is_some() && self.shell == Shell::Zsh => computed(),
                             Some(variable) => self.resolve(variable, chain + 1),
-                            None => vec![Resolved { text: format!("${name}"), openness: Openness::Operand(0) }],
+                            None if name == "PWD" && self.stays() => vec![Resolved::directory()],
+                            None => vec![Resolved { text: format_compact!("${name}"), openness: Openness::Operand(0) }],
                         },
                     };
                     if values.len() * nexts.len() > MAX_VALUES {
@@ -704,7 +746,11 @@ impl Variables {
 
 impl Resolved {
     pub(super) fn empty() -> Resolved {
-        Resolved { text: String::new(), openness: Openness::Constant }
+        Resolved { text: CompactString::default(), openness: Openness::Constant }
+    }
+
+    fn constant(text: &str) -> Resolved {
+        Resolved { text: text.into(), openness: Openness::Constant }
     }
 
     /// What may be anything.
@@ -712,11 +758,15 @@ impl Resolved {
         Resolved { text: "…".into(), openness: Openness::Computed(0, false) }
     }
 
+    /// The directory that the text begins in.
+    fn directory() -> Resolved {
+        Resolved { text: output::DIRECTORY.into(), openness: Openness::Operand(0) }
+    }
+
     /// The words that a shell makes of it.
     fn split(self) -> Vec<Resolved> {
-        let word = |text: &str| Resolved { text: text.into(), openness: Openness::Constant };
         match self.openness {
-            Openness::Constant => self.text.split_whitespace().map(word).collect(),
+            Openness::Constant => self.text.split_whitespace().map(Resolved::constant).collect(),
             Openness::Operand(_) if self.text.replace(BRANCH, "").contains(char::is_whitespace) => {
                 vec![Resolved::computed()]
             }
@@ -725,7 +775,8 @@ impl Resolved {
     }
 
     pub(super) fn then(&self, next: &Resolved) -> Resolved {
-        let text = format!("{}{}", self.text, next.text);
+        let mut text = self.text.clone();
+        text.push_str(&next.text);
         Resolved { openness: join(self.text.len(), self.openness, next.openness), text }
     }
 }
@@ -747,6 +798,46 @@ pub(super) fn join(length: usize, first: Openness, then: Openness) -> Openness {
             Computed(first.from().unwrap_or(0), splits || matches!(first, Computed(_, true)))
         }
         (first, _) => first,
+    }
+}
+
+/// The name that a text begins with: of `x`, `x=1` and `x[0]`.
+fn leading_name(text: &str) -> &str {
+    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(text.len());
+    let name = &text[..end];
+    if is_variable(name) { name } else { "" }
+}
+
+/// The builtin or program that words name, and what it is given; nothing if its name isn't all text.
+fn builtin(words: &[Written]) -> Option<(Cow<'_, str>, &[Written])> {
+    let mut is_wrapped = false;
+    for (at, word) in words.iter().enumerate() {
+        let name = spelt(word)?;
+        match &*name {
+            "command" | "builtin" | "exec" | "noglob" | "nocorrect" | "-" => is_wrapped = true,
+            option if is_wrapped && option.starts_with('-') => {}
+            _ => return Some((name, &words[at + 1..])),
+        }
+    }
+    None
+}
+
+/// Whether words are a builtin that sets variables, and all that it is given is text: then it is known what it may set.
+pub(super) fn names_what_it_sets(words: &[Written]) -> bool {
+    builtin(words).is_some_and(|(name, words)| sets_names(&name) && words.iter().all(|word| spelt(word).is_some()))
+}
+
+/// What a word of nothing but text is, however it is quoted.
+fn spelt(word: &Written) -> Option<Cow<'_, str>> {
+    match word.parts.as_slice() {
+        [Part::Text { text, .. }] => Some(text.as_str().into()),
+        parts => {
+            let texts = parts.iter().map(|part| match part {
+                Part::Text { text, .. } => Some(text.as_str()),
+                _ => None,
+            });
+            texts.collect::<Option<String>>().map(Cow::Owned)
+        }
     }
 }
 
@@ -807,7 +898,7 @@ fn source_of(parts: &[Part], shell: Shell) -> Source {
             Part::Text { text, .. } => Piece::Text(text.clone()),
             Part::Tilde => Piece::Text("~".into()),
             Part::Glob(_) if pieces.is_empty() => Piece::Operand,
-            Part::Glob(c) => Piece::Text(c.to_string()),
+            Part::Glob(c) => Piece::Text(CompactString::from_iter([*c])),
             Part::Range(_) | Part::Arithmetic { .. } => Piece::Operand,
             Part::Variable { name, change: Change::None, .. } if is_variable(name) => Piece::Variable(name.clone()),
             Part::Variable { name, change: Change::None, .. } if matches!(name.as_str(), "#" | "?" | "$" | "!") => {

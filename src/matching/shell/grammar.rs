@@ -7,6 +7,8 @@
 //! until somebody teaches it here, never missed.
 
 use super::{Shell, Span};
+use compact_str::CompactString;
+use smallvec::SmallVec;
 use std::rc::Rc;
 
 /// Where certainty ends, and why.
@@ -25,8 +27,22 @@ pub(super) struct List(pub(super) Vec<Pipeline>);
 #[derive(Debug)]
 pub(super) struct Pipeline {
     pub(super) stages: Rc<[Stage]>,
-    /// May not run: it stands after `&&` or `||`.
-    pub(super) conditional: bool,
+    pub(super) joint: Joint,
+    /// `!` stands before it.
+    pub(super) negated: bool,
+    /// `&` stands behind it, or behind what it is joined to.
+    pub(super) background: bool,
+}
+
+/// What joins a pipeline to the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Joint {
+    /// It runs whatever came of that.
+    Next,
+    /// `&&`
+    And,
+    /// `||`
+    Or,
 }
 
 #[derive(Debug)]
@@ -46,8 +62,13 @@ pub(super) enum Node {
     Group(List),
     /// `( … )`
     Subshell(List),
-    /// `if`, `while`, `until`: every list of it may run.
+    /// `if`: each condition and what runs if it holds, and perhaps what runs if none does.
     Branches(Vec<List>),
+    /// `while`, `until`, `for (( ))`.
+    Loop {
+        condition: List,
+        body: List,
+    },
     For {
         name: String,
         words: Vec<Word>,
@@ -74,14 +95,17 @@ pub(super) enum Node {
 /// A word before expansion.
 #[derive(Debug, Default)]
 pub(super) struct Word {
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Parts,
     pub(super) span: Span,
 }
+
+/// Most words have one.
+pub(super) type Parts = SmallVec<[Part; 1]>;
 
 #[derive(Debug)]
 pub(super) enum Part {
     /// Text after quote removal; `quoted` keeps it from being taken for a keyword.
-    Text { text: String, quoted: bool },
+    Text { text: CompactString, quoted: bool },
     /// `~` at a word's start, alone or before `/`.
     Tilde,
     /// `*`, `?`, `[…]` as written.
@@ -161,6 +185,12 @@ pub(super) enum RedirectKind {
     HereString(Word),
     /// Which of [`Syntax::documents`].
     HereDocument(usize),
+}
+
+impl Pipeline {
+    fn of(stage: Stage) -> Pipeline {
+        Pipeline { stages: [stage].into(), joint: Joint::Next, negated: false, background: false }
+    }
 }
 
 impl Redirect {
@@ -454,11 +484,11 @@ impl<'t> Reader<'t> {
 
     fn list(&mut self, until: Until) -> Read<List> {
         let mut list = List::default();
-        let mut conditional = false;
+        let mut joint = Joint::Next;
         loop {
             self.gap()?;
             if self.ends(until)? {
-                if conditional {
+                if joint != Joint::Next {
                     return self.outside("nothing after `&&` or `||`");
                 }
                 if list.0.is_empty() && until != Until::Text && until != Until::Arm {
@@ -466,8 +496,8 @@ impl<'t> Reader<'t> {
                 }
                 return Ok(list);
             }
-            list.0.push(self.pipeline(conditional)?);
-            conditional = false;
+            list.0.push(self.pipeline(joint)?);
+            joint = Joint::Next;
             self.blanks()?;
             self.comment();
             match self.peek() {
@@ -481,10 +511,13 @@ impl<'t> Reader<'t> {
                 }
                 Some(b'&') if self.ahead(1) == Some(b'&') => {
                     self.at += 2;
-                    conditional = true;
+                    joint = Joint::And;
                 }
                 Some(b'&') => {
                     self.at += 1;
+                    if let Some(last) = list.0.last_mut() {
+                        last.background = true;
+                    }
                     let ends_arm = until == Until::Arm && (self.starts_with(";;") || self.starts_with(";&"));
                     match self.peek() {
                         Some(b';') if ends_arm => {}
@@ -495,7 +528,7 @@ impl<'t> Reader<'t> {
                 }
                 Some(b'|') if self.ahead(1) == Some(b'|') => {
                     self.at += 2;
-                    conditional = true;
+                    joint = Joint::Or;
                 }
                 // `(a) then` is right, and so is `{ a; } {fd}> b`.
                 Some(byte) if byte != b'{' && !is_operator(byte) && self.keyword().is_none() => {
@@ -531,10 +564,12 @@ impl<'t> Reader<'t> {
         })
     }
 
-    fn pipeline(&mut self, conditional: bool) -> Read<Pipeline> {
+    fn pipeline(&mut self, joint: Joint) -> Read<Pipeline> {
+        let mut negated = false;
         loop {
             match self.keyword() {
                 Some("!") => {
+                    negated = true;
                     self.at += 1;
                     if !matches!(self.peek(), Some(b' ' | b'\t')) {
                         return self.outside("`!` without a command");
@@ -559,12 +594,13 @@ impl<'t> Reader<'t> {
                 return self.outside("no command where one belongs");
             }
         }
-        let mut stages = vec![self.stage()?];
-        loop {
-            self.blanks()?;
-            if self.peek() != Some(b'|') || self.ahead(1) == Some(b'|') {
-                return Ok(Pipeline { stages: stages.into(), conditional });
-            }
+        let first = self.stage()?;
+        self.blanks()?;
+        if !self.at_pipe() {
+            return Ok(Pipeline { stages: [first].into(), joint, negated, background: false });
+        }
+        let mut stages = vec![first];
+        while self.at_pipe() {
             self.at += 1;
             if self.peek() == Some(b'&') {
                 self.bash_or_refused()?;
@@ -572,7 +608,13 @@ impl<'t> Reader<'t> {
             }
             self.gap()?;
             stages.push(self.stage()?);
+            self.blanks()?;
         }
+        Ok(Pipeline { stages: stages.into(), joint, negated, background: false })
+    }
+
+    fn at_pipe(&self) -> bool {
+        self.peek() == Some(b'|') && self.ahead(1) != Some(b'|')
     }
 
     fn stage(&mut self) -> Read<Stage> {
@@ -682,7 +724,7 @@ impl<'t> Reader<'t> {
             "while" | "until" => {
                 let head = self.list(Until::Words(&["do"]))?;
                 let body = self.body()?;
-                Ok(Node::Branches(vec![head, body]))
+                Ok(Node::Loop { condition: head, body })
             }
             "for" | "select" => self.for_loop(keyword),
             "case" => self.case(),
@@ -713,7 +755,7 @@ impl<'t> Reader<'t> {
                     return self.outside("`coproc` without a command");
                 }
                 // `coproc NAME { …; }` leaves a brace behind, which no list takes.
-                Ok(Node::Subshell(List(vec![Pipeline { stages: [stage].into(), conditional: false }])))
+                Ok(Node::Subshell(List(vec![Pipeline::of(stage)])))
             }
             _ => self.outside("a keyword where none belongs"),
         }
@@ -757,11 +799,8 @@ impl<'t> Reader<'t> {
             self.eat(";");
             self.gap()?;
             let body = self.body()?;
-            let head = Pipeline {
-                stages: [Stage { node: Node::Arithmetic(parts), redirects: Vec::new(), span: self.at..self.at }].into(),
-                conditional: false,
-            };
-            return Ok(Node::Branches(vec![List(vec![head]), body]));
+            let head = Stage { node: Node::Arithmetic(parts), redirects: Vec::new(), span: self.at..self.at };
+            return Ok(Node::Loop { condition: List(vec![Pipeline::of(head)]), body });
         }
         let from = self.at;
         let name = self.name()?;
@@ -787,7 +826,7 @@ impl<'t> Reader<'t> {
             return self.outside("a `for` in another form");
         } else {
             let all = Part::Variable { name: "@".into(), change: Change::None, quoted: true };
-            words.push(Word { parts: vec![all], span: from..self.at });
+            words.push(Word { parts: [all].into(), span: from..self.at });
         }
         self.eat(";");
         self.gap()?;
@@ -911,7 +950,7 @@ impl<'t> Reader<'t> {
                 _ if byte == end && open == 0 => {
                     self.at += 1;
                     if !names.is_empty() {
-                        parts.push(Part::Text { text: names, quoted: false });
+                        parts.push(Part::Text { text: names.into(), quoted: false });
                     }
                     return Ok(parts);
                 }
@@ -1074,7 +1113,7 @@ impl<'t> Reader<'t> {
             if matches!(self.peek(), Some(b'<' | b'>')) {
                 return self.outside("a redirection at an assignment");
             }
-            Value::One(Word { parts: Vec::new(), span: self.at..self.at })
+            Value::One(Word { parts: Parts::new(), span: self.at..self.at })
         } else {
             Value::One(self.word(Context::Value)?)
         };
@@ -1295,17 +1334,17 @@ impl<'t> Reader<'t> {
                 Err(outside) => return Err(Outside { why: outside.why, at: span }),
             }
         } else {
-            vec![Part::Text { text: body, quoted: true }]
+            vec![Part::Text { text: body.into(), quoted: true }]
         };
         if let Some(slot) = self.documents.get_mut(pending.slot) {
-            *slot = Some(Word { parts, span });
+            *slot = Some(Word { parts: parts.into(), span });
         }
         Ok(())
     }
 
     /// The body of a here-document that is expanded: quotes mean nothing in it.
     fn body_text(reader: &mut Reader) -> Read<Vec<Part>> {
-        let (mut parts, mut text) = (Vec::new(), String::new());
+        let (mut parts, mut text) = (Vec::new(), CompactString::default());
         while let Some(byte) = reader.peek() {
             match byte {
                 b'\\' => {
@@ -1360,10 +1399,10 @@ impl<'t> Reader<'t> {
         let end = rest.iter().position(|byte| !is_plain(*byte)).unwrap_or(rest.len());
         if end > 0 && rest.get(end).is_none_or(|byte| matches!(byte, b' ' | b'\n' | b';')) {
             self.at += end;
-            let text = self.source[from..self.at].to_string();
-            return Ok(Word { parts: vec![Part::Text { text, quoted: false }], span: from..self.at });
+            let text = self.source[from..self.at].into();
+            return Ok(Word { parts: [Part::Text { text, quoted: false }].into(), span: from..self.at });
         }
-        let parts = self.parts(context)?;
+        let parts: Parts = self.parts(context)?.into();
         if self.at == from {
             // A target that is missing at the end is one wherever the text is put.
             return match context {
@@ -1376,7 +1415,7 @@ impl<'t> Reader<'t> {
 
     fn parts(&mut self, context: Context) -> Read<Vec<Part>> {
         let from = self.at;
-        let (mut parts, mut text) = (Vec::new(), String::new());
+        let (mut parts, mut text) = (Vec::new(), CompactString::default());
         if self.peek() == Some(b'~') && context != Context::Alternative {
             match self.ahead(1) {
                 None | Some(b'/' | b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b')') => {
@@ -1440,11 +1479,11 @@ impl<'t> Reader<'t> {
                         return self.outside(UNCLOSED);
                     };
                     push_text(&mut parts, &mut text, false);
-                    let quoted = self.source[body..body + length].to_string();
+                    let quoted = &self.source[body..body + length];
                     if quoted.contains('\n') {
                         self.no_pending()?;
                     }
-                    parts.push(Part::Text { text: quoted, quoted: true });
+                    parts.push(Part::Text { text: quoted.into(), quoted: true });
                     self.at = body + length + 1;
                 }
                 b'"' => {
@@ -1470,7 +1509,7 @@ impl<'t> Reader<'t> {
                     push_text(&mut parts, &mut text, false);
                     self.at += 1;
                     let escaped = self.take_char();
-                    parts.push(Part::Text { text: escaped.to_string(), quoted: true });
+                    parts.push(Part::Text { text: CompactString::from_iter([escaped]), quoted: true });
                 }
                 b'$' if self.dollar_quotes(&mut parts, &mut text)? => {}
                 b'$' => {
@@ -1608,7 +1647,7 @@ impl<'t> Reader<'t> {
 
     /// The inside of `"…"` with its end.
     fn double_quotes(&mut self, parts: &mut Vec<Part>) -> Read<()> {
-        let mut text = String::new();
+        let mut text = CompactString::default();
         let before = parts.len();
         loop {
             let Some(byte) = self.peek() else { return self.outside(UNCLOSED) };
@@ -1874,7 +1913,7 @@ impl<'t> Reader<'t> {
     }
 
     fn operand_with(&mut self, quoted: bool, has_ansi_quotes: bool) -> Read<Vec<Part>> {
-        let (mut parts, mut text) = (Vec::new(), String::new());
+        let (mut parts, mut text) = (Vec::new(), CompactString::default());
         loop {
             let Some(byte) = self.peek() else { return self.outside("an expansion without its end") };
             match byte {
@@ -1892,7 +1931,7 @@ impl<'t> Reader<'t> {
                         return self.outside(UNCLOSED);
                     };
                     push_text(&mut parts, &mut text, quoted);
-                    parts.push(Part::Text { text: self.source[body..body + length].to_string(), quoted: true });
+                    parts.push(Part::Text { text: self.source[body..body + length].into(), quoted: true });
                     self.at = body + length + 1;
                 }
                 b'"' => {
@@ -1906,7 +1945,7 @@ impl<'t> Reader<'t> {
                         None | Some(b'\n') => return self.outside("an expansion in another form"),
                         Some(_) => {
                             push_text(&mut parts, &mut text, quoted);
-                            parts.push(Part::Text { text: self.take_char().to_string(), quoted: true });
+                            parts.push(Part::Text { text: CompactString::from_iter([self.take_char()]), quoted: true });
                         }
                     }
                 }
@@ -1986,7 +2025,7 @@ impl<'t> Reader<'t> {
     }
 
     /// `$'…'` and `$"…"` where quotes quote; nothing is taken if it is neither.
-    fn dollar_quotes(&mut self, parts: &mut Vec<Part>, text: &mut String) -> Read<bool> {
+    fn dollar_quotes(&mut self, parts: &mut Vec<Part>, text: &mut CompactString) -> Read<bool> {
         let Some(quote @ (b'\'' | b'"')) = self.ahead(1) else { return Ok(false) };
         self.bash_only()?;
         push_text(parts, text, false);
@@ -1994,7 +2033,7 @@ impl<'t> Reader<'t> {
         if quote == b'"' {
             self.double_quotes(parts)?;
         } else {
-            let text = self.ansi_quotes()?;
+            let text = self.ansi_quotes()?.into();
             parts.push(Part::Text { text, quoted: true });
         }
         Ok(true)
@@ -2097,10 +2136,22 @@ pub(super) fn without_backslashes(text: &str, is_taken_off: impl Fn(char) -> boo
 
 /// A byte that is itself in any word of any shell.
 fn is_plain(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'/' | b':' | b'@' | b'%' | b'+')
+    /// Asked for most bytes of a text.
+    static PLAIN: [bool; 256] = {
+        let mut plain = [false; 256];
+        let mut byte = 0;
+        while byte < 256 {
+            let it = byte as u8;
+            plain[byte] =
+                it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_' | b'.' | b'/' | b':' | b'@' | b'%' | b'+');
+            byte += 1;
+        }
+        plain
+    };
+    PLAIN[usize::from(byte)]
 }
 
-fn push_text(parts: &mut Vec<Part>, text: &mut String, quoted: bool) {
+fn push_text(parts: &mut Vec<Part>, text: &mut CompactString, quoted: bool) {
     if !text.is_empty() {
         parts.push(Part::Text { text: std::mem::take(text), quoted });
     }

@@ -96,7 +96,7 @@ pub struct Command {
     assigns: bool,
     writes: bool,
     data: bool,
-    directory: commands::Directory,
+    directories: commands::Directories,
     /// An earlier command may have changed where paths lead.
     relinked: bool,
     /// What its words hold of other commands is in the list.

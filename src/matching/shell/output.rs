@@ -3,8 +3,9 @@
 use super::Shell;
 use super::commands::base_name;
 use super::expand::{Openness, Resolved, Variables, Word, begins_option_if_cut, is_variable, puts_in_more_than_a_name};
-use super::grammar::{Change, List, Node, Part, Redirect, RedirectKind, Stage, Word as Written};
+use super::grammar::{Assign, Change, List, Node, Part, Redirect, RedirectKind, Stage, Word as Written};
 use super::programs::{self, ByName, running};
+use compact_str::{CompactString, format_compact};
 use std::sync::LazyLock;
 
 /// What a list of commands prints.
@@ -12,10 +13,14 @@ use std::sync::LazyLock;
 pub(super) enum Output {
     /// This text.
     Constant(String),
+    /// This text, or nothing where the command fails.
+    Perhaps(String),
     /// Something that is no option and no program's text: paths, names, numbers.
     Operands,
     /// The branch that is checked out.
     Branch,
+    /// The working directory.
+    Directory,
     Anything,
 }
 
@@ -209,6 +214,14 @@ fn is_of_errors(redirect: &Redirect) -> bool {
     redirect.fd == Some(2) && matches!(redirect.kind, RedirectKind::Write(_))
 }
 
+/// Whether what a redirection opens is always there.
+fn cannot_fail(redirect: &Redirect) -> bool {
+    match &redirect.kind {
+        RedirectKind::Read(word) | RedirectKind::Write(word) => word.plain() == Some("/dev/null"),
+        _ => false,
+    }
+}
+
 impl Producer {
     /// Whether the words hold the rest of the path, and nothing else that may decide what is printed.
     fn takes<'p>(&self, path: impl Iterator<Item = &'p str>, args: &[Word]) -> bool {
@@ -326,6 +339,9 @@ fn begins_no_option(text: &str) -> bool {
     signs.all(|(at, _)| follows_word(&text[..at]))
 }
 
+/// How a word stands that is the working directory, or begins with it.
+pub(super) const DIRECTORY: &str = "${PWD}";
+
 /// How a word stands that is the branch that is checked out.
 pub(super) const BRANCH: &str = "$(git branch --show-current)";
 
@@ -334,8 +350,8 @@ pub(super) fn of(list: &List, known: Known<'_>) -> Output {
     let Some((last, rest)) = list.0.split_last() else { return Output::Anything };
     // `git describe || echo v0`
     let is_operand = |it: &super::grammar::Pipeline| match of_stages(&it.stages, known) {
-        Output::Operands | Output::Branch => true,
-        Output::Constant(text) => !text.is_empty() && begins_no_option(&text),
+        Output::Operands | Output::Branch | Output::Directory => true,
+        Output::Constant(text) | Output::Perhaps(text) => !text.is_empty() && begins_no_option(&text),
         Output::Anything => false,
     };
     if !rest.is_empty() && list.0.iter().all(is_operand) {
@@ -349,7 +365,12 @@ pub(super) fn of(list: &List, known: Known<'_>) -> Output {
     if !rest.iter().all(is_quiet) || !rest.is_empty() && last.stages.len() != 1 {
         return Output::Anything;
     }
-    of_stages(&last.stages, known)
+    match of_stages(&last.stages, known) {
+        // Another one.
+        Output::Directory if !rest.is_empty() => Output::Operands,
+        Output::Constant(text) if !rest.is_empty() => Output::Perhaps(text),
+        output => output,
+    }
 }
 
 /// How a word stands that is a path that `find` prints: its name is behind it.
@@ -400,6 +421,16 @@ impl Known<'_> {
         if !stage.redirects.iter().all(is_unprinted) || self.is_redefined(words) {
             return Output::Anything;
         }
+        let output = self.of_command(assigns, words);
+        // A command whose redirection fails isn't run.
+        match output {
+            Output::Constant(text) if !stage.redirects.iter().all(cannot_fail) => Output::Perhaps(text),
+            Output::Directory if !stage.redirects.iter().all(cannot_fail) => Output::Operands,
+            output => output,
+        }
+    }
+
+    fn of_command(self, assigns: &[Assign], words: &[Written]) -> Output {
         let Some(readings) = self.readings(words) else { return Output::Anything };
         if let [reading] = readings.as_slice() {
             let texts: Option<Vec<&str>> = reading.iter().map(|(word, _)| word.as_constant()).collect();
@@ -407,13 +438,14 @@ impl Known<'_> {
                 Some(["which", name] | ["command", "-v", name] | ["type", "-p" | "-P", name]) if assigns.is_empty() => {
                     // Where programs are: a rule takes any such place for the same.
                     let place = if name.contains('/') { "" } else { "/usr/bin/" };
-                    return Output::Constant(format!("{place}{name}"));
+                    return Output::Perhaps(format!("{place}{name}"));
                 }
                 Some(
                     ["git", "branch", "--show-current"]
                     | ["git", "rev-parse", "--abbrev-ref", "HEAD"]
                     | ["git", "symbolic-ref", "--short", "HEAD"],
                 ) if assigns.is_empty() => return Output::Branch,
+                Some(["pwd"] | ["pwd", "-L" | "-P"]) if assigns.is_empty() => return Output::Directory,
                 Some(texts) => {
                     if let Some(text) = printed(texts, self.shell) {
                         return Output::Constant(text.trim_end_matches('\n').to_string());
@@ -461,7 +493,7 @@ impl Known<'_> {
             {
                 Output::Operands
             }
-            Output::Operands | Output::Branch if running::passes_lines(&words) => Output::Operands,
+            Output::Operands | Output::Branch | Output::Directory if running::passes_lines(&words) => Output::Operands,
             Output::Constant(text) if name == "tee" || name == "cat" && words.len() == 1 => Output::Constant(text),
             _ => Output::Anything,
         }
@@ -492,7 +524,7 @@ impl Known<'_> {
         const MOST: usize = 8;
         let constant = |text: &str| vec![Resolved { text: text.into(), openness: Openness::Constant }];
         let operand = |text: &str| vec![Resolved { text: text.into(), openness: Openness::Operand(0) }];
-        let mut made = vec![(Resolved { text: String::new(), openness: Openness::Constant }, false)];
+        let mut made = vec![(Resolved { text: CompactString::default(), openness: Openness::Constant }, false)];
         let mut all_quoted = true;
         for part in parts {
             let (values, quoted) = match part {
@@ -510,7 +542,8 @@ impl Known<'_> {
                     let openness = Openness::Computed(0, !quoted);
                     let values = match of(list, self) {
                         Output::Constant(text) => constant(&text),
-                        Output::Operands | Output::Branch => operand("$(…)"),
+                        Output::Perhaps(text) => [constant(&text), constant("")].concat(),
+                        Output::Operands | Output::Branch | Output::Directory => operand("$(…)"),
                         Output::Anything => vec![Resolved { text: "$(…)".into(), openness }],
                     };
                     (values, *quoted)
@@ -534,7 +567,7 @@ impl Known<'_> {
     }
 
     fn variable(self, name: &str, change: &Change, quoted: bool) -> Option<Vec<Resolved>> {
-        let operand = || vec![Resolved { text: format!("${{{name}}}"), openness: Openness::Operand(0) }];
+        let operand = || vec![Resolved { text: format_compact!("${{{name}}}"), openness: Openness::Operand(0) }];
         if !is_variable(name) && !super::expand::is_positional(name) || matches!(change, Change::Length) {
             return Some(operand());
         }

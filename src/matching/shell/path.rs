@@ -1,32 +1,43 @@
 //! Operands as paths: whether a word stays within what a pattern names.
 
-use super::commands::Directory;
+use super::commands::Directories;
 use super::expand::{Openness, Word};
+use super::output::DIRECTORY;
 use super::{Files, Place, rule};
 
 /// Whether the word, taken as a path where its command runs, is certain to match the pattern, which is taken
 /// against the directory where the text begins. `**` is any number of directories.
-pub(super) fn is_within(pattern: &str, word: &Word, directory: &Directory, place: &Place) -> bool {
+pub(super) fn is_within(pattern: &str, word: &Word, directories: &Directories, place: &Place) -> bool {
     let text = match word.openness {
-        Openness::Constant => word.text.as_str(),
-        Openness::Operand(0) => match below_current(word, directory) {
+        // In a text that another shell is given, these stand for what only the run tells, in quotes too. `~root` is that user's
+        // home.
+        _ if word.text.starts_with('~') => return false,
+        Openness::Constant | Openness::Files(_) if word.text.contains(['$', '…']) => return false,
+        // A pattern of file names stays in the directory that it names.
+        Openness::Constant | Openness::Files(_) => word.text.as_str(),
+        Openness::Operand(0) => match below_current(word, directories, place) {
             Some(text) => text,
             None => return false,
         },
-        // A pattern of file names stays in the directory that it names.
-        Openness::Files(_) => word.text.as_str(),
         Openness::Operand(_) | Openness::Computed(..) => return false,
     };
+    let directories = directories.all();
+    !directories.is_empty() && directories.iter().all(|directory| is_within_from(pattern, word, text, directory, place))
+}
+
+fn is_within_from(pattern: &str, word: &Word, text: &str, directory: &str, place: &Place) -> bool {
     let Some(cwd) = place.patterns.to_str() else { return false };
     let home = place.home.and_then(|home| home.to_str());
-    let Some(base) = rule::base(directory, place) else { return false };
+    let Some(base) = base(directory, place) else { return false };
     let Some(path) = absolute(text, word.home, &base, home) else { return false };
     let (text_of_pattern, at_home) = pattern.strip_prefix('~').map_or((pattern, false), |rest| (rest, true));
     let Some(pattern) = absolute(text_of_pattern, at_home, cwd, home) else { return false };
-    let hidden = |part: &&str| part.starts_with('.') && part.contains(['*', '?', '[']);
+    // A shell may have put the pattern into a variable, and made names of it before.
+    let is_pattern = path.iter().any(|part| part.contains(['*', '?', '[']));
     // What a list of patterns stands for isn't told: `!(a)`.
-    let is_open = |part: &String| hidden(&part.as_str()) || part.contains('(');
-    if matches!(word.openness, Openness::Files(_)) && path.iter().any(is_open) {
+    let is_open = |part: &String| part.contains('(') || part.starts_with('.') && part.contains(['*', '?', '[']);
+    let is_deep = |part: &String| part.contains("**") && !word.found;
+    if is_pattern && path.iter().any(|part| is_open(part) || is_deep(part)) {
         return false;
     }
     let fits = |pattern: &[String], path: &[String]| {
@@ -37,28 +48,73 @@ pub(super) fn is_within(pattern: &str, word: &Word, directory: &Directory, place
         return false;
     }
     let Some(links) = place.links else { return true };
+    // Behind a link, `..` isn't where the link stands.
+    let from = match (home.filter(|_| word.home), text.starts_with('/')) {
+        (Some(home), _) => home,
+        (None, true) => "",
+        (None, false) => &base,
+    };
+    if !goes_up_by_name(text, from, links) {
+        return false;
+    }
     // Links below the directory that a relative pattern counts from are for the path to follow: who may write there may
     // put one.
     let is_relative = !at_home && !text_of_pattern.starts_with('/');
     let known = if is_relative { absolute("", false, cwd, home).map_or(0, |it| it.len()) } else { fixed(&pattern) };
     let lead = |parts: &[String], known: usize| lead(parts, known, links);
     let (Some(pattern), Some(resolved)) = (lead(&pattern, known), lead(&path, fixed(&path))) else { return false };
-    // A directory that the word's own pattern comes across may be a link: `build/*/x`.
-    let stays = || match (place.linked, word.openness) {
-        (Some(linked), Openness::Files(_)) if !word.found => {
+    // A directory that the word's own pattern comes across may be a link: `build/*/x`. Where a name has a blank, a shell may
+    // have made two of it.
+    let stays = || match place.linked {
+        Some(linked) if is_pattern && !word.found => {
             let found = linked(&path.iter().map(String::as_str).collect::<Vec<_>>());
-            found.is_some_and(|found| found.iter().all(|path| fits(&pattern, &parts_of(path))))
+            let is_one = |path: &String| fits(&pattern, &parts_of(path)) && !path.contains(char::is_whitespace);
+            found.is_some_and(|found| found.iter().all(is_one))
         }
         _ => true,
     };
     fits(&pattern, &resolved) && stays()
 }
 
-/// `"$PWD/build"` as a path in the directory where the text begins, if it stays there: then it is where the word was
-/// expanded, too. Nothing sets the variable, or the word would be another.
-fn below_current<'w>(word: &'w Word, directory: &Directory) -> Option<&'w str> {
-    let rest = word.text.strip_prefix("${PWD}/").filter(|_| *directory == Directory::Same)?;
-    rest.chars().all(|c| c.is_alphanumeric() || "._-+@/".contains(c)).then_some(rest)
+/// A directory of a command as a path.
+fn base(directory: &str, place: &Place) -> Option<String> {
+    let cwd = place.cwd.to_str()?;
+    match directory.strip_prefix('~') {
+        Some(rest) => Some(format!("{}{rest}", place.home?.to_str()?)),
+        None if directory.starts_with('/') => Some(directory.to_string()),
+        None if directory.is_empty() => Some(cwd.to_string()),
+        None => Some(format!("{cwd}/{directory}")),
+    }
+}
+
+/// Whether each `..` of a path leads where the path without it and the name before it does: that name is no link.
+fn goes_up_by_name(text: &str, base: &str, links: &Files<'_>) -> bool {
+    let mut path = base.to_string();
+    text.split('/').filter(|part| !matches!(*part, "" | ".")).all(|part| {
+        if part != ".." {
+            path = format!("{path}/{part}");
+            return true;
+        }
+        let (above, name) = path.rsplit_once('/').unwrap_or_default();
+        let root = |path: &str| links(if path.is_empty() { "/" } else { path });
+        let goes_up = match (root(&path), root(above)) {
+            (Some(path), Some(above)) => {
+                path.trim_start_matches('/') == format!("{above}/{name}").trim_start_matches('/')
+            }
+            _ => false,
+        };
+        path = above.to_string();
+        goes_up
+    })
+}
+
+/// `$PWD/build` as a path in the directory where the text begins, if it stays there: then it is where the word was
+/// expanded, too. Nothing sets the variable, or the word would be another. Without quotes, a shell would make several
+/// words of a directory's name with a blank in it, and `$(pwd)` loses the end of a line.
+fn below_current<'w>(word: &'w Word, directories: &Directories, place: &Place) -> Option<&'w str> {
+    let rest = word.text.strip_prefix(DIRECTORY)?.strip_prefix('/').filter(|_| directories.is_first())?;
+    let is_plain = |path: &str| path.chars().all(|c| c.is_alphanumeric() || "._-+@/".contains(c));
+    (is_plain(rest) && place.cwd.to_str().is_some_and(is_plain)).then_some(rest)
 }
 
 /// How many parts a pattern has before its first wildcard.

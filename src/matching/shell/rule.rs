@@ -3,7 +3,7 @@
 //! A rule means an act, not characters: its program by name, its sub-commands past global options, its
 //! options in every spelling, its operands in order. It is read two ways, as hits and as covers.
 
-use super::commands::{Directory, base_name};
+use super::commands::base_name;
 use super::expand::{Openness, Word};
 use super::judged::RuleId;
 use super::meeting;
@@ -1415,7 +1415,7 @@ impl Operand {
             return Held::Yes;
         }
         let is_perhaps = item.names.is_empty() && item.perhaps.iter().any(|name| glob(&self.glob, name));
-        let held = self.could_be(item.word, &item.names);
+        let held = self.could_be(item.word, item.names);
         if is_perhaps { held.max(Held::Doubt("a sub-command that may be short for another")) } else { held }
     }
 
@@ -1503,7 +1503,7 @@ impl Operand {
             if word.text.contains(':') && !self.glob.contains(':') {
                 return false;
             }
-            return !command.relinked && super::path::is_within(&self.glob, word, &command.directory, place);
+            return !command.relinked && super::path::is_within(&self.glob, word, &command.directories, place);
         }
         if self.glob == "*" {
             return !matches!(word.openness, Openness::Computed(_, true));
@@ -1529,7 +1529,7 @@ struct Item<'c> {
     word: &'c Word,
     /// A value that follows an option as a word of its own.
     value: Option<&'c Word>,
-    names: Vec<&'static str>,
+    names: &'c [&'static str],
     /// Names of sub-commands that it may be short for.
     perhaps: Vec<&'static str>,
     depth: usize,
@@ -1542,7 +1542,7 @@ struct Item<'c> {
 
 impl<'c> Parsed<'c> {
     fn new(words: &'c [Word], row: Option<&'c Row>, wanted: &[Operand]) -> Parsed<'c> {
-        let mut parsed = Parsed { options: Vec::new(), operands: Vec::new(), open: None };
+        let mut parsed = Parsed { options: Vec::new(), operands: Vec::with_capacity(words.len()), open: None };
         let mut node = row;
         let (mut depth, mut unsure, mut ended, mut at) = (0, false, false, 0);
         let mut leaf = false;
@@ -1563,7 +1563,7 @@ impl<'c> Parsed<'c> {
                 }
                 let (known, value) = takes_value(word, node);
                 let mut item =
-                    Item { word, value: None, names: Vec::new(), perhaps: Vec::new(), depth, row: node, leaf, unsure };
+                    Item { word, value: None, names: &[], perhaps: Vec::new(), depth, row: node, leaf, unsure };
                 if value {
                     item.value = words.get(at);
                     // What comes after an unknown option may be an option though it stands where a value does.
@@ -1579,8 +1579,7 @@ impl<'c> Parsed<'c> {
                 parsed.options.push(item);
                 continue;
             }
-            let mut item =
-                Item { word, value: None, names: Vec::new(), perhaps: Vec::new(), depth, row: node, leaf, unsure };
+            let mut item = Item { word, value: None, names: &[], perhaps: Vec::new(), depth, row: node, leaf, unsure };
             if !ended || unsure {
                 match word.openness {
                     // `"$(pyenv root)"/shims/x`: no option of such a program goes on with a `/`.
@@ -1610,7 +1609,7 @@ impl<'c> Parsed<'c> {
                     let clear = short_for.first().map(|(_, child)| *child).filter(|_| short_for.iter().all(is_first));
                     item.perhaps = short_for.iter().map(|(name, _)| *name).collect();
                     if let Some(child) = word.as_constant().and_then(|name| parent.child(name)).or(clear) {
-                        item.names = child.names.clone();
+                        item.names = &child.names;
                         leaf = !child.has_commands;
                         node = Some(child);
                         depth += 1;
@@ -1673,20 +1672,16 @@ impl<'c> Parsed<'c> {
         for glob_text in &option.operands {
             for item in &self.operands {
                 // `$x+main` is `+main` if `x` is empty; `$x:main` is mostly meant as it is written.
-                let behind = running::behind_expansions(&item.word.text);
-                if item.word.openness.from() == Some(0) && behind.starts_with('+') && glob(glob_text, behind) {
-                    held = held.max(Held::Doubt("an operand behind a variable that may be empty"));
-                }
-                let this = match item.word.openness {
-                    Openness::Constant if glob(glob_text, &item.word.text) => Held::Yes,
-                    Openness::Constant | Openness::Operand(_) | Openness::Files(_) | Openness::Computed(1.., _) => {
-                        if !item.word.beginning().is_empty() && glob(glob_text, item.word.beginning()) {
-                            Held::Yes
-                        } else {
-                            Held::No
-                        }
+                if item.word.openness.from() == Some(0) {
+                    let behind = running::behind_expansions(&item.word.text);
+                    if behind.starts_with('+') && glob(glob_text, behind) {
+                        held = held.max(Held::Doubt("an operand behind a variable that may be empty"));
                     }
+                }
+                let beginning = item.word.beginning();
+                let this = match item.word.openness {
                     Openness::Computed(0, _) => Held::Doubt("a computed word"),
+                    _ => to_held(!beginning.is_empty() && glob(glob_text, beginning)),
                 };
                 held = held.max(this);
             }
@@ -1870,11 +1865,20 @@ fn is_spelling_of(word: &str, name: &str, row: Option<&Row>) -> bool {
 
 /// A glob over one word: `*` is any text.
 pub(super) fn glob(pattern: &str, text: &str) -> bool {
-    // Asked for each option of each command: to look for a byte is quicker than to look for a character.
-    match pattern.as_bytes().iter().position(|byte| *byte == b'*') {
-        None => return pattern == text,
-        Some(at) if at + 1 == pattern.len() => return text.as_bytes().starts_with(&pattern.as_bytes()[..at]),
-        Some(_) => {}
+    // Asked for each option of each command, and most differ in their first letters.
+    let (signs, bytes) = (pattern.as_bytes(), text.as_bytes());
+    let mut at = 0;
+    while let (Some(sign), Some(byte)) = (signs.get(at), bytes.get(at))
+        && sign == byte
+        && *sign != b'*'
+    {
+        at += 1;
+    }
+    match &signs[at..] {
+        [] => return at == bytes.len(),
+        [b'*'] => return true,
+        [b'*', ..] => {}
+        _ => return false,
     }
     let mut pieces = pattern.split('*');
     let first = pieces.next().unwrap_or_default();
@@ -2304,18 +2308,4 @@ fn is_named_by_wrapper(rules: &[&CommandRule], before: &[Command], command: &Com
         let covers = |stage: &Stage| names(stage) && stage.covers(wrapper, place) == Held::Yes;
         rules.iter().any(|rule| matches!(rule.stages.as_slice(), [stage] if covers(stage)))
     })
-}
-
-/// Whether the text stays where it began, for paths.
-pub(super) fn base(directory: &Directory, place: &Place) -> Option<String> {
-    let cwd = place.cwd.to_str()?;
-    match directory {
-        Directory::Same => Some(cwd.to_string()),
-        Directory::Unknown => None,
-        Directory::In(path) if path.starts_with('/') => Some(path.clone()),
-        Directory::In(path) => match path.strip_prefix('~') {
-            Some(rest) => Some(format!("{}{rest}", place.home?.to_str()?)),
-            None => Some(format!("{cwd}/{path}")),
-        },
-    }
 }

@@ -5,7 +5,9 @@ use super::super::programs::running;
 use super::super::{Command, Role, Shell, Span, grammar, programs};
 use super::expansion::as_operand;
 use super::simple::is_own_name;
-use super::{Awaited, COMPLETED, Directory, Facts, Input, MAX_FILES, Passed, Walk, base_name, looks_expandable, tail};
+use super::{
+    Awaited, COMPLETED, Directories, Facts, Input, MAX_FILES, Passed, Walk, base_name, looks_expandable, tail,
+};
 use std::rc::Rc;
 
 const SETS_VARIABLES: &str = "a builtin that sets variables";
@@ -69,6 +71,11 @@ fn with_callers_words(text: &str) -> Option<String> {
     (made != text).then_some(made)
 }
 
+/// Whether a file that is sourced is one of the user's own, or sets up an environment: such leave the directory as it is.
+fn is_of_user(file: &Word) -> bool {
+    file.home || base_name(&file.text) == "activate" || file.openness.from() == Some(0) || file.text.starts_with('/')
+}
+
 /// Whether nothing of the word is known.
 fn begins_open(word: &Word) -> bool {
     matches!(word.openness, Openness::Operand(0) | Openness::Computed(0, _))
@@ -115,6 +122,9 @@ impl Walk {
                 // Without a file it is an error in every shell.
                 if let Some(file) = first {
                     self.source(file, &args[1..], span);
+                    if !is_of_user(file) {
+                        self.forget_state();
+                    }
                 }
             }
             "trap" => {
@@ -127,7 +137,7 @@ impl Walk {
                             trap.shell_text = true;
                         }
                         let (word, shell) = (std::slice::from_ref(word), self.shell);
-                        self.later(|this| this.text_of(word, shell, "`trap` is given computed text", span));
+                        self.at_any_time(|this| this.text_of(word, shell, "`trap` is given computed text", span));
                     }
                     None => {}
                 }
@@ -153,6 +163,7 @@ impl Walk {
                     if !plain || name.is_empty() || grammar::is_keyword(name) {
                         self.gap("an alias changes what later words mean", span);
                     }
+                    self.variables.redefine(name);
                     self.named.push((name.to_string(), word.as_constant().map(|_| value.to_string())));
                 }
             }
@@ -189,6 +200,7 @@ impl Walk {
             "set" => self.set(words, span, facts),
             "shopt" => {
                 self.emit(words, span, facts, Role::Plain);
+                self.odd_directories = true;
                 if args.iter().any(|word| {
                     matches!(word.openness, Openness::Computed(..))
                         || matches!(word.text.as_str(), "-o" | "-so" | "-os")
@@ -215,6 +227,9 @@ impl Walk {
                 }
                 self.guard_subscripts(args, span);
                 self.beside(SETS_VARIABLES, span);
+                if !self.is_told {
+                    args.iter().for_each(|word| self.variables.set_by_builtin(&word.text));
+                }
                 self.sets_all(args, "", span);
             }
             "jobs" if first.is_some_and(|word| word.text == "-x") => {
@@ -236,7 +251,12 @@ impl Walk {
                     self.mark_data(facts);
                 }
             }
-            "cd" | "pushd" | "popd" => {
+            "integer" | "float" if self.shell != Shell::Posix => {
+                self.emit(words, span, facts, Role::Plain);
+                self.beside(SETS_VARIABLES, span);
+                args.iter().for_each(|word| self.variables.set_number(&word.text));
+            }
+            "cd" | "chdir" | "pushd" | "popd" => {
                 self.emit(words, span, facts, Role::Plain);
                 self.change_directory(name, args);
             }
@@ -421,10 +441,12 @@ impl Walk {
                 self.set_names.export_all();
             }
             for letter in option.chars().skip(1) {
+                self.odd_directories |= letter == 'P';
                 match letter {
                     'o' => {
                         at += 1;
                         let named = words.get(at).and_then(Word::as_constant);
+                        self.odd_directories |= named == Some("physical");
                         let keeps_none = option.starts_with('+') && named == Some("history");
                         let plain = keeps_none
                             || matches!(
@@ -510,6 +532,13 @@ impl Walk {
         };
         let text: Vec<&str> = text.iter().map(|word| word.text.as_str()).collect();
         self.sets_all(variables, &text.join(" "), span);
+        let may_set = match name {
+            "read" | "getopts" | "unset" | "let" | "wait" => args,
+            _ => variables,
+        };
+        if !self.is_told {
+            may_set.iter().for_each(|word| self.variables.set_by_builtin(&word.text));
+        }
         self.text(&text.join(" "), span);
         if !matches!(name, "declare" | "typeset" | "local" | "export" | "readonly") {
             return;
@@ -520,7 +549,21 @@ impl Walk {
         if matches!(name, "declare" | "typeset" | "local") && args.iter().any(changes_meaning) {
             self.gap("a declaration that changes what a variable means", span);
         }
-        let exports = name == "export" || args.iter().any(|word| word.text.starts_with('-') && word.text.contains('x'));
+        let attributes: String = args.iter().filter_map(|word| word.text.strip_prefix('-')).collect();
+        for word in args.iter().filter(|word| word.is_constant()) {
+            // A name without a value isn't set in a function. What is an integer is a number.
+            if name != "export" && name != "readonly" && !word.text.contains('=') {
+                self.variables.set_empty(&word.text);
+            }
+            if attributes.contains(['i', 'L', 'R', 'Z', 'E', 'F']) {
+                self.variables.set_number(word.text.split('=').next().unwrap_or_default());
+            }
+        }
+        if name == "export" && attributes.contains('n') {
+            self.set_names.export_none();
+        }
+        let exports = name == "export" && !attributes.contains('n')
+            || args.iter().any(|word| word.text.starts_with('-') && word.text.contains('x'));
         for name in args.iter().filter_map(|word| word.text.split('=').next()).filter(|_| exports) {
             self.set_names.export(name);
         }
@@ -547,20 +590,29 @@ impl Walk {
     }
 
     fn change_directory(&mut self, name: &str, args: &[Word]) {
-        let operands: Vec<&Word> =
-            args.iter().filter(|word| !matches!(word.text.as_str(), "--" | "-P" | "-L" | "-n")).collect();
-        self.directory = match (name, operands.as_slice()) {
-            ("cd" | "pushd", [word]) if word.openness == Openness::Constant && word.text != "-" => {
-                let path = if word.home { format!("~{}", word.text) } else { word.text.clone() };
-                match (&self.directory, path.starts_with(['/', '~'])) {
-                    (_, true) => Directory::In(path),
-                    (Directory::Same, false) => Directory::In(path),
-                    (Directory::In(before), false) => Directory::In(format!("{before}/{path}")),
-                    (Directory::Unknown, false) => Directory::Unknown,
+        let odd = self.odd_directories || ["CDPATH", "cdpath"].iter().any(|it| self.variables.is_set(it));
+        let operands = match args {
+            [first, rest @ ..] if first.text == "--" => rest,
+            args => args,
+        };
+        self.has_moved = true;
+        if self.is_anywhere {
+            return;
+        }
+        self.directories = match operands {
+            [word]
+                if name != "popd" && word.openness == Openness::Constant && !word.text.starts_with(['-', '+', '~']) =>
+            {
+                let path = word.path();
+                // These are looked for nowhere else.
+                let is_plain = ["/", "~", "./", "../"].iter().any(|it| path.starts_with(it));
+                match odd && !is_plain && path != ".." {
+                    true => Directories::unknown(),
+                    false => self.directories.changed(&path),
                 }
             }
-            ("cd", []) => Directory::In("~".into()),
-            _ => Directory::Unknown,
+            [] if matches!(name, "cd" | "chdir") => self.directories.changed("~"),
+            _ => Directories::unknown(),
         };
     }
 }

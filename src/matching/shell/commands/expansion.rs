@@ -7,6 +7,7 @@ use super::super::grammar::{self, Change, List, Node, Part, Pipeline, Redirect, 
 use super::super::output::{self, Known, Output};
 use super::super::{Shell, Span};
 use super::{Input, MAX_ALTERNATIVES, Walk};
+use compact_str::{CompactString, format_compact};
 use std::rc::Rc;
 
 impl Walk {
@@ -55,22 +56,14 @@ impl Walk {
                 Part::Text { text, quoted: false } if splits => vec![Next::Value(text.clone(), false)],
                 Part::Text { text, quoted } => vec![Next::Text(text.clone(), *quoted)],
                 Part::Tilde => vec![Next::Home],
-                Part::Glob(c) => vec![Next::Open(c.to_string(), Openness::Files(0))],
+                Part::Glob(c) => vec![Next::Open(CompactString::from_iter([*c]), Openness::Files(0))],
                 Part::Range(text) => {
-                    vec![Next::Open(format!("{{{text}}}"), Openness::Operand(0))]
+                    vec![Next::Open(format_compact!("{{{text}}}"), Openness::Operand(0))]
                 }
                 Part::Brace(_) => vec![Next::Open("{…}".into(), Openness::Computed(0, true))],
                 Part::Arithmetic { .. } => vec![Next::Open("$((…))".into(), Openness::Operand(0))],
                 Part::Process { .. } => vec![Next::Open("/dev/fd/…".into(), Openness::Operand(8))],
-                Part::Command { list, quoted, .. } => vec![match self.output(list) {
-                    Output::Constant(text) => Next::Value(text, *quoted),
-                    Output::Operands => {
-                        let text = output::found_name(list).map(|name| format!("{}/{name}", output::FOUND));
-                        Next::Open(text.unwrap_or_else(|| "$(…)".into()), Openness::Operand(0))
-                    }
-                    Output::Branch => Next::Open(output::BRANCH.into(), Openness::Operand(0)),
-                    Output::Anything => Next::Open("$(…)".into(), Openness::Computed(0, !quoted)),
-                }],
+                Part::Command { list, quoted, .. } => self.substitution(list, *quoted),
                 // `$HOME/x` is `~/x`, unless the text sets it.
                 Part::Variable { name, change: Change::None, .. }
                     if name == "HOME"
@@ -90,7 +83,7 @@ impl Walk {
             let is_open = |next: &Next| matches!(next, Next::Open(_, Openness::Operand(_) | Openness::Computed(..)));
             let nexts = if nexts.iter().any(is_open) && *is_glued.get_or_insert_with(|| self.is_glued(parts)) {
                 self.glued = true;
-                let emptied = |next| if is_open(&next) { Next::Text(String::new(), false) } else { next };
+                let emptied = |next| if is_open(&next) { Next::Text(CompactString::default(), false) } else { next };
                 if self.empties { nexts.into_iter().map(emptied).collect() } else { nexts }
             } else {
                 nexts
@@ -111,6 +104,28 @@ impl Walk {
                 .collect();
         }
         builds.into_iter().map(|build| build.finish(span.clone())).collect()
+    }
+
+    /// What a substitution may give.
+    fn substitution(&self, list: &List, quoted: bool) -> Vec<Next> {
+        vec![match self.output(list) {
+            Output::Constant(text) => Next::Value(text.into(), quoted),
+            Output::Perhaps(text) => {
+                return vec![Next::Value(text.into(), quoted), Next::Value(CompactString::default(), quoted)];
+            }
+            Output::Operands => {
+                let text = output::found_name(list).map(|name| format_compact!("{}/{name}", output::FOUND));
+                Next::Open(text.unwrap_or_else(|| "$(…)".into()), Openness::Operand(0))
+            }
+            Output::Branch => Next::Open(output::BRANCH.into(), Openness::Operand(0)),
+            // Where it is another directory, the path isn't told.
+            Output::Directory => {
+                let is_first = self.directories.is_first() && !self.variables.splits_oddly();
+                let text = if is_first { output::DIRECTORY } else { "$(…)" };
+                Next::Open(text.into(), Openness::Operand(0))
+            }
+            Output::Anything => Next::Open("$(…)".into(), Openness::Computed(0, !quoted)),
+        }]
     }
 
     /// Whether a word would be an option or a plain name if the expansions in it were empty: `--exec$x`, `pu${x}sh`. An
@@ -177,8 +192,8 @@ impl Walk {
                 Part::Arithmetic { .. } => known("0", Openness::Operand(0)),
                 Part::Command { list, .. } => match self.output(list) {
                     Output::Constant(text) => known(&text, Openness::Constant),
-                    Output::Operands | Output::Branch => known("operand", Openness::Operand(0)),
-                    Output::Anything => Resolved::computed(),
+                    Output::Operands | Output::Branch | Output::Directory => known(OPERAND, Openness::Operand(0)),
+                    Output::Perhaps(_) | Output::Anything => Resolved::computed(),
                 },
                 Part::Variable { name, change: Change::None, .. } if is_variable(name) && !tells_what_ran(name) => {
                     match self.variables.values(name).as_slice() {
@@ -208,9 +223,10 @@ impl Walk {
     /// The values that a name may have where the walk is: before the text sets it, it is what the caller has set.
     fn values_here(&self, name: &str) -> Vec<Resolved> {
         let mut values = self.variables.values(name);
-        let begins_known = |value: &Resolved| value.openness.from() != Some(0);
+        let begins_known =
+            |value: &Resolved| value.openness.from() != Some(0) || value.text.starts_with(output::DIRECTORY);
         if !values.is_empty() && !self.set_names.has(name) && values.iter().all(begins_known) {
-            values.push(Resolved { text: format!("${{{name}}}"), openness: Openness::Operand(0) });
+            values.push(Resolved { text: format_compact!("${{{name}}}"), openness: Openness::Operand(0) });
         }
         values
     }
@@ -234,7 +250,7 @@ impl Walk {
 
     /// `"$*"`: one word of several, with blanks in between.
     fn joined(&self, words: &[Word]) -> Next {
-        let (mut text, mut openness) = (String::new(), Openness::Constant);
+        let (mut text, mut openness) = (CompactString::default(), Openness::Constant);
         for (at, word) in words.iter().enumerate() {
             if at > 0 {
                 text.push(' ');
@@ -252,21 +268,20 @@ impl Walk {
     fn joined_elements(&self, name: &str, elements: Vec<Resolved>) -> Next {
         // Those that vanish leave no blank behind.
         match self.variables.is_uneven(name) {
-            true => Next::Open(format!("${{{name}}}"), Openness::Computed(0, false)),
+            true => Next::Open(format_compact!("${{{name}}}"), Openness::Computed(0, false)),
             false => self.joined(&whole(elements)),
         }
     }
 
     fn variable(&mut self, name: &str, change: &Change, quoted: bool) -> Vec<Next> {
-        // What is left of a path is another one: only `$PWD` itself is the directory, and `$SHELL` a shell. Without quotes it
-        // may be several words.
+        // What is left of a path is another one: only `$PWD` itself is the directory, and `$SHELL` a shell.
         let is_part = match name {
-            "PWD" => !quoted || !matches!(change, Change::None),
+            "PWD" => self.variables.splits_oddly() || !matches!(change, Change::None),
             "SHELL" => !matches!(change, Change::None),
             _ => false,
         };
         let mark = if is_part { "#" } else { "" };
-        let open = |openness| vec![Next::Open(format!("${{{name}{mark}}}"), openness)];
+        let open = |openness| vec![Next::Open(format_compact!("${{{name}{mark}}}"), openness)];
         let values = |values: Vec<Resolved>| -> Vec<Next> {
             values
                 .into_iter()
@@ -287,7 +302,7 @@ impl Walk {
         if let Change::Replace(parts) = change
             && puts_in_more_than_a_name(parts)
         {
-            return vec![Next::Open(format!("${{{name}/-…}}"), Openness::Computed(0, !quoted))];
+            return vec![Next::Open(format_compact!("${{{name}/-…}}"), Openness::Computed(0, !quoted))];
         }
         let name = if name == "argv" && self.shell == Shell::Zsh && self.positional.is_some() { "@" } else { name };
         if is_positional(name) && self.shell != Shell::Other {
@@ -304,7 +319,7 @@ impl Walk {
                         .nth(at)
                         .map(|word| match word {
                             Some(word) => Next::Words(vec![word], quoted),
-                            None => Next::Value(String::new(), quoted),
+                            None => Next::Value(CompactString::default(), quoted),
                         })
                         .collect(),
                     Err(_) if quoted && name == "*" => given.all().map(|words| self.joined(words)).collect(),
@@ -327,13 +342,25 @@ impl Walk {
             Change::Length => open(Openness::Operand(0)),
             Change::Element(element) => match (element.as_str(), self.variables.elements(name)) {
                 ("*", Some(elements)) if quoted => vec![self.joined_elements(name, elements)],
-                ("@" | "*", Some(elements)) => vec![Next::Words(whole(elements), quoted)],
+                ("@" | "*", Some(elements)) => {
+                    let mut found = vec![Next::Words(whole(elements), quoted)];
+                    if !self.set_names.has(name) {
+                        found.push(Next::Words(Vec::new(), quoted));
+                    }
+                    found
+                }
                 // Zsh counts from one.
                 (index, Some(_)) => match index.parse::<usize>() {
                     Ok(0) if self.shell == Shell::Zsh => open(Openness::Computed(0, true)),
                     Ok(at) => match self.variables.element(name, at - usize::from(self.shell == Shell::Zsh)) {
                         none if none.is_empty() => open(Openness::Operand(0)),
-                        found => values(found),
+                        found => {
+                            let mut found = values(found);
+                            if !self.set_names.has(name) {
+                                found.extend(open(Openness::Operand(0)));
+                            }
+                            found
+                        }
                     },
                     Err(_) => open(Openness::Computed(0, true)),
                 },
@@ -377,9 +404,13 @@ impl Walk {
     }
 }
 
+/// How an operand that isn't known stands in the text for another shell. In quotes it is a constant there, and no path.
+const OPERAND: &str = "operand…";
+
 /// A text as code for a shell in which what is open is an operand.
 pub(super) fn as_operand(text: &str) -> String {
-    text.replace(output::FOUND, "operand").replace("$((…))", "0").replace("$(…)", "operand").replace('…', "operand")
+    let whole = text.replace(output::FOUND, "…").replace("$((…))", "0").replace("$(…)", "…");
+    whole.replace('…', OPERAND)
 }
 
 /// Whether the shell sets a variable to what it has run, or to a part of it.
@@ -412,7 +443,7 @@ fn may_vanish(part: &Part) -> bool {
 #[derive(Clone, Default)]
 struct Build {
     done: Vec<Word>,
-    text: String,
+    text: CompactString,
     openness: Openness,
     started: bool,
     quoted: bool,
@@ -426,11 +457,11 @@ struct Build {
 
 /// The next piece of a word.
 enum Next {
-    Text(String, bool),
+    Text(CompactString, bool),
     Home,
     /// A constant value, split unless quoted.
-    Value(String, bool),
-    Open(String, Openness),
+    Value(CompactString, bool),
+    Open(CompactString, Openness),
     /// Several words; `true`: each stays whole.
     Words(Vec<Word>, bool),
 }
@@ -489,6 +520,10 @@ impl Build {
                     }
                     match word.openness {
                         Openness::Constant => self.add(&Next::Value(word.text.clone(), *whole), separators),
+                        // A name with a blank in it becomes two words.
+                        Openness::Files(at) if !whole => {
+                            self.add(&Next::Open(word.text.clone(), Openness::Operand(at)), separators);
+                        }
                         openness => self.add(&Next::Open(word.text.clone(), openness), separators),
                     }
                     self.home |= word.home;

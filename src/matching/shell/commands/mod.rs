@@ -4,16 +4,18 @@
 mod builtins;
 mod expansion;
 mod runners;
-mod set_names;
 mod simple;
+mod state;
 mod xargs;
 
 use super::expand::{Openness, Variables, Word, is_number, is_positional};
-use super::grammar::{self, Change, List, Node, Part, Pipeline, Redirect, RedirectKind, Stage, Word as Written};
+use super::grammar::{self, Change, Joint, List, Node, Part, Pipeline, Redirect, RedirectKind, Stage, Word as Written};
 use super::output::Output;
 use super::programs::running;
 use super::{Command, Gap, Role, Shell, Span, meeting, programs};
-use set_names::SetNames;
+use compact_str::CompactString;
+pub(super) use state::Directories;
+use state::{SetNames, State};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -27,10 +29,10 @@ enum Input {
     Completed(Rc<str>),
     /// Paths, names, numbers.
     Operands,
-    /// What find prints, ended by NUL.
-    Found(Word),
+    /// What find prints, ended by NUL: each fits one of these.
+    Found(Rc<[Word]>),
     Computed,
-    File(String),
+    File(CompactString),
 }
 
 /// A function's body, with the here-documents of the text that defines it.
@@ -101,7 +103,17 @@ pub(super) struct Walk {
     place: Option<Span>,
     work: usize,
     max_work: usize,
-    directory: Directory,
+    directories: Directories,
+    /// What a `cd` leads to isn't told: CDPATH is set, or an option of the shell.
+    odd_directories: bool,
+    /// The directory was changed.
+    has_moved: bool,
+    /// A trap changes it at any time.
+    is_anywhere: bool,
+    /// What each function that runs has declared as its own variables.
+    locals: Vec<Vec<String>>,
+    /// What the command at hand sets is known beforehand.
+    is_told: bool,
     aliases: bool,
     flowing_into: usize,
     relinked: bool,
@@ -133,7 +145,7 @@ pub(super) struct Walk {
 }
 
 /// What a function or a text is given.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 struct Passed {
     words: Rc<[Word]>,
     /// The same without those that vanish if nothing has set them; nothing if none does.
@@ -179,14 +191,6 @@ fn without_vanishing(words: &[Word]) -> Option<Vec<Word>> {
     words.iter().any(|word| word.vanishes).then(|| words.iter().filter(|word| !word.vanishes).cloned().collect())
 }
 
-/// Where commands run, against where the text began.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Directory {
-    Same,
-    In(String),
-    Unknown,
-}
-
 const MAX_COMMANDS: usize = 20_000;
 const MAX_ALTERNATIVES: usize = 16;
 /// Files that a text writes and numbers that it opens, as far as they are told apart.
@@ -222,7 +226,12 @@ impl Walk {
             place: None,
             work: 0,
             max_work,
-            directory: Directory::Same,
+            directories: Directories::first(),
+            odd_directories: false,
+            has_moved: false,
+            is_anywhere: false,
+            locals: Vec::new(),
+            is_told: false,
             aliases: false,
             flowing_into: 0,
             relinked: false,
@@ -329,6 +338,9 @@ impl Walk {
     /// What a shell has read needn't be looked for names, unless another program may have run the same: one that reads
     /// code, or that isn't known.
     fn forget_read_texts(&mut self) {
+        if self.read_texts.is_empty() {
+            return;
+        }
         let may_run = |command: &Command| {
             let name = command.words.first().map_or("", |word| base_name(&word.text));
             let is_other = command.runs_words || programs::RUNS_INPUT.has(name);
@@ -392,12 +404,47 @@ impl Walk {
     }
 
     fn list(&mut self, list: &List) {
-        for pipeline in &list.0 {
-            let before = pipeline.conditional.then(|| self.directory.clone());
+        // Where a chain of `&&` and `||` begins, and where it may have ended before its last one.
+        let (mut begins, mut ends) = (None::<State>, None::<State>);
+        for (at, pipeline) in list.0.iter().enumerate() {
+            let next = list.0.get(at + 1).map_or(Joint::Next, |next| next.joint);
+            let before = self.state();
             self.pipeline(pipeline);
-            if before.is_some_and(|before| before != self.directory) && pipeline.stages.len() != 1 {
-                self.directory = Directory::Unknown;
+            let success = self.state();
+            if next == Joint::Next {
+                match (begins.take(), ends.take()) {
+                    // It runs beside what comes then.
+                    (begins, _) if pipeline.background => self.restore(begins.unwrap_or(before)),
+                    // `cd x || exit`
+                    (_, Some(ends))
+                        if pipeline.joint == Joint::Or && exits(pipeline) && !self.variables.redefines("exit") =>
+                    {
+                        self.restore(ends);
+                    }
+                    (_, ends) => {
+                        self.restore(failed(pipeline, before, success));
+                        if let Some(ends) = ends {
+                            self.join(&ends);
+                        }
+                    }
+                }
+                continue;
             }
+            if begins.is_none() {
+                begins = Some(before.clone());
+            }
+            let failure = failed(pipeline, before, success.clone());
+            let (goes_on, may_end) = match (next, pipeline.negated) {
+                (Joint::And, false) => (success, failure),
+                (Joint::Or, false) => (failure, success),
+                // What has failed goes on, and the other way round.
+                (_, _) => (failure.clone(), failure),
+            };
+            match &mut ends {
+                Some(ends) => ends.join(&may_end),
+                None => ends = Some(may_end),
+            }
+            self.restore(goes_on);
         }
     }
 
@@ -407,21 +454,24 @@ impl Walk {
             return;
         }
         let outer = self.input.clone();
-        let directory = self.directory.clone();
         let mut ranges = Vec::with_capacity(pipeline.stages.len());
         for (at, stage) in pipeline.stages.iter().enumerate() {
             let from = self.commands.len();
             if at > 0 && self.shell == Shell::Zsh && stage.redirects.iter().any(Redirect::reads) {
                 self.gap("zsh gives a command what flows in and what is redirected", &stage.span);
             }
-            let printed = self.in_subshell(|this| this.stage(stage, at + 1 < pipeline.stages.len()));
+            let before = self.state();
+            let is_last = at + 1 == pipeline.stages.len();
+            let printed = self.stage(stage, !is_last);
+            // Zsh runs the last one itself.
+            match is_last {
+                true => self.join(&before),
+                false => self.restore(before),
+            }
             ranges.push(from..self.commands.len());
             self.input = printed;
         }
         self.input = outer;
-        if self.directory != directory {
-            self.directory = Directory::Unknown;
-        }
         self.flows.push(ranges);
     }
 
@@ -442,11 +492,11 @@ impl Walk {
             return self.simple(stage, assigns, words, piped);
         }
         let outer = self.input.clone();
+        let before = self.state();
         let (_, writes) = self.redirects(&stage.redirects, &stage.span, None, false);
         if writes {
             self.beside("a redirection to a file", &stage.span);
         }
-        let directory = self.directory.clone();
         let mut printed = Input::Computed;
         match &stage.node {
             Node::Simple { .. } => {}
@@ -464,15 +514,16 @@ impl Walk {
                 if let Output::Constant(text) = self.output(list) {
                     printed = Input::Text(format!("{text}\n").into());
                 }
-                self.directory = directory;
             }
-            Node::Branches(lists) => {
-                self.perhaps_again(|this| lists.iter().for_each(|list| this.list(list)));
-                self.forget_directory(directory);
+            Node::Branches(lists) => self.branches(lists),
+            Node::Loop { condition, body } => {
+                self.repeatedly(|this| {
+                    this.list(condition);
+                    this.list(body);
+                });
             }
             Node::For { name, words, body } => {
                 self.sets(name, "", &stage.span);
-                self.set_names.set(name);
                 for word in words {
                     let values: Vec<Word> = self.expand(word).into_iter().flatten().collect();
                     values.iter().for_each(|value| self.sets(name, &value.text, &stage.span));
@@ -480,16 +531,25 @@ impl Walk {
                         values.iter().for_each(|value| self.variables.set_word(name, value, false));
                     }
                 }
-                self.perhaps_again(|this| this.list(body));
-                self.forget_directory(directory);
+                // Without any word it isn't set.
+                let before = self.state();
+                self.set_names.set(name);
+                self.repeatedly(|this| this.list(body));
+                self.join(&before);
             }
             Node::Case { subject, patterns, arms } => {
                 self.expand(subject);
                 for pattern in patterns {
                     self.expand(pattern);
                 }
-                arms.iter().for_each(|list| self.list(list));
-                self.forget_directory(directory);
+                let before = self.state();
+                let mut ends = before.clone();
+                for list in arms {
+                    self.restore(before.clone());
+                    self.list(list);
+                    ends.join(&self.state());
+                }
+                self.restore(ends);
             }
             Node::Test { words, numbers } => {
                 for word in words {
@@ -522,27 +582,39 @@ impl Walk {
                     || matches!(name.as_str(), "precmd" | "preexec" | "chpwd" | "zshexit")
                 {
                     // The shell calls it, with words that aren't known.
-                    self.call(name, &function, &[Word::constant(name.as_str()), Word::computed()], &stage.span);
+                    let words = [Word::constant(name.as_str()), Word::computed()];
+                    self.at_any_time(|this| this.call(name, &function, &words, &stage.span));
                 }
             }
+        }
+        // A redirection may fail.
+        if !stage.redirects.is_empty() {
+            self.join(&before);
         }
         self.input = outer;
         printed
     }
 
-    /// Walks what may run more than once: where it shifts what it is given, the next time finds other words in their places.
-    fn perhaps_again(&mut self, walk: impl Fn(&mut Self)) {
-        let is_shifted = |this: &Self| this.positional.as_ref().is_some_and(|given| given.shifted);
-        let before = is_shifted(self);
-        walk(self);
-        if !before && is_shifted(self) {
-            walk(self);
+    /// `if`: each condition, what runs if it holds, and perhaps what runs if none does.
+    fn branches(&mut self, lists: &[List]) {
+        let mut ends: Option<State> = None;
+        let mut end = |state: State| match &mut ends {
+            Some(ends) => ends.join(&state),
+            None => ends = Some(state),
+        };
+        let (pairs, otherwise) = lists.as_chunks::<2>();
+        for [condition, then] in pairs {
+            let before = self.state();
+            self.list(condition);
+            let holds = self.state();
+            self.list(then);
+            end(self.state());
+            self.restore(holds);
+            self.join(&before);
         }
-    }
-
-    fn forget_directory(&mut self, before: Directory) {
-        if self.directory != before {
-            self.directory = Directory::Unknown;
+        otherwise.iter().for_each(|list| self.list(list));
+        if let Some(ends) = ends {
+            self.join(&ends);
         }
     }
 
@@ -563,8 +635,8 @@ impl Walk {
                             self.flowing_into = from;
                             match self.output(list) {
                                 Output::Constant(text) => Input::Text(format!("{text}\n").into()),
-                                Output::Operands | Output::Branch => Input::Operands,
-                                Output::Anything => Input::Computed,
+                                Output::Operands | Output::Branch | Output::Directory => Input::Operands,
+                                Output::Perhaps(_) | Output::Anything => Input::Computed,
                             }
                         }
                         _ => {
@@ -728,7 +800,7 @@ impl Walk {
     /// The list of a substitution: it runs in a shell of its own.
     fn inner_list(&mut self, list: &List, span: &Span, writes: bool) -> Range<usize> {
         let from = self.commands.len();
-        let outer = (self.input.clone(), self.directory.clone(), std::mem::replace(&mut self.captured, true));
+        let outer = (self.input.clone(), std::mem::replace(&mut self.captured, true));
         if writes {
             self.input = Input::Computed;
         }
@@ -739,7 +811,7 @@ impl Walk {
             self.in_subshell(|this| this.list(list));
             self.depth -= 1;
         }
-        (self.input, self.directory, self.captured) = outer;
+        (self.input, self.captured) = outer;
         from..self.commands.len()
     }
 
@@ -859,6 +931,29 @@ impl Walk {
     }
 }
 
+/// What is known where a pipeline has failed, or may have. A command whose redirection fails does nothing, and where a `cd`
+/// leads isn't told; what else a command sets is set, and compound commands see to their own.
+fn failed(pipeline: &Pipeline, mut before: State, success: State) -> State {
+    match &*pipeline.stages {
+        [stage] if !stage.redirects.is_empty() => {
+            before.join(&success);
+            before
+        }
+        [Stage { node: Node::Simple { .. }, .. }] if before.directories != success.directories => {
+            before.directories.join(&success.directories);
+            State { directories: before.directories, ..success }
+        }
+        _ => success,
+    }
+}
+
+/// Whether the shell ends with a pipeline.
+fn exits(pipeline: &Pipeline) -> bool {
+    matches!(&*pipeline.stages, [stage] if stage.redirects.is_empty()
+        && matches!(&stage.node, Node::Simple { assigns, words } if assigns.is_empty()
+            && words.first().and_then(Written::plain) == Some("exit")))
+}
+
 /// What surrounds a command.
 #[derive(Clone, Copy)]
 struct Facts {
@@ -869,7 +964,8 @@ struct Facts {
 }
 
 pub(super) fn base_name(path: &str) -> &str {
-    let name = memchr::memrchr(b'/', path.as_bytes()).map_or(path, |at| &path[at + 1..]);
+    // Most names are short: to set up a quicker search takes longer.
+    let name = path.bytes().rposition(|byte| byte == b'/').map_or(path, |at| &path[at + 1..]);
     // A program of Windows, which its subsystem for Linux and its own bash run too.
     name.strip_suffix(".exe").filter(|name| !name.is_empty()).unwrap_or(name)
 }
@@ -908,7 +1004,7 @@ pub(super) fn tail(word: &Word, skip: usize) -> Word {
         Openness::Computed(at, splits) => Openness::Computed(at.saturating_sub(skip), splits),
     };
     Word {
-        text: word.text.get(skip..).unwrap_or_default().to_string(),
+        text: word.text.get(skip..).unwrap_or_default().into(),
         span: None,
         openness,
         home: false,

@@ -5,7 +5,8 @@ use super::super::programs::{self, Given, Wrapper, running};
 use super::super::{Command, Role, Shell, Span, grammar};
 use super::expansion::as_operand;
 use super::xargs::Ends;
-use super::{COMPLETED, Directory, Facts, Input, MAX_KEPT, Passed, TOO_LARGE, Walk, base_name, tail};
+use super::{COMPLETED, Directories, Facts, Input, MAX_KEPT, Passed, TOO_LARGE, Walk, base_name, tail};
+use compact_str::{CompactString, format_compact};
 
 impl Walk {
     pub(super) fn shell(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) {
@@ -88,7 +89,7 @@ impl Walk {
         ]
         .map(String::from)
         .into();
-        files.extend(self.variables.values("ENV").into_iter().map(|value| value.text));
+        files.extend(self.variables.values("ENV").into_iter().map(|value| value.text.into()));
         for name in files {
             if self.files.iter().any(|file| file.name == base_name(&name)) {
                 self.started(&name, &[], span, Some(shell));
@@ -294,7 +295,7 @@ impl Walk {
         self.runs_words();
         if let Some(row) = programs::options::row(if name.ends_with("sed") { "sed" } else { "gawk" }) {
             let given = Given::new(&row, &words[1..]);
-            self.scripts.extend(given.values("-f").map(|path| path.text.clone()));
+            self.scripts.extend(given.values("-f").map(|path| path.text.to_string()));
             // What it puts into a file may be run.
             let scripts = || given.values("-e").chain(given.operands.first().copied());
             scripts().filter(|_| given.has("-i")).for_each(|script| self.text(written_by_sed(&script.text), span));
@@ -354,7 +355,8 @@ impl Walk {
             }
             Some((Some("bisect"), _)) if words.iter().any(|word| word.text == "run") => {
                 let at = words.iter().position(|word| word.text == "run").unwrap_or(0);
-                self.run(&words[at + 1..], span, facts);
+                // At the top of the repository.
+                self.elsewhere(|this| this.run(&words[at + 1..], span, facts));
             }
             Some((Some("submodule"), _)) if words.iter().any(|word| word.text == "foreach") => {
                 let at = words.iter().position(|word| word.text == "foreach").unwrap_or(0);
@@ -363,12 +365,13 @@ impl Walk {
                 self.elsewhere(|this| this.text_for_shell(text, Shell::Posix, "git is given computed text", span));
             }
             Some((Some(name), _)) if programs::GIT_COMMANDS.has(name) => {
-                let name = ["git ", name].concat();
-                if name == "git remote" || name == "git push" {
+                let mut full_name = CompactString::from("git ");
+                full_name.push_str(name);
+                if matches!(name, "remote" | "push") {
                     self.configured_push(words, verb.unwrap_or(0), span, facts);
                 }
                 let transport = words.iter().any(|word| word.text.contains(':') && word.text.contains("ext::"));
-                let configures = name == "git clone"
+                let configures = name == "clone"
                     && words.iter().any(|word| {
                         let text = word.text.as_str();
                         text.starts_with("--config")
@@ -377,7 +380,7 @@ impl Walk {
                 if transport {
                     // Its URL is a command line with escapes of its own.
                     self.gap("a URL of git that runs a program", span);
-                } else if self.text_options(&name, words, span) {
+                } else if self.text_options(&full_name, words, span) {
                     self.unseen("an option of git runs a program", span);
                 } else if self.aliases {
                     self.unseen("git has settings or hooks that the text has written", span);
@@ -493,7 +496,7 @@ impl Walk {
             // In another repository it is another branch.
             let is_push =
                 command.words[0].text == "git" && command.words.get(1).is_some_and(|word| word.text == "push");
-            if stays && is_push && !command.assigns && command.directory == Directory::Same {
+            if stays && is_push && !command.assigns && command.directories.is_first() {
                 for name in &begun {
                     let words = command.words.iter().map(|word| if word.is_branch() { name } else { word });
                     pushes.push(Command { words: words.cloned().collect(), ..command.clone() });
@@ -564,6 +567,11 @@ impl Walk {
                 .map(|it| it.trim_end_matches('/')),
             _ => None,
         };
+        // A path that is found is one of these.
+        let found: Vec<Option<Word>> = match running::found_by(words) {
+            Some(found) => found.into_iter().map(Some).collect(),
+            None => vec![None],
+        };
         while let Some(word) = words.get(at) {
             at += 1;
             if matches!(word.openness, Openness::Computed(0, true)) || running::may_be_option(word) {
@@ -577,28 +585,28 @@ impl Walk {
             }
             let length = words[at..].iter().position(|word| word.text == ";" || word.text == "+");
             let end = at + length.unwrap_or(words.len() - at);
-            let mut slice = words[at..end].to_vec();
-            for it in &mut slice {
-                if it.as_constant() == Some("{}")
-                    && matches!(word.text.as_str(), "-exec" | "-ok")
-                    && let Some(found) = running::found_by(words)
-                {
-                    *it = found;
-                } else if it.openness == Openness::Constant
-                    && let Some(mark) = it.text.find("{}")
-                {
-                    it.openness = Openness::Operand(mark);
-                    // Every path begins as its starting point does.
-                    if let Some(start) = start.filter(|_| mark == 0 && matches!(word.text.as_str(), "-exec" | "-ok")) {
-                        it.openness = Openness::Operand(start.len());
-                        it.text.insert_str(0, start);
+            let is_elsewhere = word.text.ends_with("dir");
+            for found in if is_elsewhere { &[None] } else { found.as_slice() } {
+                let mut slice = words[at..end].to_vec();
+                for it in &mut slice {
+                    if let (Some("{}"), Some(found)) = (it.as_constant(), found) {
+                        it.clone_from(found);
+                    } else if it.openness == Openness::Constant
+                        && let Some(mark) = it.text.find("{}")
+                    {
+                        it.openness = Openness::Operand(mark);
+                        // Every path begins as its starting point does.
+                        if let Some(start) = start.filter(|_| mark == 0 && !is_elsewhere) {
+                            it.openness = Openness::Operand(start.len());
+                            it.text.insert_str(0, start);
+                        }
                     }
                 }
-            }
-            let inner = Facts { data: false, ..*facts };
-            match word.text.ends_with("dir") {
-                true => self.elsewhere(|this| this.run(&slice, span, &inner)),
-                false => self.run(&slice, span, &inner),
+                let inner = Facts { data: false, ..*facts };
+                match is_elsewhere {
+                    true => self.elsewhere(|this| this.run(&slice, span, &inner)),
+                    false => self.run(&slice, span, &inner),
+                }
             }
             at = end;
         }
@@ -666,10 +674,10 @@ impl Walk {
             for value in given.iter().take(32) {
                 let value_of = |word: &Word| match (place(word), value.openness) {
                     (Some((_, true)), Openness::Constant) => {
-                        Word { text: word.text.replace("{}", &value.text), ..word.clone() }
+                        Word { text: word.text.replace("{}", &value.text).into(), ..word.clone() }
                     }
                     (Some((at, is_whole)), openness) => Word {
-                        text: format!("{}…", &word.text[..at]),
+                        text: format_compact!("{}…", &word.text[..at]),
                         openness: join(
                             at,
                             word.openness,
@@ -827,9 +835,9 @@ impl Walk {
 
     /// Reads what runs in a directory that the text doesn't tell.
     pub(super) fn elsewhere(&mut self, read: impl FnOnce(&mut Self)) {
-        let outer = std::mem::replace(&mut self.directory, Directory::Unknown);
+        let outer = std::mem::replace(&mut self.directories, Directories::unknown());
         read(self);
-        self.directory = outer;
+        self.directories = outer;
     }
 
     /// Takes a wrapper off, whose own name ends with the word at `verb`. Where an option isn't known, every reading of the
@@ -1019,9 +1027,9 @@ impl Walk {
             self.beside("an option of a wrapper that isn't known", span);
             readings.extend((1..rest.len().min(4)).map(|skip| &rest[skip..]));
         }
-        let outer = self.directory.clone();
+        let outer = self.directories.clone();
         if moves {
-            self.directory = Directory::Unknown;
+            self.directories = Directories::unknown();
         }
         for reading in readings {
             if joins {
@@ -1030,7 +1038,10 @@ impl Walk {
                 self.run(reading, span, &facts);
             }
         }
-        self.directory = outer;
+        // The shell does itself what these run.
+        if !matches!(wrapper.name, "command" | "builtin" | "noglob" | "nocorrect" | "-") {
+            self.directories = outer;
+        }
     }
 
     /// `ssh -o 'ProxyCommand git push'`

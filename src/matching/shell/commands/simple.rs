@@ -1,13 +1,14 @@
 //! A simple command: its words, what it prints, and what it runs in turn.
 
-use super::super::expand::{Openness, Word, is_positional, is_variable, join, own_default};
+use super::super::expand::{Openness, Word, is_positional, is_variable, join, names_what_it_sets, own_default};
 use super::super::grammar::{Assign, Change, Node, Part, Redirect, RedirectKind, Stage, Value, Word as Written};
 use super::super::programs::{Given, running};
 use super::super::{Command, Role, Shell, Span, grammar, output, programs};
 use super::{
-    Directory, Facts, Function, Input, MAX_ALTERNATIVES, MAX_COMMANDS, MAX_KEPT, Passed, TOO_LARGE, Walk, base_name,
+    Facts, Function, Input, MAX_ALTERNATIVES, MAX_COMMANDS, MAX_KEPT, Passed, State, TOO_LARGE, Walk, base_name,
     is_settings_of_git, without_vanishing,
 };
+use compact_str::{CompactString, format_compact};
 use std::rc::Rc;
 
 /// Whether a program is one of GNU's compilers, for another machine too: `aarch64-linux-gnu-gcc`, `g++-13`.
@@ -16,6 +17,11 @@ fn is_compiler(name: &str) -> bool {
     ["gcc", "g++", "cc", "c++", "gfortran"]
         .iter()
         .any(|it| name.strip_suffix(it).is_some_and(|machine| machine.is_empty() || machine.ends_with('-')))
+}
+
+/// Whether an option of env or sudo keeps variables from a command, or may: `-i`, `-u x`.
+fn clears_environment(word: &Word) -> bool {
+    word.text.starts_with('-')
 }
 
 /// Whether a redirection reads a file, which `$(< file)` prints.
@@ -49,7 +55,7 @@ impl Walk {
     pub(super) fn simple<'a>(&mut self, stage: &Stage, assigns: &'a [Assign], words: &[Written], piped: bool) -> Input {
         let mut declared = Vec::new();
         let is_for_command = !words.is_empty() && assigns.iter().any(|assign| !assign.argument);
-        let names_before = is_for_command.then(|| self.copy_set_names());
+        let names_before = is_for_command.then(|| self.state().names);
         let head = words.first().and_then(Written::plain);
         let exports = head == Some("export");
         // dash has none of these, so that they set nothing there.
@@ -58,6 +64,13 @@ impl Walk {
         for assign in assigns {
             let value = self.assign(assign);
             if !(assign.argument && may_set_nothing) {
+                if assign.argument
+                    && head != Some("export")
+                    && !self.set_names.has(&assign.name)
+                    && let Some(locals) = self.locals.last_mut()
+                {
+                    locals.push(assign.name.clone());
+                }
                 self.set_names.set(&assign.name);
             }
             if exports || is_for_command {
@@ -69,7 +82,7 @@ impl Walk {
                 let openness = join(at, Openness::Constant, value.openness);
                 let span = if self.place.is_none() { Some(assign.span.clone()) } else { None };
                 declared.push(Word {
-                    text: format!("{}={}", assign.name, value.text),
+                    text: format_compact!("{}={}", assign.name, value.text),
                     span,
                     openness,
                     assigned: true,
@@ -144,9 +157,19 @@ impl Walk {
         }
         let facts = Facts { assigns: !assigns.iter().all(is_plain), writes, data: !piped && !output && !self.captured };
         let makes_option = std::mem::replace(&mut self.makes_option, made_option);
-        self.set_names = names_within.unwrap_or_else(|| std::mem::take(&mut self.set_names));
+        if let Some(names) = names_within {
+            self.set_names = names;
+        }
+        let is_told = names_what_it_sets(words);
+        // Each of several begins where this one does.
+        let begins = if alternatives.len() > 1 { Some(self.state()) } else { None };
+        let mut ends: Option<State> = None;
         for words in &alternatives {
+            if let (Some(begins), true) = (&begins, ends.is_some()) {
+                self.restore(begins.clone());
+            }
             let own = self.commands.len();
+            self.is_told = is_told;
             self.run(words, &stage.span, &facts);
             if let Some(text) = self.prints(words) {
                 if !facts.data {
@@ -169,7 +192,7 @@ impl Walk {
                         Input::File(words[1].text.clone())
                     }
                     ("find", _) if running::prints_with_nul(words) => {
-                        running::found_by(words).map_or(Input::Operands, Input::Found)
+                        running::found_by(words).map_or(Input::Operands, |found| Input::Found(found.into()))
                     }
                     (_, Input::Operands) if running::passes_lines(words) => Input::Operands,
                     _ if piped && !self.variables.redefines(name) && output::are_operands(words) => Input::Operands,
@@ -180,6 +203,16 @@ impl Walk {
             if !inner.is_empty() && own < self.commands.len() {
                 self.flows.push(vec![inner.clone(), own..self.commands.len()]);
             }
+            if begins.is_some() {
+                let end = self.state();
+                match &mut ends {
+                    Some(ends) => ends.join(&end),
+                    None => ends = Some(end),
+                }
+            }
+        }
+        if let Some(ends) = ends {
+            self.restore(ends);
         }
         self.makes_option |= makes_option;
         if let Some(before) = names_before {
@@ -349,9 +382,9 @@ impl Walk {
         let at = self.at(span);
         self.work += words.len();
         let mut own = words.to_vec();
-        let may_be_file = |word: &&mut Word| matches!(word.openness, Openness::Files(0) | Openness::Operand(0));
-        for word in own.iter_mut().filter(may_be_file).filter(|_| self.makes_option) {
-            word.openness = Openness::Computed(0, true);
+        if self.makes_option {
+            let may_be_file = |word: &&mut Word| matches!(word.openness, Openness::Files(0) | Openness::Operand(0));
+            own.iter_mut().filter(may_be_file).for_each(|word| word.openness = Openness::Computed(0, true));
         }
         self.commands.push(Command {
             words: own,
@@ -360,7 +393,7 @@ impl Walk {
             assigns: facts.assigns,
             writes: facts.writes,
             data: false,
-            directory: self.directory.clone(),
+            directories: self.directories.clone(),
             relinked: self.relinked,
             shell_text: false,
             runs_words: false,
@@ -372,8 +405,11 @@ impl Walk {
         self.aliases |= words.iter().any(touches_hooks);
         let program = words.first().and_then(Word::as_constant).map_or("", base_name);
         // `sed -i s/fetch/push/ .git/config`
-        let may_write = program != "git" && !programs::DATA.has(program) && !programs::is_shell(program);
-        if may_write && words.iter().skip(1).any(|word| is_settings_of_git(&word.text)) {
+        if program != "git"
+            && words.iter().skip(1).any(|word| is_settings_of_git(&word.text))
+            && !programs::DATA.has(program)
+            && !programs::is_shell(program)
+        {
             self.writes_settings_of_git(None);
         }
         self.relinked |= matches!(program, "ln" | "mv" | "mount");
@@ -430,11 +466,8 @@ impl Walk {
                     }
                     // `./"$f"` is a file of that directory, as `./*` is.
                     let below = head.text.starts_with("./") && matches!(head.openness, Openness::Operand(2..));
-                    let is_here = match &self.directory {
-                        Directory::Same => true,
-                        Directory::In(path) => !path.starts_with(['/', '~']),
-                        Directory::Unknown => false,
-                    };
+                    let directories = self.directories.all();
+                    let is_here = !directories.is_empty() && !directories.iter().any(|it| it.starts_with(['/', '~']));
                     if below && is_here && slash <= at && !head.text[slash..].contains("..") {
                         return self.unseen("the program is one of several files", span);
                     }
@@ -456,7 +489,7 @@ impl Walk {
             }
             return;
         }
-        let name = name.to_string();
+        let name = CompactString::from(name);
         self.depth += 1;
         self.dispatch(&name, words, span, facts);
         self.depth -= 1;
@@ -522,7 +555,19 @@ impl Walk {
             return match words[..at].iter().any(moves) || programs::runs_elsewhere(wrapper.name) {
                 true => self.elsewhere(|this| this.unwrap(wrapper, words, at, span)),
                 // What it sets is set for its command.
-                false if wrapper.assigns => self.in_subshell(|this| this.unwrap(wrapper, words, at, span)),
+                false if wrapper.name == "exec" && words[at + 1..].first().is_some_and(clears_environment) => {
+                    self.in_subshell(|this| {
+                        this.set_names.export_none();
+                        this.unwrap(wrapper, words, at, span);
+                    });
+                }
+                // What it sets is set for its command, and what it takes away isn't.
+                false if wrapper.assigns => self.in_subshell(|this| {
+                    if words[at + 1..].iter().take_while(|word| !word.text.contains('=')).any(clears_environment) {
+                        this.set_names.export_none();
+                    }
+                    this.unwrap(wrapper, words, at, span);
+                }),
                 false => self.unwrap(wrapper, words, at, span),
             };
         }
@@ -685,7 +730,7 @@ impl Walk {
         }
         for word in &words[1..] {
             if !word.text.contains(' ') && word.is_constant() && !word.text.starts_with('-') {
-                programs.push(word.text.clone());
+                programs.push(word.text.to_string());
             }
         }
         for text in &texts {
@@ -757,9 +802,9 @@ impl Walk {
             let destroys = |word: &Word| is_option(word, "destroy") || is_option(word, "destroy=true");
             let file = words.iter().enumerate().find_map(|(at, word)| {
                 let attached = ["-out=", "--out="].iter().find_map(|start| word.text.strip_prefix(start));
-                attached
-                    .map(str::to_string)
-                    .or_else(|| is_option(word, "out").then(|| words.get(at + 1).map(|it| it.text.clone())).flatten())
+                attached.map(str::to_string).or_else(|| {
+                    is_option(word, "out").then(|| words.get(at + 1).map(|it| it.text.to_string())).flatten()
+                })
             });
             let plan = file.filter(|_| words.iter().any(destroys)).map(|file| base_name(&file).to_string());
             match plan.filter(|plan| !self.plans_to_destroy.contains(plan)) {
@@ -783,7 +828,7 @@ impl Walk {
             _ => None,
         };
         let operands: Vec<String> =
-            args.iter().filter(|word| !word.text.starts_with('-')).map(|word| word.text.clone()).collect();
+            args.iter().filter(|word| !word.text.starts_with('-')).map(|word| word.text.to_string()).collect();
         if matches!(name, "touch" | "mkdir" | "mkfifo" | "mknod" | "cp" | "mv" | "ln" | "install" | "tee") {
             let end = args.iter().position(|word| word.text == "--").unwrap_or(args.len());
             let is_option = |(at, word): (usize, &Word)| {
@@ -843,6 +888,7 @@ impl Walk {
             return self.gap("a function that calls itself", span);
         }
         self.calling.push(name.to_string());
+        self.locals.push(Vec::new());
         let documents = std::mem::replace(&mut self.documents, Rc::clone(&function.documents));
         let positional = self.positional.replace(Passed::new(&words[1..]));
         let place = self.at(span);
@@ -851,6 +897,7 @@ impl Walk {
         self.place = outer;
         self.positional = positional;
         self.documents = documents;
+        self.locals.pop().unwrap_or_default().iter().for_each(|name| self.set_names.unset(name));
         self.calling.pop();
     }
 }

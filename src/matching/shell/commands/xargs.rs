@@ -139,11 +139,11 @@ impl Options {
                 'p' | 'r' | 't' | 'x' | 'o' => {}
                 // What follows in the word is its value.
                 'I' | 'J' => {
-                    self.mark = Some(next().map_or_else(|| "{}".to_string(), |word| word.text));
+                    self.mark = Some(next().map_or_else(|| "{}".to_string(), |word| word.text.into()));
                     break;
                 }
                 'i' => {
-                    self.mark = Some(attached.map_or_else(|| "{}".to_string(), |word| word.text));
+                    self.mark = Some(attached.map_or_else(|| "{}".to_string(), |word| word.text.into()));
                     break;
                 }
                 'a' => {
@@ -228,7 +228,11 @@ impl Walk {
         };
         // Where both are asked for, which one counts depends on their order and on the program.
         if options.mark.is_none() || !matches!(options.batch, Batch::All | Batch::Words(1)) {
-            let given = options.batches(&items);
+            // Each path that is found is one of these.
+            let given = match &self.input {
+                Input::Found(_) => items.chunks(1).map(<[Word]>::to_vec).collect(),
+                _ => options.batches(&items),
+            };
             made.extend(given.into_iter().map(|items| command.iter().cloned().chain(items).collect()));
         }
         if made.is_empty() {
@@ -258,7 +262,7 @@ impl Walk {
                     _ => text.split_whitespace().map(Word::constant).collect(),
                 }
             }
-            (Input::Found(word), Ends::At('\0')) => vec![word.clone()],
+            (Input::Found(words), Ends::At('\0')) => words.to_vec(),
             (Input::Operands | Input::Found(_), Ends::Blanks | Ends::Line | Ends::At('\n' | '\0')) => operand(),
             _ => computed(),
         }
@@ -279,7 +283,7 @@ fn with_item(word: &Word, mark: &str, item: &Word) -> Word {
         // What stands open in the word may stand behind the item.
         _ => Openness::Computed(before.min(found), false),
     };
-    let text = if item.is_constant() { word.text.replace(mark, &item.text) } else { word.text.clone() };
+    let text = if item.is_constant() { word.text.replace(mark, &item.text).into() } else { word.text.clone() };
     Word { text, openness, ..word.clone() }
 }
 

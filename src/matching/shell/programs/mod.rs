@@ -12,6 +12,7 @@ pub(super) use twins::{has_twins, other_program, twin};
 
 use super::Shell;
 use super::expand::{Openness, Word};
+use compact_str::format_compact;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::iter::Peekable;
@@ -408,7 +409,7 @@ pub(super) fn in_short(name: &str, words: &[Word]) -> Option<Vec<Word>> {
 /// A program in the directory of another one.
 pub(super) fn in_place_of(head: &Word, program: &str) -> Word {
     let directory = head.text.rfind('/').map_or("", |slash| &head.text[..=slash]);
-    Word { text: format!("{directory}{program}"), span: None, ..head.clone() }
+    Word { text: format_compact!("{directory}{program}"), span: None, ..head.clone() }
 }
 
 /// The program that a file of it is: the scripts of node's package managers, and what starts them on Windows.
@@ -505,7 +506,7 @@ pub(super) fn wrapper_of(name: &str, words: &[Word]) -> Option<(&'static Wrapper
             continue;
         }
         // npm takes the beginning of a verb.
-        let is_short = |verb: &str| name == "npm" && word.text.len() > 2 && verb.starts_with(&word.text);
+        let is_short = |verb: &str| name == "npm" && word.text.len() > 2 && verb.starts_with(word.text.as_str());
         if let Some((_, row)) = rows.iter().find(|(verb, _)| !verb.is_empty() && (*verb == word.text || is_short(verb)))
         {
             return Some((row, at));
@@ -626,6 +627,16 @@ pub(super) fn is_system_path(path: &str) -> bool {
         directory,
         "/bin" | "/usr/bin" | "/usr/local/bin" | "/sbin" | "/usr/sbin" | "/usr/local/sbin" | "/opt/homebrew/bin"
     )
+}
+
+/// Whether shells set a variable as they go on, whatever a text sets it to.
+pub(super) fn is_set_by_shells(name: &str) -> bool {
+    static SET: Names = Names::new(
+        "\
+        PWD OLDPWD DIRSTACK RANDOM SRANDOM SECONDS LINENO HISTCMD GROUPS FUNCNAME OPTIND SHLVL UID EUID PPID COPROC _ \
+        BASHPID BASH_SUBSHELL BASH_COMMAND BASH_REMATCH EPOCHSECONDS EPOCHREALTIME PIPESTATUS",
+    );
+    SET.has(name)
 }
 
 /// Whether a shell itself sets a variable: to its own name, to what it has run, to blanks. Zsh sets many, and some of them
@@ -1113,7 +1124,7 @@ pub(super) fn downloads(program: &str, args: &[Word]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let is_wget = program == "wget";
     let output = if is_wget { "-O" } else { "-o" };
-    names.extend(given.values(output).map(|word| word.text.clone()));
+    names.extend(given.values(output).map(|word| word.text.to_string()));
     let remote = is_wget && names.is_empty() || given.has("-O") && !is_wget || given.has("--remote-name-all");
     if !remote {
         return names;

@@ -171,8 +171,10 @@ pub(in super::super) const PLAIN_RUNNER_OPTIONS: [&str; 17] = [
     "--",
 ];
 
-/// What a `find` comes across, as a pattern: `./**/build` of `find . -name build`. Nothing if it says more than names.
-pub(in super::super) fn found_by(words: &[Word]) -> Option<Word> {
+/// What a `find` comes across, as patterns of which each path fits one: `./**/build` of `find . -name build`, two of
+/// `find . \( -name build -o -name dist \)`. Nothing if it says more than names.
+pub(in super::super) fn found_by(words: &[Word]) -> Option<Vec<Word>> {
+    const MOST: usize = 16;
     const TESTS: [&str; 14] = [
         "-type",
         "-name",
@@ -191,16 +193,29 @@ pub(in super::super) fn found_by(words: &[Word]) -> Option<Word> {
     ];
     let texts: Vec<&str> = words.iter().map(Word::as_constant).collect::<Option<_>>()?;
     let [_, start, rest @ ..] = texts.as_slice() else { return None };
-    if start.is_empty() || start.starts_with(['-', '(', '!', '~']) || start.contains(['*', '?', '[', '\\']) {
+    // Behind a link, `..` is another directory.
+    if start.is_empty()
+        || start.split('/').any(|part| part == "..")
+        || start.starts_with(['-', '(', '!', '~'])
+        || start.contains(['*', '?', '[', '\\'])
+    {
         return None;
     }
-    let mut name = None;
+    // The names of the alternatives in parentheses, and of the one that is read; outside of them there is one.
+    let (mut names, mut name, mut in_group) = (Vec::new(), None, false);
     let mut rest = rest.iter();
     while let Some(test) = rest.next() {
         match *test {
-            "-print0" | "-prune" | "-depth" | "-empty" | "-print" | "-xdev" | "-a" | "-and" => {}
+            "(" if !in_group && names.is_empty() => in_group = true,
+            "-o" | "-or" if in_group => names.push(name.take()?),
+            ")" if in_group => {
+                names.push(name.take()?);
+                in_group = false;
+            }
+            "-empty" | "-xdev" | "-a" | "-and" => {}
+            "-print0" | "-prune" | "-depth" | "-print" if !in_group => {}
             // What follows is what is done with it; whatever stands there takes nothing away from what was found.
-            "-exec" | "-ok" => break,
+            "-exec" | "-ok" if !in_group => break,
             "-name" => name = Some(*rest.next()?),
             test if TESTS.contains(&test) => {
                 rest.next()?;
@@ -209,18 +224,33 @@ pub(in super::super) fn found_by(words: &[Word]) -> Option<Word> {
         }
     }
     // Behind an action, another test may begin anew.
-    if rest.any(|word| matches!(*word, "-o" | "-or" | "," | "!" | "-not" | "(")) {
+    if in_group || rest.any(|word| matches!(*word, "-o" | "-or" | "," | "!" | "-not" | "(")) {
         return None;
     }
-    let name = name.filter(|name| !name.is_empty() && !name.contains(['/', '\\']))?;
+    if names.is_empty() {
+        names.extend(name);
+    }
+    let is_plain = |name: &&str| !name.is_empty() && !name.contains(['/', '\\']);
+    if names.is_empty() || names.len() > MOST || !names.iter().all(is_plain) {
+        return None;
+    }
     let start = start.trim_end_matches('/');
-    let text = format!("{start}/**/{name}");
-    Some(Word { text, openness: Openness::Files(start.len() + 1), found: true, ..Word::default() })
+    let found = |name: &str| Word {
+        text: format!("{start}/**/{name}").into(),
+        openness: Openness::Files(start.len() + 1),
+        found: true,
+        ..Word::default()
+    };
+    Some(names.into_iter().map(found).collect())
 }
 
-/// Whether a `find` ends each path that it prints with NUL, which no path holds.
+/// Whether a `find` ends each path that it prints with NUL, which no path holds, and prints none before it has tested it.
 pub(in super::super) fn prints_with_nul(words: &[Word]) -> bool {
-    words.last().and_then(Word::as_constant) == Some("-print0")
+    let Some((last, rest)) = words.split_last() else { return false };
+    last.as_constant() == Some("-print0")
+        && !rest
+            .iter()
+            .any(|word| word.text.starts_with("-print") || matches!(word.text.as_str(), "-ls" | "-exec" | "-ok"))
 }
 
 /// Whether a command behind a pipe does nothing but pass on some of what it reads.
