@@ -1,5 +1,6 @@
 //! From a word to what it may become: quotes and constants resolved, the rest marked with how open it is.
 
+use super::commands::tells_what_ran;
 use super::grammar::{Assign, Change, List, Node, Part, RedirectKind, Stage, Value, Word as Written};
 use super::output::{self, BRANCH, Known, Output};
 use super::{Shell, Span, programs};
@@ -159,6 +160,10 @@ pub(super) struct Variables {
     by_name: HashMap<String, Variable>,
     /// `IFS` is set, so what a value is split into isn't known.
     pub(super) separators: bool,
+    /// How often IFS is set for a builtin that splits nothing but what it reads.
+    harmless_separators: usize,
+    /// How many values were collected.
+    pub(super) n_values: usize,
     /// The working directory may become another one.
     moves: bool,
     /// Names of variables are computed: any may be set.
@@ -298,6 +303,14 @@ impl Variables {
         self.by_name.get(name).is_some_and(|variable| variable.array.is_some() || variable.elements)
     }
 
+    /// Adds what a text assigns. Where it names IFS otherwise than for a `read`, that may be set: `((IFS=1))`.
+    pub(super) fn collect_text(&mut self, text: &str, list: &List) {
+        let before = self.harmless_separators;
+        self.collect(list);
+        let named = memchr::memmem::find_iter(text.as_bytes(), "IFS").count();
+        self.separators |= named > self.harmless_separators - before;
+    }
+
     /// What is expanded in a here-document's body.
     pub(super) fn collect_document(&mut self, word: &Written) {
         self.collect_parts(&word.parts);
@@ -327,8 +340,13 @@ impl Variables {
             Node::Simple { assigns, words } => {
                 for assign in assigns {
                     self.collect_assign(assign);
-                    if assign.name == "IFS" && (words.is_empty() || !assigns.is_empty() && declares(words)) {
-                        self.separators = true;
+                    if assign.name == "IFS" {
+                        let reads =
+                            builtin(words).is_some_and(|(name, _)| matches!(&*name, "read" | "mapfile" | "readarray"));
+                        match reads && !assign.argument {
+                            true => self.harmless_separators += 1,
+                            false => self.separators = true,
+                        }
                     }
                 }
                 // Another separator may cut a name in two.
@@ -416,6 +434,7 @@ impl Variables {
                 if assign.append || assign.element.is_some() {
                     source = Source::Computed;
                 }
+                self.n_values += 1;
                 let variable = self.by_name.entry(assign.name.clone()).or_default();
                 variable.odd |= odd;
                 variable.push(source, &assign.name);
@@ -428,6 +447,7 @@ impl Variables {
                 words.iter().for_each(|word| self.collect_word(word));
                 let odd = words.iter().any(|word| parts_are_odd(&word.parts));
                 let elements: Vec<Source> = words.iter().map(|word| source_of_word(word, self.shell)).collect();
+                self.n_values += 1;
                 let variable = self.by_name.entry(assign.name.clone()).or_default();
                 variable.odd |= odd;
                 variable.is_uneven |= words.iter().any(|word| word.parts.iter().any(is_split));
@@ -554,6 +574,7 @@ impl Variables {
     fn add(&mut self, name: &str, source: Source) {
         self.separators |= name == "IFS";
         if !name.is_empty() {
+            self.n_values += 1;
             self.by_name.entry(name.to_string()).or_default().push(source, name);
         }
     }
@@ -729,6 +750,7 @@ impl Variables {
                             // To zsh that is all of its elements.
                             Some(variable) if variable.array.is_some() && self.shell == Shell::Zsh => computed(),
                             Some(variable) => self.resolve(variable, chain + 1),
+                            None if is_number(name) && self.sets_given(self.shell) => computed(),
                             None if name == "PWD" && self.stays() => vec![Resolved::directory()],
                             None => vec![Resolved { text: format_compact!("${name}"), openness: Openness::Operand(0) }],
                         },
@@ -822,6 +844,11 @@ fn builtin(words: &[Written]) -> Option<(Cow<'_, str>, &[Written])> {
     None
 }
 
+/// Whether a command of that name may be a builtin that sets variables by their names.
+pub(super) fn may_set_variables(name: &str) -> bool {
+    sets_names(name) || matches!(name, "command" | "builtin" | "exec" | "noglob" | "nocorrect" | "-")
+}
+
 /// Whether words are a builtin that sets variables, and all that it is given is text: then it is known what it may set.
 pub(super) fn names_what_it_sets(words: &[Written]) -> bool {
     builtin(words).is_some_and(|(name, words)| sets_names(&name) && words.iter().all(|word| spelt(word).is_some()))
@@ -839,13 +866,6 @@ fn spelt(word: &Written) -> Option<Cow<'_, str>> {
             texts.collect::<Option<String>>().map(Cow::Owned)
         }
     }
-}
-
-fn declares(words: &[Written]) -> bool {
-    words
-        .first()
-        .and_then(Written::plain)
-        .is_some_and(|name| matches!(name, "export" | "declare" | "local" | "readonly" | "typeset"))
 }
 
 fn parts_are_odd(parts: &[Part]) -> bool {
@@ -900,6 +920,7 @@ fn source_of(parts: &[Part], shell: Shell) -> Source {
             Part::Glob(_) if pieces.is_empty() => Piece::Operand,
             Part::Glob(c) => Piece::Text(CompactString::from_iter([*c])),
             Part::Range(_) | Part::Arithmetic { .. } => Piece::Operand,
+            Part::Variable { name, change: Change::None, .. } if tells_what_ran(name) => Piece::Computed,
             Part::Variable { name, change: Change::None, .. } if is_variable(name) => Piece::Variable(name.clone()),
             Part::Variable { name, change: Change::None, .. } if matches!(name.as_str(), "#" | "?" | "$" | "!") => {
                 Piece::Operand

@@ -21,8 +21,8 @@ pub(super) fn is_within(pattern: &str, word: &Word, directories: &Directories, p
         },
         Openness::Operand(_) | Openness::Computed(..) => return false,
     };
-    let directories = directories.all();
-    !directories.is_empty() && directories.iter().all(|directory| is_within_from(pattern, word, text, directory, place))
+    let is_within = |directory: &str| is_within_from(pattern, word, text, directory, place);
+    *directories != Directories::Unknown && directories.all().all(is_within)
 }
 
 fn is_within_from(pattern: &str, word: &Word, text: &str, directory: &str, place: &Place) -> bool {
@@ -112,7 +112,7 @@ fn goes_up_by_name(text: &str, base: &str, links: &Files<'_>) -> bool {
 /// expanded, too. Nothing sets the variable, or the word would be another. Without quotes, a shell would make several
 /// words of a directory's name with a blank in it, and `$(pwd)` loses the end of a line.
 fn below_current<'w>(word: &'w Word, directories: &Directories, place: &Place) -> Option<&'w str> {
-    let rest = word.text.strip_prefix(DIRECTORY)?.strip_prefix('/').filter(|_| directories.is_first())?;
+    let rest = word.text.strip_prefix(DIRECTORY)?.strip_prefix('/').filter(|_| *directories == Directories::First)?;
     let is_plain = |path: &str| path.chars().all(|c| c.is_alphanumeric() || "._-+@/".contains(c));
     (is_plain(rest) && place.cwd.to_str().is_some_and(is_plain)).then_some(rest)
 }

@@ -5,6 +5,7 @@ use super::super::programs::running;
 use super::super::{Command, Role, Shell, Span, grammar, programs};
 use super::expansion::as_operand;
 use super::simple::is_own_name;
+use super::state::Later;
 use super::{
     Awaited, COMPLETED, Directories, Facts, Input, MAX_FILES, Passed, Walk, base_name, looks_expandable, tail,
 };
@@ -136,8 +137,9 @@ impl Walk {
                         if let Some(trap) = self.commands.last_mut() {
                             trap.shell_text = true;
                         }
-                        let (word, shell) = (std::slice::from_ref(word), self.shell);
-                        self.at_any_time(|this| this.text_of(word, shell, "`trap` is given computed text", span));
+                        let shell = self.shell;
+                        let trap = Later::Text(word.clone(), shell, span.clone());
+                        self.at_any_time(trap);
                     }
                     None => {}
                 }
@@ -340,6 +342,7 @@ impl Walk {
     fn source(&mut self, file: &Word, args: &[Word], span: &Span) {
         if file.text.starts_with("/dev/fd/") || matches!(file.text.as_str(), "/dev/stdin" | "-") {
             return match self.device_input(&file.text) {
+                Some(Input::Text(text)) if args.is_empty() => self.nested(&text, self.shell, span),
                 Some(Input::Text(text)) => self.nested_with(&text, args, self.shell, span),
                 // `source <(kubectl completion bash)`
                 _ if self.takes_environment(span) => {}
@@ -402,8 +405,12 @@ impl Walk {
                 None => is_plain.then_some(Shell::Unknown),
                 Some(name) => programs::is_shell(name).then(|| Shell::named(name)),
             };
-            if let Some(shell) = shell.or_else(of_script) {
-                self.nested_with(&text, args, shell, span);
+            if let Some(own) = shell.or_else(of_script) {
+                // What is sourced has what its caller has.
+                match shell.is_some() && args.is_empty() {
+                    true => self.nested(&text, own, span),
+                    false => self.nested_with(&text, args, own, span),
+                }
                 self.read_texts.push(text);
                 continue;
             }
@@ -431,6 +438,10 @@ impl Walk {
                 }
                 return self.gap("`set` is given what is computed", span);
             };
+            // `set -` takes nothing away.
+            if option == "-" && words.len() == at + 1 {
+                return;
+            }
             if option == "--" || option == "-" || !option.starts_with(['-', '+']) {
                 let rest = if option.starts_with('-') { at + 1 } else { at };
                 self.positional = Some(Passed::new(&words[rest..]));
@@ -607,12 +618,12 @@ impl Walk {
                 // These are looked for nowhere else.
                 let is_plain = ["/", "~", "./", "../"].iter().any(|it| path.starts_with(it));
                 match odd && !is_plain && path != ".." {
-                    true => Directories::unknown(),
+                    true => Directories::Unknown,
                     false => self.directories.changed(&path),
                 }
             }
             [] if matches!(name, "cd" | "chdir") => self.directories.changed("~"),
-            _ => Directories::unknown(),
+            _ => Directories::Unknown,
         };
     }
 }

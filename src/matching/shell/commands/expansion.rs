@@ -6,7 +6,7 @@ use super::super::expand::{
 use super::super::grammar::{self, Change, List, Node, Part, Pipeline, Redirect, RedirectKind, Word as Written};
 use super::super::output::{self, Known, Output};
 use super::super::{Shell, Span};
-use super::{Input, MAX_ALTERNATIVES, Walk};
+use super::{Directories, Input, MAX_ALTERNATIVES, Walk};
 use compact_str::{CompactString, format_compact};
 use std::rc::Rc;
 
@@ -120,7 +120,7 @@ impl Walk {
             Output::Branch => Next::Open(output::BRANCH.into(), Openness::Operand(0)),
             // Where it is another directory, the path isn't told.
             Output::Directory => {
-                let is_first = self.directories.is_first() && !self.variables.splits_oddly();
+                let is_first = self.directories == Directories::First && !self.variables.splits_oddly();
                 let text = if is_first { output::DIRECTORY } else { "$(…)" };
                 Next::Open(text.into(), Openness::Operand(0))
             }
@@ -371,7 +371,11 @@ impl Walk {
             Change::None if self.shell == Shell::Zsh && self.variables.is_array(name) => {
                 match self.variables.elements(name) {
                     Some(elements) if quoted => vec![self.joined_elements(name, elements)],
-                    Some(elements) => vec![Next::Words(whole(elements), true)],
+                    // It makes no word of an empty one.
+                    Some(mut elements) => {
+                        elements.retain(|it| it.openness != Openness::Constant || !it.text.is_empty());
+                        vec![Next::Words(whole(elements), true)]
+                    }
                     None => open(Openness::Computed(0, true)),
                 }
             }
@@ -414,7 +418,7 @@ pub(super) fn as_operand(text: &str) -> String {
 }
 
 /// Whether the shell sets a variable to what it has run, or to a part of it.
-fn tells_what_ran(name: &str) -> bool {
+pub(in super::super) fn tells_what_ran(name: &str) -> bool {
     matches!(name, "_" | "BASH_COMMAND" | "BASH_EXECUTION_STRING" | "BASH_REMATCH" | "MATCH" | "match")
 }
 

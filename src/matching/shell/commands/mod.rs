@@ -14,8 +14,9 @@ use super::output::Output;
 use super::programs::running;
 use super::{Command, Gap, Role, Shell, Span, meeting, programs};
 use compact_str::CompactString;
+pub(super) use expansion::tells_what_ran;
 pub(super) use state::Directories;
-use state::{SetNames, State};
+use state::{Later, SetNames, State};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -110,6 +111,8 @@ pub(super) struct Walk {
     has_moved: bool,
     /// A trap changes it at any time.
     is_anywhere: bool,
+    /// What runs when something happens.
+    later: Vec<Later>,
     /// What each function that runs has declared as its own variables.
     locals: Vec<Vec<String>>,
     /// What the command at hand sets is known beforehand.
@@ -226,10 +229,11 @@ impl Walk {
             place: None,
             work: 0,
             max_work,
-            directories: Directories::first(),
+            directories: Directories::First,
             odd_directories: false,
             has_moved: false,
             is_anywhere: false,
+            later: Vec::new(),
             locals: Vec::new(),
             is_told: false,
             aliases: false,
@@ -331,6 +335,10 @@ impl Walk {
                 self.started(&path, &args, &at, shell);
             }
         }
+        // What has been set since may be set by then.
+        for later in std::mem::take(&mut self.later) {
+            self.read_later(&later);
+        }
         self.settle_branch();
         self.forget_read_texts();
     }
@@ -390,10 +398,15 @@ impl Walk {
                     self.gap("a shell whose syntax isn't known", span);
                 }
                 self.variables.shell = self.shell;
-                self.variables.collect(&syntax.list);
+                self.variables.collect_text(text, &syntax.list);
                 syntax.documents.iter().for_each(|document| self.variables.collect_document(document));
                 let documents = std::mem::replace(&mut self.documents, Rc::new(syntax.documents));
-                self.list(&syntax.list);
+                if self.depth > 0 {
+                    self.list(&syntax.list);
+                } else {
+                    // Nothing comes behind the whole text.
+                    self.list_to_end(&syntax.list);
+                }
                 self.documents = documents;
             }
             Err(outside) => {
@@ -404,48 +417,63 @@ impl Walk {
     }
 
     fn list(&mut self, list: &List) {
-        // Where a chain of `&&` and `||` begins, and where it may have ended before its last one.
-        let (mut begins, mut ends) = (None::<State>, None::<State>);
+        if let Some(ends) = self.list_to_end(list) {
+            self.join(&ends.state());
+        }
+    }
+
+    /// The same, but for where the last chain of `&&` and `||` may have ended before its last pipeline.
+    fn list_to_end<'l>(&mut self, list: &'l List) -> Option<Ends<'l>> {
+        let (mut begins, mut ends) = (None::<State>, None::<Ends>);
         for (at, pipeline) in list.0.iter().enumerate() {
+            if pipeline.joint == Joint::Next
+                && let Some(ends) = ends.take()
+            {
+                self.join(&ends.state());
+            }
             let next = list.0.get(at + 1).map_or(Joint::Next, |next| next.joint);
             let before = self.state();
             self.pipeline(pipeline);
             let success = self.state();
             if next == Joint::Next {
-                match (begins.take(), ends.take()) {
+                let begins = begins.take();
+                if pipeline.background {
                     // It runs beside what comes then.
-                    (begins, _) if pipeline.background => self.restore(begins.unwrap_or(before)),
+                    ends = None;
+                    self.restore(begins.unwrap_or(before));
+                } else if pipeline.joint == Joint::Or && exits(pipeline) && !self.variables.redefines("exit") {
                     // `cd x || exit`
-                    (_, Some(ends))
-                        if pipeline.joint == Joint::Or && exits(pipeline) && !self.variables.redefines("exit") =>
-                    {
-                        self.restore(ends);
+                    if let Some(ends) = ends.take() {
+                        self.restore(ends.state());
                     }
-                    (_, ends) => {
-                        self.restore(failed(pipeline, before, success));
-                        if let Some(ends) = ends {
-                            self.join(&ends);
-                        }
-                    }
+                } else if before != success {
+                    self.restore(failed(pipeline, before, success));
                 }
                 continue;
             }
             if begins.is_none() {
                 begins = Some(before.clone());
             }
-            let failure = failed(pipeline, before, success.clone());
-            let (goes_on, may_end) = match (next, pipeline.negated) {
-                (Joint::And, false) => (success, failure),
-                (Joint::Or, false) => (failure, success),
+            let (goes_on, end) = match (next, pipeline.negated) {
+                (Joint::And, false) => (success.clone(), Ends::Failed(pipeline, before, success)),
+                (Joint::Or, false) => (failed(pipeline, before, success.clone()), Ends::At(success)),
                 // What has failed goes on, and the other way round.
-                (_, _) => (failure.clone(), failure),
+                (_, _) => {
+                    let failure = failed(pipeline, before, success);
+                    (failure.clone(), Ends::At(failure))
+                }
             };
-            match &mut ends {
-                Some(ends) => ends.join(&may_end),
-                None => ends = Some(may_end),
-            }
+            ends = Some(match ends.take() {
+                Some(ends) => {
+                    let mut state = ends.state();
+                    state.join(&end.state());
+                    Ends::At(state)
+                }
+                None => end,
+            });
             self.restore(goes_on);
         }
+        ends
     }
 
     fn pipeline(&mut self, pipeline: &Pipeline) {
@@ -582,8 +610,7 @@ impl Walk {
                     || matches!(name.as_str(), "precmd" | "preexec" | "chpwd" | "zshexit")
                 {
                     // The shell calls it, with words that aren't known.
-                    let words = [Word::constant(name.as_str()), Word::computed()];
-                    self.at_any_time(|this| this.call(name, &function, &words, &stage.span));
+                    self.at_any_time(Later::Call(name.clone(), function, stage.span.clone()));
                 }
             }
         }
@@ -927,6 +954,22 @@ impl Walk {
         }
         if sets {
             self.beside("arithmetic, which may set variables", span);
+        }
+    }
+}
+
+/// Where a chain of `&&` and `||` may have ended before its last pipeline.
+enum Ends<'l> {
+    /// Where this one has failed: what was known before it, and where it does as it should.
+    Failed(&'l Pipeline, State, State),
+    At(State),
+}
+
+impl Ends<'_> {
+    fn state(self) -> State {
+        match self {
+            Ends::Failed(pipeline, before, success) => failed(pipeline, before, success),
+            Ends::At(state) => state,
         }
     }
 }

@@ -496,7 +496,7 @@ impl Walk {
             // In another repository it is another branch.
             let is_push =
                 command.words[0].text == "git" && command.words.get(1).is_some_and(|word| word.text == "push");
-            if stays && is_push && !command.assigns && command.directories.is_first() {
+            if stays && is_push && !command.assigns && command.directories == Directories::First {
                 for name in &begun {
                     let words = command.words.iter().map(|word| if word.is_branch() { name } else { word });
                     pushes.push(Command { words: words.cloned().collect(), ..command.clone() });
@@ -835,7 +835,7 @@ impl Walk {
 
     /// Reads what runs in a directory that the text doesn't tell.
     pub(super) fn elsewhere(&mut self, read: impl FnOnce(&mut Self)) {
-        let outer = std::mem::replace(&mut self.directories, Directories::unknown());
+        let outer = std::mem::replace(&mut self.directories, Directories::Unknown);
         read(self);
         self.directories = outer;
     }
@@ -1029,7 +1029,7 @@ impl Walk {
         }
         let outer = self.directories.clone();
         if moves {
-            self.directories = Directories::unknown();
+            self.directories = Directories::Unknown;
         }
         for reading in readings {
             if joins {

@@ -1,11 +1,13 @@
 //! A simple command: its words, what it prints, and what it runs in turn.
 
-use super::super::expand::{Openness, Word, is_positional, is_variable, join, names_what_it_sets, own_default};
+use super::super::expand::{
+    Openness, Word, is_positional, is_variable, join, may_set_variables, names_what_it_sets, own_default,
+};
 use super::super::grammar::{Assign, Change, Node, Part, Redirect, RedirectKind, Stage, Value, Word as Written};
 use super::super::programs::{Given, running};
 use super::super::{Command, Role, Shell, Span, grammar, output, programs};
 use super::{
-    Facts, Function, Input, MAX_ALTERNATIVES, MAX_COMMANDS, MAX_KEPT, Passed, State, TOO_LARGE, Walk, base_name,
+    Directories, Facts, Function, Input, MAX_ALTERNATIVES, MAX_COMMANDS, MAX_KEPT, Passed, TOO_LARGE, Walk, base_name,
     is_settings_of_git, without_vanishing,
 };
 use compact_str::{CompactString, format_compact};
@@ -17,6 +19,11 @@ fn is_compiler(name: &str) -> bool {
     ["gcc", "g++", "cc", "c++", "gfortran"]
         .iter()
         .any(|it| name.strip_suffix(it).is_some_and(|machine| machine.is_empty() || machine.ends_with('-')))
+}
+
+/// Whether a program or builtin runs what it is given by other ways than a wrapper does.
+fn is_runner(name: &str) -> bool {
+    matches!(name, "xargs" | "find" | "parallel" | "eval" | "." | "source" | "trap" | "awk" | "sed" | "su")
 }
 
 /// Whether an option of env or sudo keeps variables from a command, or may: `-i`, `-u x`.
@@ -160,29 +167,23 @@ impl Walk {
         if let Some(names) = names_within {
             self.set_names = names;
         }
-        let is_told = names_what_it_sets(words);
-        // Each of several begins where this one does.
-        let begins = if alternatives.len() > 1 { Some(self.state()) } else { None };
-        let mut ends: Option<State> = None;
-        for words in &alternatives {
-            if let (Some(begins), true) = (&begins, ends.is_some()) {
-                self.restore(begins.clone());
-            }
-            let own = self.commands.len();
-            self.is_told = is_told;
-            self.run(words, &stage.span, &facts);
-            if let Some(text) = self.prints(words) {
+        let is_told = head.is_none_or(may_set_variables) && names_what_it_sets(words);
+        self.either(&alternatives, |this, words| {
+            let own = this.commands.len();
+            this.is_told = is_told;
+            this.run(words, &stage.span, &facts);
+            if let Some(text) = this.prints(words) {
                 if !facts.data {
-                    self.text(&text, &stage.span);
+                    this.text(&text, &stage.span);
                 }
                 printed = Input::Text(text.into());
             } else if let Some(name) = words.first().and_then(Word::as_constant) {
                 if !facts.data
-                    && let Some(text) = self.nearly_prints(words)
+                    && let Some(text) = this.nearly_prints(words)
                 {
-                    self.text(&text, &stage.span);
+                    this.text(&text, &stage.span);
                 }
-                printed = match (base_name(name), &self.input) {
+                printed = match (base_name(name), &this.input) {
                     ("cat" | "tee", Input::Text(text)) if words.len() == 1 || base_name(name) == "tee" => {
                         Input::Text(Rc::clone(text))
                     }
@@ -195,25 +196,15 @@ impl Walk {
                         running::found_by(words).map_or(Input::Operands, |found| Input::Found(found.into()))
                     }
                     (_, Input::Operands) if running::passes_lines(words) => Input::Operands,
-                    _ if piped && !self.variables.redefines(name) && output::are_operands(words) => Input::Operands,
+                    _ if piped && !this.variables.redefines(name) && output::are_operands(words) => Input::Operands,
                     _ => Input::Computed,
                 };
             }
             // What an argument's substitution prints flows into the command.
-            if !inner.is_empty() && own < self.commands.len() {
-                self.flows.push(vec![inner.clone(), own..self.commands.len()]);
+            if !inner.is_empty() && own < this.commands.len() {
+                this.flows.push(vec![inner.clone(), own..this.commands.len()]);
             }
-            if begins.is_some() {
-                let end = self.state();
-                match &mut ends {
-                    Some(ends) => ends.join(&end),
-                    None => ends = Some(end),
-                }
-            }
-        }
-        if let Some(ends) = ends {
-            self.restore(ends);
-        }
+        });
         self.makes_option |= makes_option;
         if let Some(before) = names_before {
             assigns.iter().filter(|it| !before.has(&it.name)).for_each(|it| self.set_names.unset(&it.name));
@@ -466,8 +457,8 @@ impl Walk {
                     }
                     // `./"$f"` is a file of that directory, as `./*` is.
                     let below = head.text.starts_with("./") && matches!(head.openness, Openness::Operand(2..));
-                    let directories = self.directories.all();
-                    let is_here = !directories.is_empty() && !directories.iter().any(|it| it.starts_with(['/', '~']));
+                    let is_here = self.directories != Directories::Unknown
+                        && !self.directories.all().any(|directory| directory.starts_with(['/', '~']));
                     if below && is_here && slash <= at && !head.text[slash..].contains("..") {
                         return self.unseen("the program is one of several files", span);
                     }
@@ -496,11 +487,18 @@ impl Walk {
     }
 
     fn dispatch(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) {
-        if let Some((_, function)) = self.functions.iter().rev().find(|(it, _)| it == name).cloned()
-            && words[0].text == name
-        {
+        // Which of several is the one isn't told: each may stand in a branch, or in a shell of its own.
+        let functions: Vec<Function> = match words[0].text == name {
+            true => self.functions.iter().filter(|(it, _)| it == name).map(|(_, function)| function.clone()).collect(),
+            false => Vec::new(),
+        };
+        if !functions.is_empty() {
             self.emit(words, span, facts, Role::Plain);
-            return self.call(name, &function, words, span);
+            self.either(&functions, |this, function| this.call(name, function, words, span));
+            // Nor whether there is one at all.
+            if !programs::is_shell(name) && programs::wrapper_of(name, words).is_none() && !is_runner(name) {
+                return;
+            }
         }
         if let Some((_, value)) = self.named.iter().rev().find(|(it, _)| it == name).cloned()
             && !self.calling.iter().any(|it| it == name)

@@ -1,43 +1,54 @@
 //! What is known where the walk is: the directory, which variables are set, what a function or a text was given. Where a text
 //! may take one way or another, only what holds on each of them is known.
 
-use super::super::expand::Word;
-use super::{Passed, Walk};
+use super::super::expand::{Word, is_variable};
+use super::super::{Shell, Span};
+use super::{Function, MAX_KEPT, Passed, TOO_LARGE, Walk};
 use compact_str::{CompactString, format_compact};
-use smallvec::SmallVec;
 use std::collections::HashSet;
+use std::rc::Rc;
+use std::sync::Arc;
 
-/// The directories that a command may run in, as they are reached from where the text begins; none if that isn't told.
+/// The directories that a command may run in, as they are reached from where the text begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in super::super) struct Directories(SmallVec<[CompactString; 1]>);
+pub(in super::super) enum Directories {
+    /// Where the text begins.
+    First,
+    /// One of these.
+    Some(Arc<[CompactString]>),
+    Unknown,
+}
 
 impl Directories {
     /// More are taken for any.
     const MOST: usize = 8;
 
-    /// Where the text begins.
-    pub(super) fn first() -> Directories {
-        Directories([CompactString::default()].into())
-    }
-
-    pub(super) fn unknown() -> Directories {
-        Directories(SmallVec::new())
-    }
-
-    /// Whether it is certain to be where the text begins.
-    pub(in super::super) fn is_first(&self) -> bool {
-        matches!(self.0.as_slice(), [only] if only.is_empty())
+    fn of(directories: Vec<CompactString>) -> Directories {
+        match directories.as_slice() {
+            [only] if only.is_empty() => Directories::First,
+            more if more.len() > Directories::MOST => Directories::Unknown,
+            _ => Directories::Some(directories.into()),
+        }
     }
 
     /// Each of them; none if it may be any.
-    pub(in super::super) fn all(&self) -> &[CompactString] {
-        &self.0
+    pub(in super::super) fn all(&self) -> impl Iterator<Item = &str> {
+        let (first, directories): (Option<&str>, &[CompactString]) = match self {
+            Directories::First => (Some(""), &[]),
+            Directories::Some(directories) => (None, directories),
+            Directories::Unknown => (None, &[]),
+        };
+        first.into_iter().chain(directories.iter().map(CompactString::as_str))
     }
 
     /// After a change to `path`, which begins at the root, at the home with `~`, or where the command runs.
     pub(super) fn changed(&self, path: &str) -> Directories {
-        let mut changed = SmallVec::new();
-        for directory in &self.0 {
+        // Most are a plain name.
+        if *self == Directories::First && is_variable(path) && !path.contains(['/', '.']) {
+            return Directories::Some([CompactString::from(path)].into());
+        }
+        let mut changed = Vec::new();
+        for directory in self.all() {
             let whole = match path.starts_with(['/', '~']) || directory.is_empty() {
                 true => CompactString::from(path),
                 false => format_compact!("{directory}/{path}"),
@@ -45,24 +56,24 @@ impl Directories {
             match tidied(&whole) {
                 Some(whole) if changed.contains(&whole) => {}
                 Some(whole) => changed.push(whole),
-                None => return Directories::unknown(),
+                None => return Directories::Unknown,
             }
         }
-        Directories(changed)
+        match self {
+            Directories::Unknown => Directories::Unknown,
+            _ => Directories::of(changed),
+        }
     }
 
     pub(super) fn join(&mut self, other: &Directories) {
-        if self.0.is_empty() || other.0.is_empty() {
-            return *self = Directories::unknown();
+        if self == other {
+            return;
         }
-        for directory in &other.0 {
-            if !self.0.contains(directory) {
-                self.0.push(directory.clone());
-            }
+        if *self == Directories::Unknown || *other == Directories::Unknown {
+            return *self = Directories::Unknown;
         }
-        if self.0.len() > Directories::MOST {
-            *self = Directories::unknown();
-        }
+        let further = other.all().filter(|directory| self.all().all(|own| own != *directory));
+        *self = Directories::of(self.all().chain(further).map(CompactString::from).collect());
     }
 }
 
@@ -83,9 +94,12 @@ fn tidied(path: &str) -> Option<CompactString> {
     Some(format_compact!("{}{}", if is_absolute { "/" } else { "" }, parts.join("/")))
 }
 
-/// The names of variables that are set.
+/// The names of variables that are set. Most texts set none, and a copy is made for each command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct SetNames {
+pub(super) struct SetNames(Option<Rc<Names>>);
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Names {
     here: HashSet<String>,
     /// Those that another shell is given, too.
     exported: HashSet<String>,
@@ -94,40 +108,82 @@ pub(super) struct SetNames {
 }
 
 impl SetNames {
+    fn names(&mut self) -> &mut Names {
+        Rc::make_mut(self.0.get_or_insert_default())
+    }
+
+    fn len(&self) -> usize {
+        self.0.as_ref().map_or(0, |names| names.here.len())
+    }
+
     pub(super) fn has(&self, name: &str) -> bool {
-        self.here.contains(name)
+        self.0.as_ref().is_some_and(|names| names.here.contains(name))
     }
 
     pub(super) fn set(&mut self, name: &str) {
-        self.here.insert(name.to_string());
+        if !self.has(name) {
+            self.names().here.insert(name.to_string());
+        }
     }
 
     pub(super) fn unset(&mut self, name: &str) {
-        self.here.remove(name);
+        if self.has(name) {
+            self.names().here.remove(name);
+        }
+    }
+
+    fn unset_all(&mut self) {
+        if self.0.is_some() {
+            self.names().here.clear();
+        }
     }
 
     pub(super) fn export(&mut self, name: &str) {
-        self.exported.insert(name.to_string());
+        self.names().exported.insert(name.to_string());
     }
 
     pub(super) fn export_none(&mut self) {
-        self.exported.clear();
-        self.exports_all = false;
+        if self.0.is_some() {
+            let names = self.names();
+            names.exported.clear();
+            names.exports_all = false;
+        }
     }
 
     pub(super) fn export_all(&mut self) {
-        self.exports_all = true;
+        self.names().exports_all = true;
     }
 
-    fn of_another_shell(&self) -> SetNames {
-        let is_given = |name: &&String| self.exports_all || self.exported.contains(*name);
-        SetNames { here: self.here.iter().filter(is_given).cloned().collect(), ..self.clone() }
+    /// What another shell is given of them.
+    fn keep_exported(&mut self) {
+        if self.0.is_some() {
+            let Names { here, exported, exports_all } = self.names();
+            here.retain(|name| *exports_all || exported.contains(name));
+        }
     }
 
     fn join(&mut self, other: &SetNames) {
-        self.here.retain(|name| other.here.contains(name));
-        self.exported.retain(|name| other.exported.contains(name));
-        self.exports_all &= other.exports_all;
+        let Some(other) = &other.0 else { return self.0 = None };
+        if self.0.as_ref().is_some_and(|own| own != other) {
+            let own = self.names();
+            own.here.retain(|name| other.here.contains(name));
+            own.exported.retain(|name| other.exported.contains(name));
+            own.exports_all &= other.exports_all;
+        }
+    }
+}
+
+/// What runs when something happens: a trap, or a function that the shell calls.
+pub(super) enum Later {
+    Text(Word, Shell, Span),
+    Call(String, Function, Span),
+}
+
+impl Later {
+    fn span(&self) -> &Span {
+        match self {
+            Later::Text(_, _, span) | Later::Call(_, _, span) => span,
+        }
     }
 }
 
@@ -155,7 +211,7 @@ impl State {
 impl Walk {
     /// What is known here. To copy it is work, too: a text may have many names and need many copies.
     pub(super) fn state(&mut self) -> State {
-        self.spend(self.set_names.here.len());
+        self.spend(self.set_names.len());
         State { directories: self.directories.clone(), names: self.set_names.clone(), given: self.positional.clone() }
     }
 
@@ -181,34 +237,70 @@ impl Walk {
     /// Reads what another shell runs, which has only what is exported.
     pub(super) fn with_exported<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
         self.in_subshell(|this| {
-            this.set_names = this.set_names.of_another_shell();
+            this.set_names.keep_exported();
             read(this)
         })
     }
 
-    /// Reads what runs some time later, wherever the shell is by then and whatever it was given; it may run before any command.
-    pub(super) fn at_any_time(&mut self, read: impl FnOnce(&mut Self)) {
+    /// Reads what runs some time later, now and when all else is read; it may run before any command.
+    pub(super) fn at_any_time(&mut self, later: Later) {
         let had_moved = std::mem::take(&mut self.has_moved);
-        self.in_subshell(|this| {
-            this.directories = Directories::unknown();
-            if this.positional.is_some() {
-                this.positional = Some(Passed::new(&[Word::computed()]));
-            }
-            read(this);
-        });
+        self.read_later(&later);
         if self.has_moved {
-            self.directories = Directories::unknown();
+            self.directories = Directories::Unknown;
             self.is_anywhere = true;
         }
         self.has_moved |= had_moved;
+        match self.later.len() < MAX_KEPT {
+            true => self.later.push(later),
+            false => self.gap(TOO_LARGE, &later.span().clone()),
+        }
+    }
+
+    /// Reads it wherever the shell is by then, and whatever it was given.
+    pub(super) fn read_later(&mut self, later: &Later) {
+        self.in_subshell(|this| {
+            this.directories = Directories::Unknown;
+            if this.positional.is_some() {
+                this.positional = Some(Passed::new(&[Word::computed()]));
+            }
+            match later {
+                Later::Text(word, shell, span) => {
+                    this.text_of(std::slice::from_ref(word), *shell, "`trap` is given computed text", span);
+                }
+                Later::Call(name, function, span) => {
+                    this.call(name, function, &[Word::constant(name.as_str()), Word::computed()], span);
+                }
+            }
+        });
     }
 
     /// A file may have changed all of it.
     pub(super) fn forget_state(&mut self) {
-        self.directories = Directories::unknown();
-        self.set_names.here.clear();
+        self.directories = Directories::Unknown;
+        self.set_names.unset_all();
         if self.positional.is_some() {
             self.positional = Some(Passed::new(&[Word::computed()]));
+        }
+    }
+
+    /// Reads one of several, whichever it is: each begins where this one does.
+    pub(super) fn either<T>(&mut self, ways: &[T], mut read: impl FnMut(&mut Self, &T)) {
+        if let [only] = ways {
+            return read(self, only);
+        }
+        let begins = self.state();
+        let mut ends: Option<State> = None;
+        for way in ways {
+            self.restore(begins.clone());
+            read(self, way);
+            match &mut ends {
+                Some(ends) => ends.join(&self.state()),
+                None => ends = Some(self.state()),
+            }
+        }
+        if let Some(ends) = ends {
+            self.restore(ends);
         }
     }
 
@@ -217,14 +309,17 @@ impl Walk {
         const ROUNDS: usize = 3;
         let mut begins = self.state();
         for round in 0..ROUNDS {
-            let defined = self.functions.len() + self.named.len();
+            let (defined, values) = (self.functions.len() + self.named.len(), self.variables.n_values);
             read(self);
             let mut joined = begins.clone();
             joined.join(&self.state());
-            let is_all = joined == begins && defined == self.functions.len() + self.named.len();
+            // A text that is run as code in it may set more, of which what comes before it knows nothing.
+            let is_all = joined == begins
+                && defined == self.functions.len() + self.named.len()
+                && (round > 0 || values == self.variables.n_values);
             // Where it goes on and on, it may be anywhere.
             if !is_all && joined.directories != begins.directories && round > 0 {
-                joined.directories = Directories::unknown();
+                joined.directories = Directories::Unknown;
             }
             begins = joined;
             self.restore(begins.clone());
