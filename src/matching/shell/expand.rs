@@ -656,7 +656,7 @@ impl Variables {
 
     fn elements_in(&self, name: &str, chain: usize) -> Option<Vec<Resolved>> {
         let variable = self.by_name.get(name)?;
-        if !variable.sources.is_empty() || self.any {
+        if !variable.sources.is_empty() || self.any || variable.is_uneven && self.splits_oddly() {
             return None;
         }
         let one = |source: &Source| match self.resolve_source(source, chain).as_slice() {

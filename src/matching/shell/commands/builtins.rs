@@ -132,7 +132,10 @@ impl Walk {
                 self.emit(words, span, facts, Role::Plain);
                 let action = args.iter().find(|word| word.text != "--");
                 match action {
-                    Some(word) if word.as_constant().is_some_and(|text| text.starts_with('-') || text.is_empty()) => {}
+                    Some(word)
+                        if word
+                            .as_constant()
+                            .is_some_and(|text| text.starts_with('-') && !text.contains(' ') || text.is_empty()) => {}
                     Some(word) => {
                         if let Some(trap) = self.commands.last_mut() {
                             trap.shell_text = true;
@@ -224,7 +227,10 @@ impl Walk {
                         Some(_) => None,
                     };
                     if let Some(text) = text {
-                        self.text_of(&[text], self.shell, "`mapfile` is given computed text", span);
+                        let text = [text];
+                        self.repeatedly(|this| {
+                            this.text_of(&text, this.shell, "`mapfile` is given computed text", span);
+                        });
                     }
                 }
                 self.guard_subscripts(args, span);
@@ -266,10 +272,15 @@ impl Walk {
                 self.emit(words, span, facts, Role::Plain);
                 self.mark_data(facts);
                 self.positional.iter_mut().for_each(|given| given.shifted = true);
+                // Zsh shifts arrays, too.
+                args.iter().for_each(|word| self.variables.set_by_builtin(&word.text));
             }
-            "exit" | "return" | "true" | "false" | ":" => {
+            "exit" | "return" | "break" | "continue" | "true" | "false" | ":" => {
                 self.emit(words, span, facts, Role::Plain);
                 self.mark_data(facts);
+                if matches!(name, "return" | "break" | "continue") {
+                    self.leaves();
+                }
             }
             _ => return false,
         }

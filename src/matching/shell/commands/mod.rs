@@ -113,6 +113,8 @@ pub(super) struct Walk {
     is_anywhere: bool,
     /// What runs when something happens.
     later: Vec<Later>,
+    /// What was known where `return`, `break` or `continue` has left what is read.
+    left: Option<State>,
     /// What each function that runs has declared as its own variables.
     locals: Vec<Vec<String>>,
     /// What the command at hand sets is known beforehand.
@@ -234,6 +236,7 @@ impl Walk {
             has_moved: false,
             is_anywhere: false,
             later: Vec::new(),
+            left: None,
             locals: Vec::new(),
             is_told: false,
             aliases: false,
@@ -378,7 +381,7 @@ impl Walk {
         let place = self.at(span);
         let outer = (self.place.replace(place), std::mem::replace(&mut self.shell, shell));
         self.depth += 1;
-        self.walk_text(text, span);
+        self.to_its_end(|this| this.walk_text(text, span));
         self.depth -= 1;
         (self.place, self.shell) = outer;
     }

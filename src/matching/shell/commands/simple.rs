@@ -494,6 +494,9 @@ impl Walk {
         };
         if !functions.is_empty() {
             self.emit(words, span, facts, Role::Plain);
+            if functions.len() > MAX_ALTERNATIVES {
+                return self.gap(TOO_LARGE, span);
+            }
             self.either(&functions, |this, function| this.call(name, function, words, span));
             // Nor whether there is one at all.
             if !programs::is_shell(name) && programs::wrapper_of(name, words).is_none() && !is_runner(name) {
@@ -891,7 +894,11 @@ impl Walk {
         let positional = self.positional.replace(Passed::new(&words[1..]));
         let place = self.at(span);
         let outer = self.place.replace(place);
-        self.stage(&function.body, false);
+        let left = self.left.take();
+        self.to_its_end(|this| {
+            this.stage(&function.body, false);
+        });
+        self.left = left;
         self.place = outer;
         self.positional = positional;
         self.documents = documents;

@@ -20,8 +20,9 @@ pub(in super::super) enum Directories {
 }
 
 impl Directories {
-    /// More are taken for any.
+    /// More are taken for any, and longer ones.
     const MOST: usize = 8;
+    const LONGEST: usize = 1024;
 
     fn of(directories: Vec<CompactString>) -> Directories {
         match directories.as_slice() {
@@ -55,8 +56,8 @@ impl Directories {
             };
             match tidied(&whole) {
                 Some(whole) if changed.contains(&whole) => {}
-                Some(whole) => changed.push(whole),
-                None => return Directories::Unknown,
+                Some(whole) if whole.len() <= Directories::LONGEST => changed.push(whole),
+                _ => return Directories::Unknown,
             }
         }
         match self {
@@ -284,6 +285,29 @@ impl Walk {
         }
     }
 
+    /// A function, a loop or a file that is sourced may end here.
+    pub(super) fn leaves(&mut self) {
+        let state = self.state();
+        match &mut self.left {
+            Some(left) => left.join(&state),
+            None => self.left = Some(state),
+        }
+    }
+
+    /// Reads what `return`, `break` and `continue` leave, and goes on from its end or from there.
+    pub(super) fn to_its_end(&mut self, read: impl FnOnce(&mut Self)) {
+        let outer = self.left.take();
+        read(self);
+        if let Some(left) = std::mem::replace(&mut self.left, outer) {
+            self.join(&left);
+            // `return` in a loop, `break 2`: that leaves what is around it, too.
+            match &mut self.left {
+                Some(outer) => outer.join(&left),
+                None => self.left = Some(left),
+            }
+        }
+    }
+
     /// Reads one of several, whichever it is: each begins where this one does.
     pub(super) fn either<T>(&mut self, ways: &[T], mut read: impl FnMut(&mut Self, &T)) {
         if let [only] = ways {
@@ -310,7 +334,7 @@ impl Walk {
         let mut begins = self.state();
         for round in 0..ROUNDS {
             let (defined, values) = (self.functions.len() + self.named.len(), self.variables.n_values);
-            read(self);
+            self.to_its_end(&read);
             let mut joined = begins.clone();
             joined.join(&self.state());
             // A text that is run as code in it may set more, of which what comes before it knows nothing.
