@@ -381,7 +381,7 @@ impl Walk {
         let place = self.at(span);
         let outer = (self.place.replace(place), std::mem::replace(&mut self.shell, shell));
         self.depth += 1;
-        self.to_its_end(|this| this.walk_text(text, span));
+        self.until_left(|this| this.walk_text(text, span));
         self.depth -= 1;
         (self.place, self.shell) = outer;
     }

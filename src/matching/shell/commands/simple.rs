@@ -895,7 +895,7 @@ impl Walk {
         let place = self.at(span);
         let outer = self.place.replace(place);
         let left = self.left.take();
-        self.to_its_end(|this| {
+        self.until_left(|this| {
             this.stage(&function.body, false);
         });
         self.left = left;

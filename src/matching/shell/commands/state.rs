@@ -295,7 +295,7 @@ impl Walk {
     }
 
     /// Reads what `return`, `break` and `continue` leave, and goes on from its end or from there.
-    pub(super) fn to_its_end(&mut self, read: impl FnOnce(&mut Self)) {
+    pub(super) fn until_left(&mut self, read: impl FnOnce(&mut Self)) {
         let outer = self.left.take();
         read(self);
         if let Some(left) = std::mem::replace(&mut self.left, outer) {
@@ -334,7 +334,7 @@ impl Walk {
         let mut begins = self.state();
         for round in 0..ROUNDS {
             let (defined, values) = (self.functions.len() + self.named.len(), self.variables.n_values);
-            self.to_its_end(&read);
+            self.until_left(&read);
             let mut joined = begins.clone();
             joined.join(&self.state());
             // A text that is run as code in it may set more, of which what comes before it knows nothing.
