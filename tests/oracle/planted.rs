@@ -45,7 +45,9 @@ pub fn check(source: &Path, recorded: &[(Sample, bool)]) -> Vec<String> {
         Some(Answer::No) => *ran,
         Some(_) => sample.kind == Kind::Harmless,
     };
-    let mut reader = Program::build(source, None).unwrap().start();
+    // It is there as long as its reader is.
+    let program = Program::build(source, None).unwrap();
+    let mut reader = program.start();
     // What fails without a bug can't show one.
     let good: Vec<&(Sample, bool)> = recorded.iter().filter(|row| !wrong(&mut reader, row)).collect();
     let (mut found, mut over) = (0, Vec::new());
