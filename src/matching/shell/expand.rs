@@ -720,9 +720,7 @@ impl Variables {
                             let known = Known { shell: *shell, variables: self, values: &values };
                             match output::of(list, known) {
                                 Output::Perhaps(text) => vec![Resolved::constant(&text), Resolved::empty()],
-                                Output::Constant(text) => {
-                                    vec![Resolved { text: text.into(), openness: Openness::Constant }]
-                                }
+                                Output::Constant(text) => vec![Resolved::constant(&text)],
                                 Output::Operands => operand(),
                                 Output::Directory if self.stays() => vec![Resolved::directory()],
                                 Output::Directory => operand(),
@@ -836,7 +834,8 @@ fn builtin(words: &[Written]) -> Option<(Cow<'_, str>, &[Written])> {
     for (at, word) in words.iter().enumerate() {
         let name = spelt(word)?;
         match &*name {
-            "command" | "builtin" | "exec" | "noglob" | "nocorrect" | "-" => is_wrapped = true,
+            "exec" => is_wrapped = true,
+            name if programs::is_part_of_shell(name) => is_wrapped = true,
             option if is_wrapped && option.starts_with('-') => {}
             _ => return Some((name, &words[at + 1..])),
         }
@@ -846,7 +845,7 @@ fn builtin(words: &[Written]) -> Option<(Cow<'_, str>, &[Written])> {
 
 /// Whether a command of that name may be a builtin that sets variables by their names.
 pub(super) fn may_set_variables(name: &str) -> bool {
-    sets_names(name) || matches!(name, "command" | "builtin" | "exec" | "noglob" | "nocorrect" | "-")
+    sets_names(name) || name == "exec" || programs::is_part_of_shell(name)
 }
 
 /// Whether words are a builtin that sets variables, and all that it is given is text: then it is known what it may set.

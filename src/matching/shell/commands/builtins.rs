@@ -140,9 +140,7 @@ impl Walk {
                         if let Some(trap) = self.commands.last_mut() {
                             trap.shell_text = true;
                         }
-                        let shell = self.shell;
-                        let trap = Later::Text(word.clone(), shell, span.clone());
-                        self.at_any_time(trap);
+                        self.at_any_time(Later::Text(word.clone(), self.shell, span.clone()));
                     }
                     None => {}
                 }
@@ -235,9 +233,7 @@ impl Walk {
                 }
                 self.guard_subscripts(args, span);
                 self.beside(SETS_VARIABLES, span);
-                if !self.is_told {
-                    args.iter().for_each(|word| self.variables.set_by_builtin(&word.text));
-                }
+                self.may_set(args);
                 self.sets_all(args, "", span);
             }
             "jobs" if first.is_some_and(|word| word.text == "-x") => {
@@ -295,6 +291,14 @@ impl Walk {
             self.unseen("a program says what the shell sets", span);
         }
         takes
+    }
+
+    /// A builtin may set the variables that its words name, to anything. Where it is known beforehand what it sets, what it
+    /// sets that to is known better.
+    fn may_set(&mut self, names: &[Word]) {
+        if !self.is_told {
+            names.iter().for_each(|word| self.variables.set_by_builtin(&word.text));
+        }
     }
 
     /// A builtin sets the variables that its words name.
@@ -558,9 +562,7 @@ impl Walk {
             "read" | "getopts" | "unset" | "let" | "wait" => args,
             _ => variables,
         };
-        if !self.is_told {
-            may_set.iter().for_each(|word| self.variables.set_by_builtin(&word.text));
-        }
+        self.may_set(may_set);
         self.text(&text.join(" "), span);
         if !matches!(name, "declare" | "typeset" | "local" | "export" | "readonly") {
             return;

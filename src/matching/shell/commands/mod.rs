@@ -166,6 +166,11 @@ impl Passed {
         Passed { words: words.into(), set, shifted: false }
     }
 
+    /// What isn't told.
+    fn unknown() -> Passed {
+        Passed::new(&[Word::computed()])
+    }
+
     /// What `$@` may be.
     fn all(&self) -> impl Iterator<Item = &[Word]> {
         std::iter::once(&self.words).chain(&self.set).flat_map(|words| {
@@ -628,17 +633,13 @@ impl Walk {
     /// `if`: each condition, what runs if it holds, and perhaps what runs if none does.
     fn branches(&mut self, lists: &[List]) {
         let mut ends: Option<State> = None;
-        let mut end = |state: State| match &mut ends {
-            Some(ends) => ends.join(&state),
-            None => ends = Some(state),
-        };
         let (pairs, otherwise) = lists.as_chunks::<2>();
         for [condition, then] in pairs {
             let before = self.state();
             self.list(condition);
             let holds = self.state();
             self.list(then);
-            end(self.state());
+            self.state().join_into(&mut ends);
             self.restore(holds);
             self.join(&before);
         }

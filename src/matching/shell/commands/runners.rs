@@ -1038,8 +1038,7 @@ impl Walk {
                 self.run(reading, span, &facts);
             }
         }
-        // The shell does itself what these run.
-        if !matches!(wrapper.name, "command" | "builtin" | "noglob" | "nocorrect" | "-") {
+        if !programs::is_part_of_shell(wrapper.name) {
             self.directories = outer;
         }
     }

@@ -4,7 +4,7 @@ use super::super::expand::{
     Openness, Word, is_positional, is_variable, join, may_set_variables, names_what_it_sets, own_default,
 };
 use super::super::grammar::{Assign, Change, Node, Part, Redirect, RedirectKind, Stage, Value, Word as Written};
-use super::super::programs::{Given, running};
+use super::super::programs::{Given, Wrapper, running};
 use super::super::{Command, Role, Shell, Span, grammar, output, programs};
 use super::{
     Directories, Facts, Function, Input, MAX_ALTERNATIVES, MAX_COMMANDS, MAX_KEPT, Passed, TOO_LARGE, Walk, base_name,
@@ -26,9 +26,13 @@ fn is_runner(name: &str) -> bool {
     matches!(name, "xargs" | "find" | "parallel" | "eval" | "." | "source" | "trap" | "awk" | "sed" | "su")
 }
 
-/// Whether an option of env or sudo keeps variables from a command, or may: `-i`, `-u x`.
-fn clears_environment(word: &Word) -> bool {
-    word.text.starts_with('-')
+/// Whether an option of a wrapper keeps variables from its command, or may: `env -i`, `env -u x`, `exec -c`.
+fn clears_environment(wrapper: &Wrapper, args: &[Word]) -> bool {
+    let is_option = |word: &Word| word.text.starts_with('-');
+    match wrapper.name {
+        "exec" => args.first().is_some_and(is_option),
+        _ => wrapper.assigns && args.iter().take_while(|word| !word.text.contains('=')).any(is_option),
+    }
 }
 
 /// Whether a redirection reads a file, which `$(< file)` prints.
@@ -553,18 +557,12 @@ impl Walk {
                 Some(long) => programs::moves(wrapper.name, long.split('=').next().unwrap_or(long)),
                 None => word.text.starts_with("-C"),
             };
+            let clears = clears_environment(wrapper, &words[at + 1..]);
             return match words[..at].iter().any(moves) || programs::runs_elsewhere(wrapper.name) {
                 true => self.elsewhere(|this| this.unwrap(wrapper, words, at, span)),
-                // What it sets is set for its command.
-                false if wrapper.name == "exec" && words[at + 1..].first().is_some_and(clears_environment) => {
-                    self.in_subshell(|this| {
-                        this.set_names.export_none();
-                        this.unwrap(wrapper, words, at, span);
-                    });
-                }
                 // What it sets is set for its command, and what it takes away isn't.
-                false if wrapper.assigns => self.in_subshell(|this| {
-                    if words[at + 1..].iter().take_while(|word| !word.text.contains('=')).any(clears_environment) {
+                false if wrapper.assigns || clears => self.in_subshell(|this| {
+                    if clears {
                         this.set_names.export_none();
                     }
                     this.unwrap(wrapper, words, at, span);

@@ -1,7 +1,7 @@
 //! What is known where the walk is: the directory, which variables are set, what a function or a text was given. Where a text
 //! may take one way or another, only what holds on each of them is known.
 
-use super::super::expand::{Word, is_variable};
+use super::super::expand::Word;
 use super::super::{Shell, Span};
 use super::{Function, MAX_KEPT, Passed, TOO_LARGE, Walk};
 use compact_str::{CompactString, format_compact};
@@ -45,7 +45,7 @@ impl Directories {
     /// After a change to `path`, which begins at the root, at the home with `~`, or where the command runs.
     pub(super) fn changed(&self, path: &str) -> Directories {
         // Most are a plain name.
-        if *self == Directories::First && is_variable(path) && !path.contains(['/', '.']) {
+        if *self == Directories::First && !path.contains(['/', '.', '~']) && !path.is_empty() {
             return Directories::Some([CompactString::from(path)].into());
         }
         let mut changed = Vec::new();
@@ -204,13 +204,21 @@ impl State {
         match (&mut self.given, &other.given) {
             (Some(own), Some(other)) if own.words == other.words => own.shifted |= other.shifted,
             (None, None) => {}
-            (own, _) => *own = Some(Passed::new(&[Word::computed()])),
+            (own, _) => *own = Some(Passed::unknown()),
+        }
+    }
+
+    /// Adds it to where the text may have come from.
+    pub(super) fn join_into(self, others: &mut Option<State>) {
+        match others {
+            Some(others) => others.join(&self),
+            None => *others = Some(self),
         }
     }
 }
 
 impl Walk {
-    /// What is known here. To copy it is work, too: a text may have many names and need many copies.
+    /// What is known here. The names are copied where they change next, which is work: a text may have many.
     pub(super) fn state(&mut self) -> State {
         self.spend(self.set_names.len());
         State { directories: self.directories.clone(), names: self.set_names.clone(), given: self.positional.clone() }
@@ -261,10 +269,7 @@ impl Walk {
     /// Reads it wherever the shell is by then, and whatever it was given.
     pub(super) fn read_later(&mut self, later: &Later) {
         self.in_subshell(|this| {
-            this.directories = Directories::Unknown;
-            if this.positional.is_some() {
-                this.positional = Some(Passed::new(&[Word::computed()]));
-            }
+            this.forget_place();
             match later {
                 Later::Text(word, shell, span) => {
                     this.text_of(std::slice::from_ref(word), *shell, "`trap` is given computed text", span);
@@ -278,20 +283,21 @@ impl Walk {
 
     /// A file may have changed all of it.
     pub(super) fn forget_state(&mut self) {
-        self.directories = Directories::Unknown;
+        self.forget_place();
         self.set_names.unset_all();
-        if self.positional.is_some() {
-            self.positional = Some(Passed::new(&[Word::computed()]));
+    }
+
+    /// Where the shell is, and what it was given, isn't told.
+    fn forget_place(&mut self) {
+        self.directories = Directories::Unknown;
+        if let Some(given) = &mut self.positional {
+            *given = Passed::unknown();
         }
     }
 
     /// A function, a loop or a file that is sourced may end here.
     pub(super) fn leaves(&mut self) {
-        let state = self.state();
-        match &mut self.left {
-            Some(left) => left.join(&state),
-            None => self.left = Some(state),
-        }
+        self.state().join_into(&mut self.left);
     }
 
     /// Reads what `return`, `break` and `continue` leave, and goes on from its end or from there.
@@ -301,10 +307,7 @@ impl Walk {
         if let Some(left) = std::mem::replace(&mut self.left, outer) {
             self.join(&left);
             // `return` in a loop, `break 2`: that leaves what is around it, too.
-            match &mut self.left {
-                Some(outer) => outer.join(&left),
-                None => self.left = Some(left),
-            }
+            left.join_into(&mut self.left);
         }
     }
 
@@ -318,10 +321,7 @@ impl Walk {
         for way in ways {
             self.restore(begins.clone());
             read(self, way);
-            match &mut ends {
-                Some(ends) => ends.join(&self.state()),
-                None => ends = Some(self.state()),
-            }
+            self.state().join_into(&mut ends);
         }
         if let Some(ends) = ends {
             self.restore(ends);
