@@ -2,7 +2,7 @@
 //! when it is about to run, when a permission is asked for it, and after it ran; and agents repeat what they do.
 
 use super::rule::Held;
-use std::collections::VecDeque;
+use smallvec::SmallVec;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,7 +23,7 @@ impl RuleId {
 
 /// For each rule that was asked last, what it said of each command.
 #[derive(Default)]
-pub(super) struct Judged(Mutex<VecDeque<(RuleId, Arc<[Held]>)>>);
+pub(super) struct Judged(Mutex<SmallVec<[(RuleId, Arc<[Held]>); 2]>>);
 
 impl Judged {
     pub(super) fn by(&self, rule: RuleId, judge: impl FnOnce() -> Arc<[Held]>) -> Arc<[Held]> {
@@ -34,9 +34,9 @@ impl Judged {
         let held = judge();
         let mut kept = kept();
         if kept.len() >= KEPT {
-            kept.pop_front();
+            kept.remove(0);
         }
-        kept.push_back((rule, held.clone()));
+        kept.push((rule, held.clone()));
         held
     }
 }

@@ -1,5 +1,6 @@
 //! How programs take their options: a generated table, one line for each program and sub-command.
 
+use super::ByName;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
@@ -51,10 +52,10 @@ pub(in super::super) struct Row {
     pub(in super::super) stops: bool,
     pub(in super::super) options: Vec<Opt>,
     pub(in super::super) children: Vec<Row>,
-    /// The names of the sub-commands in their [order], each with its place among them: git has 150.
-    places: Vec<(&'static str, usize)>,
-    /// The names of the options in their [order], each with its place among them, once one is asked for: some have 200.
-    option_places: OnceLock<Vec<(&'static str, usize)>>,
+    /// The names of the sub-commands, each with its place among them: git has 150.
+    places: ByName<usize>,
+    /// The names of the options, each with its place among them, once one is asked for: some have 200.
+    option_places: OnceLock<ByName<usize>>,
     /// The first operand is a sub-command.
     pub(in super::super) has_commands: bool,
     /// The options hold after sub-commands too.
@@ -81,7 +82,7 @@ impl Row {
     }
 
     fn place(&self, name: &str) -> Option<usize> {
-        place_of(&self.places, name)
+        self.places.get(name).copied()
     }
 
     pub(in super::super) fn child(&self, name: &str) -> Option<&Row> {
@@ -110,9 +111,7 @@ impl Row {
         }
         for name in &child.names {
             // The first one of a name counts.
-            if let Err(place) = self.places.binary_search_by_key(&order(name), |(name, _)| order(name)) {
-                self.places.insert(place, (*name, self.children.len()));
-            }
+            self.places.entry(name).or_insert(self.children.len());
         }
         self.children.push(child);
     }
@@ -124,15 +123,11 @@ impl Row {
 
     pub(in super::super) fn option(&self, name: &str) -> Option<&Opt> {
         let places = self.option_places.get_or_init(|| {
-            let options = self.options.iter().enumerate();
-            let mut places: Vec<_> =
-                options.flat_map(|(at, it)| it.names.iter().map(move |name| (*name, at))).collect();
-            places.sort_by_key(|(name, _)| order(name));
             // The first one of a name counts.
-            places.dedup_by_key(|(name, _)| *name);
-            places
+            let options = self.options.iter().enumerate().rev();
+            options.flat_map(|(at, it)| it.names.iter().map(move |name| (*name, at))).collect()
         });
-        self.options.get(place_of(places, name)?)
+        self.options.get(*places.get(name)?)
     }
 
     /// Whether it does nothing with options alone.
@@ -156,17 +151,6 @@ impl Row {
     pub(in super::super) fn abbreviates(&self) -> bool {
         matches!(self.style, Style::Getopt | Style::Posix)
     }
-}
-
-/// Names are sorted by their lengths first, which are compared at once.
-fn order(name: &str) -> (usize, &str) {
-    (name.len(), name)
-}
-
-/// The place of a name in a list of them that is in order.
-fn place_of(places: &[(&'static str, usize)], name: &str) -> Option<usize> {
-    let found = places.binary_search_by_key(&order(name), |(name, _)| order(name)).ok()?;
-    Some(places[found].1)
 }
 
 /// `distTag` as npm reads it.
