@@ -122,6 +122,8 @@ pub(super) enum Source {
     Computed,
     /// Numbers, file names, programs that print no options.
     Operand,
+    /// A value with what isn't known as it is written.
+    Open(Resolved),
 }
 
 #[derive(Clone, Debug)]
@@ -136,6 +138,10 @@ pub(super) enum Piece {
     Line(Rc<[Stage]>, usize, Shell),
     /// An element of an array.
     Element(String),
+    /// `~`
+    Home,
+    /// A sign of a pattern of file names.
+    Glob(char),
 }
 
 /// Everything that the text assigns to a name, wherever it stands.
@@ -198,7 +204,11 @@ impl Variable {
     /// One that is made of itself, or of too many, may be anything.
     fn push(&mut self, source: Source, name: &str) {
         let of_itself = matches!(&source, Source::Pieces(pieces)
-            if pieces.iter().any(|piece| matches!(piece, Piece::Variable(other) if other == name)));
+        if pieces.iter().any(|piece| match piece {
+            Piece::Variable(other) => other == name,
+            Piece::Home => name == "HOME",
+            _ => false,
+        }));
         if self.sources.len() < MAX_SOURCES {
             self.sources.push(if of_itself { Source::Computed } else { source });
         } else if self.sources.len() == MAX_SOURCES {
@@ -263,11 +273,11 @@ impl Variables {
                 }
                 // A name is evaluated in turn.
                 Piece::Text(text) => chain < MAX_CHAIN && text != name && self.is_odd_in(text, chain + 1),
-                Piece::Operand | Piece::Computed | Piece::Output(..) => false,
+                Piece::Operand | Piece::Computed | Piece::Output(..) | Piece::Home | Piece::Glob(_) => false,
                 Piece::Line(..) => self.brackets,
             }),
             Source::Computed => self.brackets,
-            Source::Operand => false,
+            Source::Operand | Source::Open(_) => false,
         };
         variable.odd || variable.sources.iter().chain(variable.array.iter().flatten()).any(mentions)
     }
@@ -307,7 +317,8 @@ impl Variables {
     pub(super) fn collect_text(&mut self, text: &str, list: &List) {
         let before = self.harmless_separators;
         self.collect(list);
-        let named = memchr::memmem::find_iter(text.as_bytes(), "IFS").count();
+        let bytes = text.as_bytes();
+        let named = memchr::memchr_iter(b'I', bytes).filter(|at| bytes[*at..].starts_with(b"IFS")).count();
         self.separators |= named > self.harmless_separators - before;
     }
 
@@ -382,7 +393,7 @@ impl Variables {
             Node::Case { subject, patterns, arms } => {
                 self.collect_word(subject);
                 patterns.iter().for_each(|word| self.collect_word(word));
-                arms.iter().for_each(|list| self.collect(list));
+                arms.iter().for_each(|arm| self.collect(&arm.list));
             }
             Node::Test { words, .. } => {
                 words.iter().for_each(|word| self.collect_word(word));
@@ -412,7 +423,8 @@ impl Variables {
     fn collect_numbers(&mut self, parts: &[Part]) {
         for part in parts {
             if let Part::Text { text, .. } = part {
-                for name in text.split(' ').filter(|name| name.starts_with(|c: char| c.is_alphabetic() || c == '_')) {
+                let names = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+                for name in names.filter(|name| name.starts_with(|c: char| c.is_alphabetic() || c == '_')) {
                     if let Some(variable) = self.by_name.get_mut(name) {
                         variable.push(Source::Operand, name);
                     }
@@ -450,7 +462,8 @@ impl Variables {
                 self.n_values += 1;
                 let variable = self.by_name.entry(assign.name.clone()).or_default();
                 variable.odd |= odd;
-                variable.is_uneven |= words.iter().any(|word| word.parts.iter().any(is_split));
+                let is_several = |part: &Part| is_split(part) || matches!(part, Part::Glob(_));
+                variable.is_uneven |= words.iter().any(|word| word.parts.iter().any(is_several));
                 match (&variable.array, variable.sources.is_empty(), assign.append || assign.element.is_some()) {
                     (None, true, false) => variable.array = Some(elements),
                     _ => {
@@ -524,6 +537,8 @@ impl Variables {
 
     fn set_by_name(&mut self, word: Option<&Written>) {
         match word.and_then(spelt) {
+            // Zsh sets what is given, too.
+            Some(text) if is_number(&text) => self.add(&text, Source::Computed),
             Some(text) => self.add(leading_name(&text), Source::Computed),
             None => {
                 let names = word.is_some_and(|word| {
@@ -565,10 +580,17 @@ impl Variables {
     pub(super) fn set_word(&mut self, name: &str, word: &Word, is_element: bool) {
         let source = match word.as_constant() {
             Some(text) if !is_element => Source::Pieces(vec![Piece::Text(text.into())]),
-            None if matches!(word.openness, Openness::Operand(0)) => Source::Operand,
+            None if matches!(word.openness, Openness::Operand(_)) => {
+                Source::Open(Resolved { text: word.text.clone(), openness: word.openness })
+            }
             _ => Source::Computed,
         };
-        self.add(name, source);
+        // A loop comes to it again.
+        let known = self.values(name);
+        let is_known = |value: &Resolved| known.iter().any(|it| it.text == value.text && it.openness == value.openness);
+        if is_element || !self.resolve_source(&source, 0).iter().all(is_known) {
+            self.add(name, source);
+        }
     }
 
     fn add(&mut self, name: &str, source: Source) {
@@ -659,9 +681,16 @@ impl Variables {
         if !variable.sources.is_empty() || self.any || variable.is_uneven && self.splits_oddly() {
             return None;
         }
-        let one = |source: &Source| match self.resolve_source(source, chain).as_slice() {
-            [value] => Some(value.clone()),
-            _ => None,
+        let one = |source: &Source| {
+            // What an expansion leaves empty is no element, and a file's name may be several.
+            let is_expanded = |piece: &Piece| !matches!(piece, Piece::Text(_) | Piece::Glob(_) | Piece::Home);
+            let is_cut =
+                variable.is_uneven && matches!(source, Source::Pieces(pieces) if pieces.iter().any(is_expanded));
+            match self.resolve_source(source, chain).as_slice() {
+                [value] if is_cut && (value.text.is_empty() || matches!(value.openness, Openness::Files(_))) => None,
+                [value] => Some(value.clone()),
+                _ => None,
+            }
         };
         variable.array.as_ref()?.iter().map(one).collect()
     }
@@ -673,8 +702,10 @@ impl Variables {
         let mut values: Vec<Resolved> = Vec::new();
         for source in sources {
             let mut found = self.resolve_source(source, chain);
+            // Only `for` splits it.
             if variable.splits {
-                found = found.into_iter().flat_map(Resolved::split).collect();
+                let pieces: Vec<Resolved> = found.iter().cloned().flat_map(Resolved::split).collect();
+                found.extend(pieces);
             }
             for value in found {
                 if !values.iter().any(|it| it.text == value.text && it.openness == value.openness) {
@@ -706,6 +737,7 @@ impl Variables {
         match source {
             Source::Computed => computed(),
             Source::Operand => operand(),
+            Source::Open(value) => vec![value.clone()],
             Source::Pieces(_) if chain > MAX_CHAIN || self.is_tired() => computed(),
             Source::Pieces(pieces) => {
                 let mut values = vec![Resolved::empty()];
@@ -744,6 +776,13 @@ impl Variables {
                             }
                         }
                         Piece::Element(name) => self.elements_in(name, chain + 1).unwrap_or_else(computed),
+                        Piece::Glob(c) => {
+                            vec![Resolved { text: CompactString::from_iter([*c]), openness: Openness::Files(0) }]
+                        }
+                        Piece::Home => match self.by_name.get("HOME") {
+                            Some(home) => self.resolve(home, chain + 1),
+                            None => vec![Resolved::constant("~")],
+                        },
                         Piece::Variable(name) => match self.by_name.get(name) {
                             // To zsh that is all of its elements.
                             Some(variable) if variable.array.is_some() && self.shell == Shell::Zsh => computed(),
@@ -889,11 +928,20 @@ fn is_split(part: &Part) -> bool {
     matches!(part, Part::Variable { quoted: false, .. } | Part::Command { quoted: false, .. })
 }
 
+/// What a word of an array or of `for` is made of: there, patterns of file names are expanded.
 fn source_of_word(word: &Written, shell: Shell) -> Source {
     if word.parts.iter().any(|part| matches!(part, Part::Brace(_))) {
         return Source::Computed;
     }
-    source_of(&word.parts, shell)
+    let mut source = source_of(&word.parts, shell);
+    if let Source::Pieces(pieces) = &mut source {
+        for (piece, part) in pieces.iter_mut().zip(&word.parts) {
+            if let Part::Glob(c) = part {
+                *piece = Piece::Glob(*c);
+            }
+        }
+    }
+    source
 }
 
 /// The default of `x=${x:-default}`.
@@ -915,7 +963,7 @@ fn source_of(parts: &[Part], shell: Shell) -> Source {
     for part in parts {
         pieces.push(match part {
             Part::Text { text, .. } => Piece::Text(text.clone()),
-            Part::Tilde => Piece::Text("~".into()),
+            Part::Tilde => Piece::Home,
             Part::Glob(_) if pieces.is_empty() => Piece::Operand,
             Part::Glob(c) => Piece::Text(CompactString::from_iter([*c])),
             Part::Range(_) | Part::Arithmetic { .. } => Piece::Operand,

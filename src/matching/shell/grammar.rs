@@ -32,6 +32,8 @@ pub(super) struct Pipeline {
     pub(super) negated: bool,
     /// `&` stands behind it, or behind what it is joined to.
     pub(super) background: bool,
+    /// `time` stands before it, which to dash is a program.
+    pub(super) timed: bool,
 }
 
 /// What joins a pipeline to the one before.
@@ -77,7 +79,7 @@ pub(super) enum Node {
     Case {
         subject: Word,
         patterns: Vec<Word>,
-        arms: Vec<List>,
+        arms: Vec<Arm>,
     },
     /// `[[ … ]]`; whether it compares numbers.
     Test {
@@ -90,6 +92,14 @@ pub(super) enum Node {
         name: String,
         body: Rc<Stage>,
     },
+}
+
+/// What `case` runs for some patterns.
+#[derive(Debug)]
+pub(super) struct Arm {
+    pub(super) list: List,
+    /// `;&`, `;;&`: what comes then may be run, too.
+    pub(super) goes_on: bool,
 }
 
 /// A word before expansion.
@@ -189,7 +199,7 @@ pub(super) enum RedirectKind {
 
 impl Pipeline {
     fn of(stage: Stage) -> Pipeline {
-        Pipeline { stages: [stage].into(), joint: Joint::Next, negated: false, background: false }
+        Pipeline { stages: [stage].into(), joint: Joint::Next, negated: false, background: false, timed: false }
     }
 }
 
@@ -217,6 +227,7 @@ pub(super) const MAX_DEPTH: usize = 24;
 /// Bytes that may be read again.
 const MAX_AGAIN: usize = 64 * 1024;
 const UNCLOSED: &str = "a quote without its end";
+const ZSH_SUBSCRIPT: &str = "a subscript or modifier, which zsh expands";
 
 /// Reads `text`. `depth` counts the texts around it.
 pub(super) fn read(text: &str, shell: Shell, depth: usize) -> Read<Syntax> {
@@ -464,12 +475,45 @@ impl<'t> Reader<'t> {
         }
     }
 
+    /// Whether what stands here begins as a keyword does; most commands don't.
+    fn may_be_keyword(&self) -> bool {
+        static FIRST: [bool; 256] = {
+            let mut first = [false; 256];
+            let mut at = 0;
+            while at < KEYWORDS.len() {
+                first[KEYWORDS[at].as_bytes()[0] as usize] = true;
+                at += 1;
+            }
+            first
+        };
+        self.peek().is_some_and(|byte| FIRST[usize::from(byte)])
+    }
+
     /// The plain unquoted word that stands here, without taking it.
     fn keyword(&self) -> Option<&'static str> {
+        if !self.may_be_keyword() {
+            return None;
+        }
         let rest = &self.text[self.at..];
         let end = rest.iter().position(|byte| matches!(byte, b' ' | b'\t' | b'\n') || is_operator(*byte));
         let word = &rest[..end.unwrap_or(rest.len())];
         KEYWORDS.iter().find(|keyword| keyword.as_bytes() == word).copied()
+    }
+
+    /// Whether a keyword stands here with a joined line in it or right behind it.
+    fn is_joined_keyword(&self) -> bool {
+        if !self.may_be_keyword() {
+            return false;
+        }
+        let rest = &self.text[self.at..];
+        let is_edge = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n') || is_operator(*byte);
+        let end = rest.iter().position(is_edge).unwrap_or(rest.len());
+        if end == 0 || rest[end - 1] != b'\\' || rest.get(end) != Some(&b'\n') {
+            return false;
+        }
+        let rest = self.source[self.at..].replace("\\\n", "");
+        let end = rest.bytes().position(|byte| is_edge(&byte)).unwrap_or(rest.len());
+        is_keyword(&rest[..end])
     }
 
     fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
@@ -565,8 +609,11 @@ impl<'t> Reader<'t> {
     }
 
     fn pipeline(&mut self, joint: Joint) -> Read<Pipeline> {
-        let mut negated = false;
+        let (mut negated, mut timed) = (false, false);
         loop {
+            if self.is_joined_keyword() {
+                return self.outside("a line that is joined within a sign");
+            }
             match self.keyword() {
                 Some("!") => {
                     negated = true;
@@ -578,6 +625,7 @@ impl<'t> Reader<'t> {
                 }
                 Some("time") => {
                     self.has_odd_keyword |= self.shell != Shell::Bash;
+                    timed = true;
                     self.at += 4;
                     self.blanks()?;
                     if self.starts_with("-p ") {
@@ -597,7 +645,7 @@ impl<'t> Reader<'t> {
         let first = self.stage()?;
         self.blanks()?;
         if !self.at_pipe() {
-            return Ok(Pipeline { stages: [first].into(), joint, negated, background: false });
+            return Ok(Pipeline { stages: [first].into(), joint, negated, background: false, timed });
         }
         let mut stages = vec![first];
         while self.at_pipe() {
@@ -610,7 +658,7 @@ impl<'t> Reader<'t> {
             stages.push(self.stage()?);
             self.blanks()?;
         }
-        Ok(Pipeline { stages: stages.into(), joint, negated, background: false })
+        Ok(Pipeline { stages: stages.into(), joint, negated, background: false, timed })
     }
 
     fn at_pipe(&self) -> bool {
@@ -809,6 +857,11 @@ impl<'t> Reader<'t> {
         }
         self.blanks()?;
         let mut words = Vec::new();
+        if keyword == "select" {
+            // The answer may be none of them.
+            let none = Part::Text { text: CompactString::default(), quoted: true };
+            words.push(Word { parts: [none].into(), span: from..self.at });
+        }
         if self.keyword() == Some("in") {
             self.at += 2;
             loop {
@@ -860,10 +913,12 @@ impl<'t> Reader<'t> {
             if !self.eat(")") {
                 return self.outside("a pattern without `)`");
             }
-            arms.push(self.list(Until::Arm)?);
-            if self.starts_with(";;&") || self.starts_with(";&") {
+            let list = self.list(Until::Arm)?;
+            let goes_on = self.starts_with(";;&") || self.starts_with(";&");
+            if goes_on {
                 self.bash_only()?;
             }
+            arms.push(Arm { list, goes_on });
             if !(self.eat(";;&") || self.eat(";;") || self.eat(";&")) && self.keyword() != Some("esac") {
                 return self.outside("an arm of `case` without its end");
             }
@@ -983,7 +1038,9 @@ impl<'t> Reader<'t> {
                 _ if is_name_byte(byte) => self.at += 1,
                 _ => return self.outside("arithmetic in another form"),
             }
-            names.push(if is_name_byte(byte) { byte as char } else { ' ' });
+            // With some signs, what stands beside them may be an error.
+            let is_kept = is_name_byte(byte) || matches!(byte, b'/' | b'%' | b'*' | b'#');
+            names.push(if is_kept { byte as char } else { ' ' });
         }
     }
 
@@ -1743,7 +1800,7 @@ impl<'t> Reader<'t> {
                 }
                 let name = self.source[start..self.at].to_string();
                 if self.shell == Shell::Zsh && matches!(self.peek(), Some(b'[' | b':')) {
-                    return self.outside("a subscript or modifier, which zsh expands");
+                    return self.outside(ZSH_SUBSCRIPT);
                 }
                 Ok(Part::Variable { name, change: Change::None, quoted })
             }
@@ -1751,6 +1808,9 @@ impl<'t> Reader<'t> {
                 self.at += 1;
                 if self.shell == Shell::Zsh && !quoted && self.peek() == Some(b'\'') {
                     return self.outside("a `$` before a quote, whose end zsh looks for by the rules of `$'…'`");
+                }
+                if self.shell == Shell::Zsh && matches!(self.peek(), Some(b'[' | b':')) {
+                    return self.outside(ZSH_SUBSCRIPT);
                 }
                 let name = (byte as char).to_string();
                 Ok(Part::Variable { name, change: Change::None, quoted })

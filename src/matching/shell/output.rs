@@ -435,7 +435,9 @@ impl Known<'_> {
         if let [reading] = readings.as_slice() {
             let texts: Option<Vec<&str>> = reading.iter().map(|(word, _)| word.as_constant()).collect();
             match texts.as_deref() {
-                Some(["which", name] | ["command", "-v", name] | ["type", "-p" | "-P", name]) if assigns.is_empty() => {
+                Some(["which", name] | ["command", "-v", name] | ["type", "-p" | "-P", name])
+                    if assigns.is_empty() && !self.variables.redefines(name) =>
+                {
                     // Where programs are: a rule takes any such place for the same.
                     let place = if name.contains('/') { "" } else { "/usr/bin/" };
                     return Output::Perhaps(format!("{place}{name}"));
@@ -527,11 +529,14 @@ impl Known<'_> {
         let mut made = vec![(Resolved { text: CompactString::default(), openness: Openness::Constant }, false)];
         let mut all_quoted = true;
         for part in parts {
+            let is_cut = |quoted: bool| !quoted && self.variables.splits_oddly();
             let (values, quoted) = match part {
+                Part::Variable { quoted, .. } | Part::Command { quoted, .. } if is_cut(*quoted) => return None,
                 Part::Text { text, quoted } => {
                     all_quoted &= quoted;
                     (constant(text), true)
                 }
+                Part::Tilde if self.variables.is_set("HOME") => ((self.values)("HOME"), true),
                 Part::Tilde => (operand("~"), true),
                 Part::Glob(c) => (operand(&c.to_string()), true),
                 Part::Range(text) => (operand(text), true),

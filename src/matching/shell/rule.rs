@@ -1542,7 +1542,8 @@ struct Item<'c> {
 
 impl<'c> Parsed<'c> {
     fn new(words: &'c [Word], row: Option<&'c Row>, wanted: &[Operand]) -> Parsed<'c> {
-        let mut parsed = Parsed { options: Vec::new(), operands: Vec::with_capacity(words.len()), open: None };
+        let mut parsed =
+            Parsed { options: Vec::with_capacity(2), operands: Vec::with_capacity(words.len()), open: None };
         let mut node = row;
         let (mut depth, mut unsure, mut ended, mut at) = (0, false, false, 0);
         let mut leaf = false;

@@ -7,7 +7,7 @@ use super::expansion::as_operand;
 use super::simple::is_own_name;
 use super::state::Later;
 use super::{
-    Awaited, COMPLETED, Directories, Facts, Input, MAX_FILES, Passed, Walk, base_name, looks_expandable, tail,
+    Awaited, By, COMPLETED, Directories, Facts, Input, MAX_FILES, Passed, Walk, base_name, looks_expandable, tail,
 };
 use std::rc::Rc;
 
@@ -204,9 +204,11 @@ impl Walk {
             "shopt" => {
                 self.emit(words, span, facts, Role::Plain);
                 self.odd_directories = true;
+                self.nulls_patterns |= args.iter().any(|word| word.text == "nullglob");
+                self.may_skip |= args.iter().any(|word| word.text == "failglob");
                 if args.iter().any(|word| {
                     matches!(word.openness, Openness::Computed(..))
-                        || matches!(word.text.as_str(), "-o" | "-so" | "-os")
+                        || matches!(word.text.as_str(), "-o" | "-so" | "-os" | "nocaseglob" | "xpg_echo")
                 }) {
                     self.gap("an option that changes how the shell reads", span);
                 }
@@ -299,6 +301,11 @@ impl Walk {
         if !self.is_told {
             names.iter().for_each(|word| self.variables.set_by_builtin(&word.text));
         }
+        // `unset x_*`: files may have such names.
+        if names.iter().any(|word| matches!(word.openness, Openness::Files(_))) {
+            self.variables.any = true;
+            self.set_names.unset_all();
+        }
     }
 
     /// A builtin sets the variables that its words name.
@@ -357,8 +364,7 @@ impl Walk {
     fn source(&mut self, file: &Word, args: &[Word], span: &Span) {
         if file.text.starts_with("/dev/fd/") || matches!(file.text.as_str(), "/dev/stdin" | "-") {
             return match self.device_input(&file.text) {
-                Some(Input::Text(text)) if args.is_empty() => self.nested(&text, self.shell, span),
-                Some(Input::Text(text)) => self.nested_with(&text, args, self.shell, span),
+                Some(Input::Text(text)) => self.sourced(&text, args, self.shell, span),
                 // `source <(kubectl completion bash)`
                 _ if self.takes_environment(span) => {}
                 _ => self.gap("`source` is given computed text", span),
@@ -367,18 +373,36 @@ impl Walk {
         match file.as_constant() {
             Some(path) => {
                 let path = path.to_string();
-                if !self.started(&path, args, span, Some(self.shell)) {
+                if !self.started(&path, args, span, By::Source) {
                     self.unseen("a script runs that the text doesn't show", span);
                 }
             }
             None if self.has_written(&file.text) => {
-                self.started(&file.text, args, span, Some(self.shell));
+                self.started(&file.text, args, span, By::Source);
             }
             None if matches!(file.openness, Openness::Operand(_)) || file.home => {
                 self.unseen("a script runs that the text doesn't show", span);
             }
             None => self.gap("`source` is given a computed file", span),
         }
+    }
+
+    /// A text that is sourced has what its caller has, unless it is given something. To dash that is nothing.
+    fn sourced(&mut self, text: &str, args: &[Word], shell: Shell, span: &Span) {
+        let has_own = !args.is_empty() && shell != Shell::Posix;
+        let has_callers = args.is_empty() || matches!(shell, Shell::Posix | Shell::Unknown);
+        let ways: Vec<bool> =
+            [true, false].into_iter().filter(|own| if *own { has_own } else { has_callers }).collect();
+        self.either(&ways, |this, is_own| {
+            if !is_own {
+                return this.nested(text, shell, span);
+            }
+            // To bash, what it sets itself stays.
+            let sets = this.giving(args, |this| this.nested(text, shell, span));
+            if sets {
+                this.positional = Some(Passed::unknown());
+            }
+        });
     }
 
     /// A script that the text doesn't show, to be looked into where it is at hand.
@@ -389,9 +413,8 @@ impl Walk {
         }
     }
 
-    /// A file is run with arguments, by that shell or by itself: text that the same text wrote into it is read. Whether
-    /// that is all that it can be.
-    pub(super) fn started(&mut self, path: &str, args: &[Word], span: &Span, shell: Option<Shell>) -> bool {
+    /// A file is run with arguments: text that the same text wrote into it is read. Whether that is all that it can be.
+    pub(super) fn started(&mut self, path: &str, args: &[Word], span: &Span, by: By) -> bool {
         let name = base_name(path);
         let mut texts: Vec<Option<Rc<str>>> = Vec::new();
         for file in self.files.iter().filter(|file| file.may_be(name)) {
@@ -403,7 +426,7 @@ impl Walk {
         if texts.is_empty() {
             let at = self.at(span);
             if self.awaited.len() < MAX_FILES {
-                self.awaited.push(Awaited { path: path.to_string(), args: args.to_vec(), shell, at });
+                self.awaited.push(Awaited { path: path.to_string(), args: args.to_vec(), by, at });
             }
             self.keep_script(path);
         }
@@ -416,15 +439,16 @@ impl Walk {
             let interpreter = interpreter_of(&text);
             let name = interpreter.as_ref().and_then(|words| words.first()).map(|word| base_name(&word.text));
             let is_plain = interpreter.is_none();
-            let of_script = || match name {
-                None => is_plain.then_some(Shell::Unknown),
-                Some(name) => programs::is_shell(name).then(|| Shell::named(name)),
+            let shell = match (by, name) {
+                (By::Source, _) => Some(self.shell),
+                (By::Shell(shell), _) => Some(shell),
+                (By::Itself, None) => is_plain.then_some(Shell::Unknown),
+                (By::Itself, Some(name)) => programs::is_shell(name).then(|| Shell::named(name)),
             };
-            if let Some(own) = shell.or_else(of_script) {
-                // What is sourced has what its caller has.
-                match shell.is_some() && args.is_empty() {
-                    true => self.nested(&text, own, span),
-                    false => self.nested_with(&text, args, own, span),
+            if let Some(shell) = shell {
+                match by {
+                    By::Source => self.sourced(&text, args, shell, span),
+                    By::Shell(_) | By::Itself => self.nested_with(&text, args, shell, span),
                 }
                 self.read_texts.push(text);
                 continue;
@@ -448,7 +472,7 @@ impl Walk {
                 if !word.beginning().is_empty() && !word.beginning().starts_with(['-', '+'])
                     || matches!(word.openness, Openness::Operand(0))
                 {
-                    self.positional = Some(Passed::new(&words[at..]));
+                    self.positional = Some(self.passed(&words[at..]));
                     return;
                 }
                 return self.gap("`set` is given what is computed", span);
@@ -459,12 +483,12 @@ impl Walk {
             }
             if option == "--" || option == "-" || !option.starts_with(['-', '+']) {
                 let rest = if option.starts_with('-') { at + 1 } else { at };
-                self.positional = Some(Passed::new(&words[rest..]));
+                self.positional = Some(self.passed(&words[rest..]));
                 return;
             }
             let names_it = words.get(at + 1).is_some_and(|word| word.text == "allexport");
-            if option.starts_with('-') && (option.contains('a') || option.ends_with('o') && names_it) {
-                self.set_names.export_all();
+            if option.contains('a') || option.ends_with('o') && names_it {
+                self.set_names.export_all(option.starts_with('-'));
             }
             for letter in option.chars().skip(1) {
                 self.odd_directories |= letter == 'P';
@@ -574,6 +598,13 @@ impl Walk {
             self.gap("a declaration that changes what a variable means", span);
         }
         let attributes: String = args.iter().filter_map(|word| word.text.strip_prefix('-')).collect();
+        if name == "readonly" || attributes.contains('r') {
+            for name in args.iter().filter_map(|word| word.text.split('=').next()).filter(|name| is_variable(name)) {
+                if !self.read_only.iter().any(|it| it == name) {
+                    self.read_only.push(name.to_string());
+                }
+            }
+        }
         for word in args.iter().filter(|word| word.is_constant()) {
             // A name without a value isn't set in a function. What is an integer is a number.
             if name != "export" && name != "readonly" && !word.text.contains('=') {
@@ -623,6 +654,7 @@ impl Walk {
         if self.is_anywhere {
             return;
         }
+        let before = self.directories.clone();
         self.directories = match operands {
             [word]
                 if name != "popd" && word.openness == Openness::Constant && !word.text.starts_with(['-', '+', '~']) =>
@@ -638,5 +670,8 @@ impl Walk {
             [] if matches!(name, "cd" | "chdir") => self.directories.changed("~"),
             _ => Directories::Unknown,
         };
+        if self.may_skip {
+            self.directories.join(&before);
+        }
     }
 }

@@ -55,6 +55,8 @@ impl Walk {
             let nexts: Vec<Next> = match part {
                 Part::Text { text, quoted: false } if splits => vec![Next::Value(text.clone(), false)],
                 Part::Text { text, quoted } => vec![Next::Text(text.clone(), *quoted)],
+                // It is what the text makes of HOME.
+                Part::Tilde if self.variables.is_set("HOME") => self.variable("HOME", &Change::None, true),
                 Part::Tilde => vec![Next::Home],
                 Part::Glob(c) => vec![Next::Open(CompactString::from_iter([*c]), Openness::Files(0))],
                 Part::Range(text) => {
@@ -80,10 +82,22 @@ impl Walk {
             if builds.len() * nexts.len() > MAX_ALTERNATIVES {
                 return vec![vec![Word { span, ..Word::computed() }]];
             }
-            let is_open = |next: &Next| matches!(next, Next::Open(_, Openness::Operand(_) | Openness::Computed(..)));
+            let is_open_word = |word: &Word| matches!(word.openness, Openness::Operand(_) | Openness::Computed(..));
+            let is_open = |next: &Next| match next {
+                Next::Open(_, openness) => matches!(openness, Openness::Operand(_) | Openness::Computed(..)),
+                Next::Words(words, _) => words.iter().any(is_open_word),
+                _ => false,
+            };
             let nexts = if nexts.iter().any(is_open) && *is_glued.get_or_insert_with(|| self.is_glued(parts)) {
                 self.glued = true;
-                let emptied = |next| if is_open(&next) { Next::Text(CompactString::default(), false) } else { next };
+                let emptied = |next| match next {
+                    Next::Words(mut words, whole) => {
+                        words.retain(|word| !is_open_word(word));
+                        Next::Words(words, whole)
+                    }
+                    next if is_open(&next) => Next::Text(CompactString::default(), false),
+                    next => next,
+                };
                 if self.empties { nexts.into_iter().map(emptied).collect() } else { nexts }
             } else {
                 nexts
@@ -103,7 +117,13 @@ impl Walk {
                 })
                 .collect();
         }
-        builds.into_iter().map(|build| build.finish(span.clone())).collect()
+        let mut made: Vec<Vec<Word>> = builds.into_iter().map(|build| build.finish(span.clone())).collect();
+        for word in made.iter_mut().flatten().filter(|word| matches!(word.openness, Openness::Files(_))) {
+            word.vanishes |= self.nulls_patterns;
+            // To zsh, a pattern that fits no file is an error.
+            self.may_skip |= self.shell == Shell::Zsh;
+        }
+        made
     }
 
     /// What a substitution may give.
@@ -138,6 +158,8 @@ impl Walk {
         for part in parts {
             match part {
                 Part::Text { text, .. } => rest.push_str(text),
+                // Which element stands where isn't known.
+                Part::Variable { name, .. } if self.variables.is_uneven(name) => return true,
                 Part::Variable { name, .. } => match self.variables.values(name).as_slice() {
                     [value, ..] if value.openness == Openness::Constant && self.set_names.has(name) => {
                         rest.push_str(&value.text);
@@ -176,7 +198,7 @@ impl Walk {
             return None;
         };
         let is_cat = assigns.is_empty() && name.plain() == Some("cat") && !self.variables.redefines("cat");
-        match self.document(&self.documents.get(*at).filter(|_| is_cat)?.parts).0 {
+        match self.document(&self.documents.as_deref()?.get(*at).filter(|_| is_cat)?.parts).0 {
             Input::Text(text) => Some(text.trim_end_matches('\n').to_string()),
             _ => None,
         }
@@ -287,7 +309,14 @@ impl Walk {
                 .into_iter()
                 .map(|value| match value.openness {
                     Openness::Constant => Next::Value(value.text, quoted),
+                    Openness::Operand(_) if !quoted && self.shell != Shell::Zsh && has_blanks(&value.text) => {
+                        Next::Words(cut(&value.text), false)
+                    }
                     Openness::Computed(at, _) => Next::Open(value.text, Openness::Computed(at, !quoted)),
+                    // A name with a blank in it becomes two words.
+                    Openness::Files(at) if !quoted && self.shell != Shell::Zsh => {
+                        Next::Open(of_files(&value.text, at), Openness::Operand(at))
+                    }
                     openness => Next::Open(value.text, openness),
                 })
                 .collect()
@@ -306,6 +335,12 @@ impl Walk {
         }
         let name = if name == "argv" && self.shell == Shell::Zsh && self.positional.is_some() { "@" } else { name };
         if is_positional(name) && self.shell != Shell::Other {
+            // Zsh doesn't split, and makes no word of nothing.
+            let is_whole = quoted || self.shell == Shell::Zsh;
+            let given_words = |mut words: Vec<Word>| {
+                words.retain(|word| quoted || self.shell != Shell::Zsh || !word.is_constant() || !word.text.is_empty());
+                Next::Words(words, is_whole)
+            };
             return match &self.positional {
                 _ if self.variables.sets_given(self.shell) => open(Openness::Computed(0, true)),
                 // What the whole text was given is an operand; nobody but the caller sets it.
@@ -318,12 +353,12 @@ impl Walk {
                     Ok(at) => given
                         .nth(at)
                         .map(|word| match word {
-                            Some(word) => Next::Words(vec![word], quoted),
+                            Some(word) => given_words(vec![word]),
                             None => Next::Value(CompactString::default(), quoted),
                         })
                         .collect(),
                     Err(_) if quoted && name == "*" => given.all().map(|words| self.joined(words)).collect(),
-                    Err(_) => given.all().map(|words| Next::Words(words.to_vec(), quoted)).collect(),
+                    Err(_) => given.all().map(|words| given_words(words.to_vec())).collect(),
                 },
                 Some(_) => open(Openness::Computed(0, !quoted)),
             };
@@ -342,8 +377,11 @@ impl Walk {
             Change::Length => open(Openness::Operand(0)),
             Change::Element(element) => match (element.as_str(), self.variables.elements(name)) {
                 ("*", Some(elements)) if quoted => vec![self.joined_elements(name, elements)],
-                ("@" | "*", Some(elements)) => {
-                    let mut found = vec![Next::Words(whole(elements), quoted)];
+                ("@" | "*", Some(mut elements)) => {
+                    // Zsh doesn't split, and makes no word of nothing.
+                    let is_zsh = self.shell == Shell::Zsh;
+                    elements.retain(|it| quoted || !is_zsh || !is_nothing(it));
+                    let mut found = vec![Next::Words(whole(elements), quoted || is_zsh)];
                     if !self.set_names.has(name) {
                         found.push(Next::Words(Vec::new(), quoted));
                     }
@@ -373,7 +411,7 @@ impl Walk {
                     Some(elements) if quoted => vec![self.joined_elements(name, elements)],
                     // It makes no word of an empty one.
                     Some(mut elements) => {
-                        elements.retain(|it| it.openness != Openness::Constant || !it.text.is_empty());
+                        elements.retain(|it| !is_nothing(it));
                         vec![Next::Words(whole(elements), true)]
                     }
                     None => open(Openness::Computed(0, true)),
@@ -423,6 +461,32 @@ pub(in super::super) fn tells_what_ran(name: &str) -> bool {
 }
 
 /// The elements of an array as words that stay whole.
+fn has_blanks(text: &str) -> bool {
+    text.contains([' ', '\t', '\n'])
+}
+
+/// The words that the shell makes of a value in which what isn't constant stands as it is written. The first or the last
+/// is empty if the value begins or ends with a blank.
+fn cut(text: &str) -> Vec<Word> {
+    let (begins, ends) = (text.starts_with([' ', '\t', '\n']), text.ends_with([' ', '\t', '\n']));
+    let pieces = text.split([' ', '\t', '\n']).filter(|piece| !piece.is_empty());
+    let word = |text: &str| {
+        let openness = text.find(['$', '…']).map_or(Openness::Constant, Openness::Operand);
+        Word { text: text.into(), openness, ..Word::default() }
+    };
+    let empty = |is_there: bool| is_there.then(Word::default);
+    empty(begins).into_iter().chain(pieces.map(word)).chain(empty(ends)).collect()
+}
+
+/// What comes of a pattern of file names, which is no pattern any more.
+fn of_files(pattern: &str, from: usize) -> CompactString {
+    format_compact!("{}…", pattern.get(..from).unwrap_or_default())
+}
+
+fn is_nothing(value: &Resolved) -> bool {
+    value.openness == Openness::Constant && value.text.is_empty()
+}
+
 fn whole(elements: Vec<Resolved>) -> Vec<Word> {
     let word = |it: Resolved| Word { text: it.text, openness: it.openness, quoted: true, ..Word::default() };
     elements.into_iter().map(word).collect()
@@ -524,9 +588,12 @@ impl Build {
                     }
                     match word.openness {
                         Openness::Constant => self.add(&Next::Value(word.text.clone(), *whole), separators),
+                        Openness::Operand(_) if !whole && has_blanks(&word.text) => {
+                            self.add(&Next::Words(cut(&word.text), false), separators);
+                        }
                         // A name with a blank in it becomes two words.
                         Openness::Files(at) if !whole => {
-                            self.add(&Next::Open(word.text.clone(), Openness::Operand(at)), separators);
+                            self.add(&Next::Open(of_files(&word.text, at), Openness::Operand(at)), separators);
                         }
                         openness => self.add(&Next::Open(word.text.clone(), openness), separators),
                     }

@@ -8,7 +8,7 @@ mod simple;
 mod state;
 mod xargs;
 
-use super::expand::{Openness, Variables, Word, is_number, is_positional};
+use super::expand::{Openness, Resolved, Variables, Word, is_number, is_positional};
 use super::grammar::{self, Change, Joint, List, Node, Part, Pipeline, Redirect, RedirectKind, Stage, Word as Written};
 use super::output::Output;
 use super::programs::running;
@@ -21,7 +21,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 /// What a command reads from its standard input, as far as the text says.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Input {
     /// What the whole text reads.
     Outer,
@@ -34,16 +34,24 @@ enum Input {
     Found(Rc<[Word]>),
     Computed,
     File(CompactString),
+    /// The text that the shell is reading.
+    OwnText,
+    /// What a command has left of it.
+    Rest,
 }
 
 /// A function's body, with the here-documents of the text that defines it.
 #[derive(Clone)]
 struct Function {
     body: Rc<Stage>,
-    documents: Rc<Vec<Written>>,
+    documents: Documents,
 }
 
+/// The here-documents of a text; most have none.
+type Documents = Option<Rc<[Written]>>;
+
 /// A file that the text writes.
+#[derive(PartialEq, Eq)]
 struct WrittenFile {
     name: String,
     content: Option<Rc<str>>,
@@ -67,8 +75,18 @@ impl WrittenFile {
 struct Awaited {
     path: String,
     args: Vec<Word>,
-    shell: Option<Shell>,
+    by: By,
     at: Span,
+}
+
+/// What runs a file.
+#[derive(Clone, Copy, Debug)]
+enum By {
+    /// What its first line says.
+    Itself,
+    Shell(Shell),
+    /// The shell that reads the text, as a part of it.
+    Source,
 }
 
 /// The walk through a text and the texts within it.
@@ -95,7 +113,7 @@ pub(super) struct Walk {
     awaited: Vec<Awaited>,
     /// What is open under a number.
     numbers: Vec<(u32, Input)>,
-    documents: Rc<Vec<Written>>,
+    documents: Documents,
     positional: Option<Passed>,
     input: Input,
     shell: Shell,
@@ -107,10 +125,18 @@ pub(super) struct Walk {
     directories: Directories,
     /// What a `cd` leads to isn't told: CDPATH is set, or an option of the shell.
     odd_directories: bool,
+    /// A pattern that fits no file is no word.
+    nulls_patterns: bool,
     /// The directory was changed.
     has_moved: bool,
     /// A trap changes it at any time.
     is_anywhere: bool,
+    /// A trap sets what is given at any time.
+    is_given_anything: bool,
+    /// What comes next may be passed over: an error throws the rest of a line away, or a trap returns.
+    may_skip: bool,
+    /// Variables that can't be set again.
+    read_only: Vec<String>,
     /// What runs when something happens.
     later: Vec<Later>,
     /// What was known where `return`, `break` or `continue` has left what is read.
@@ -183,10 +209,12 @@ impl Passed {
     /// stands behind it.
     fn nth(&self, at: usize) -> impl Iterator<Item = Option<Word>> {
         let mut found: Vec<Option<Word>> = Vec::new();
+        let is_several = |word: &Word| word.spreads() || matches!(word.openness, Openness::Files(_));
         for words in self.all() {
-            let word = match words.iter().take(at).any(Word::spreads) {
-                true => Some(Word::computed()),
-                false => words.get(at - 1).cloned(),
+            let word = match words.get(at - 1) {
+                Some(word) if word.spreads() => Some(Word::computed()),
+                _ if words.iter().take(at - 1).any(is_several) => Some(Word::computed()),
+                word => word.cloned(),
             };
             if !found.contains(&word) {
                 found.push(word);
@@ -228,7 +256,7 @@ impl Walk {
             files: Vec::new(),
             awaited: Vec::new(),
             numbers: Vec::new(),
-            documents: Rc::default(),
+            documents: None,
             positional: None,
             input: Input::Outer,
             shell,
@@ -238,8 +266,12 @@ impl Walk {
             max_work,
             directories: Directories::First,
             odd_directories: false,
+            nulls_patterns: false,
             has_moved: false,
             is_anywhere: false,
+            is_given_anything: false,
+            may_skip: false,
+            read_only: Vec::new(),
             later: Vec::new(),
             left: None,
             locals: Vec::new(),
@@ -338,9 +370,9 @@ impl Walk {
     pub(super) fn read(&mut self, text: &str) {
         self.walk_text(text, &(0..text.len()));
         // A file may be started before it is written: in a loop, or beside what writes it.
-        for Awaited { path, args, shell, at } in std::mem::take(&mut self.awaited) {
+        for Awaited { path, args, by, at } in std::mem::take(&mut self.awaited) {
             if self.has_written(&path) {
-                self.started(&path, &args, &at, shell);
+                self.started(&path, &args, &at, by);
             }
         }
         // What has been set since may be set by then.
@@ -393,9 +425,7 @@ impl Walk {
 
     /// A text that is run with arguments.
     fn nested_with(&mut self, text: &str, args: &[Word], shell: Shell, span: &Span) {
-        let outer = self.positional.replace(Passed::new(args));
-        self.nested(text, shell, span);
-        self.positional = outer;
+        self.giving(args, |this| this.nested(text, shell, span));
     }
 
     fn walk_text(&mut self, text: &str, span: &Span) {
@@ -408,7 +438,8 @@ impl Walk {
                 self.variables.shell = self.shell;
                 self.variables.collect_text(text, &syntax.list);
                 syntax.documents.iter().for_each(|document| self.variables.collect_document(document));
-                let documents = std::mem::replace(&mut self.documents, Rc::new(syntax.documents));
+                let own = if syntax.documents.is_empty() { None } else { Some(syntax.documents.into()) };
+                let documents = std::mem::replace(&mut self.documents, own);
                 if self.depth > 0 {
                     self.list(&syntax.list);
                 } else {
@@ -442,6 +473,9 @@ impl Walk {
             let next = list.0.get(at + 1).map_or(Joint::Next, |next| next.joint);
             let before = self.state();
             self.pipeline(pipeline);
+            if pipeline.timed && matches!(self.shell, Shell::Posix | Shell::Unknown) {
+                self.join(&before);
+            }
             let success = self.state();
             if next == Joint::Next {
                 let begins = begins.take();
@@ -489,7 +523,7 @@ impl Walk {
             self.stage(stage, false);
             return;
         }
-        let outer = self.input.clone();
+        let mut outer = self.input.clone();
         let mut ranges = Vec::with_capacity(pipeline.stages.len());
         for (at, stage) in pipeline.stages.iter().enumerate() {
             let from = self.commands.len();
@@ -505,6 +539,9 @@ impl Walk {
                 false => self.restore(before),
             }
             ranges.push(from..self.commands.len());
+            if at == 0 {
+                outer = self.left_of(outer, stage);
+            }
             self.input = printed;
         }
         self.input = outer;
@@ -569,7 +606,7 @@ impl Walk {
                 }
                 // Without any word it isn't set.
                 let before = self.state();
-                self.set_names.set(name);
+                self.has_set(name);
                 self.repeatedly(|this| this.list(body));
                 self.join(&before);
             }
@@ -580,14 +617,19 @@ impl Walk {
                 }
                 let before = self.state();
                 let mut ends = before.clone();
-                for list in arms {
-                    self.restore(before.clone());
-                    self.list(list);
+                for (at, arm) in arms.iter().enumerate() {
+                    // Where the arm before goes on, this one may begin as that has ended.
+                    match at > 0 && arms[at - 1].goes_on {
+                        true => self.join(&before),
+                        false => self.restore(before.clone()),
+                    }
+                    self.list(&arm.list);
                     ends.join(&self.state());
                 }
                 self.restore(ends);
             }
             Node::Test { words, numbers } => {
+                let before = self.state();
                 for word in words {
                     let expanded = self.expand(word);
                     for it in expanded.iter().flatten() {
@@ -600,6 +642,8 @@ impl Walk {
                         self.check_numbers(&word.parts, &word.span);
                     }
                 }
+                // What stands behind `&&` may not be looked at.
+                self.join(&before);
             }
             Node::Arithmetic(parts) => {
                 self.beside("arithmetic, which may set variables", &stage.span);
@@ -611,7 +655,7 @@ impl Walk {
                 if matches!(name.as_str(), "command" | "builtin" | "cd" | "eval" | "exec" | "[" | "unset") {
                     self.gap("a function with a builtin's name", &stage.span);
                 }
-                let function = Function { body: Rc::clone(body), documents: Rc::clone(&self.documents) };
+                let function = Function { body: Rc::clone(body), documents: self.documents.clone() };
                 self.functions.push((name.clone(), function.clone()));
                 if name.contains("_handle")
                     || name.starts_with("TRAP")
@@ -626,8 +670,27 @@ impl Walk {
         if !stage.redirects.is_empty() {
             self.join(&before);
         }
-        self.input = outer;
+        self.input = self.left_of(outer, stage);
         printed
+    }
+
+    /// What there is to read behind a stage.
+    fn left_of(&self, outer: Input, stage: &Stage) -> Input {
+        // What is open under another number is read there, too.
+        let is_own = |redirect: &Redirect| redirect.reads() && !matches!(redirect.kind, RedirectKind::Duplicate(_));
+        let has_own = stage.redirects.iter().any(is_own);
+        if self.input == Input::Rest && !has_own { Input::Rest } else { outer }
+    }
+
+    /// A command takes some lines of what it reads.
+    fn takes_lines(&mut self, span: &Span) {
+        if self.input == Input::OwnText {
+            self.gap("a command reads lines of the text that its shell is reading", span);
+        }
+        if self.input != Input::Outer {
+            self.input = Input::Rest;
+            self.numbers.iter_mut().for_each(|(_, input)| *input = Input::Rest);
+        }
     }
 
     /// `if`: each condition, what runs if it holds, and perhaps what runs if none does.
@@ -700,8 +763,8 @@ impl Walk {
                     self.opened(redirect.fd, input);
                 }
                 RedirectKind::HereDocument(at) => {
-                    let documents = Rc::clone(&self.documents);
-                    let Some(word) = documents.get(*at) else {
+                    let documents = self.documents.clone();
+                    let Some(word) = documents.as_deref().and_then(|it| it.get(*at)) else {
                         self.gap(TOO_LARGE, span);
                         continue;
                     };
@@ -781,9 +844,9 @@ impl Walk {
     /// What is read from a number: computed unless the text says so once.
     fn open_under(&self, number: u32) -> Input {
         let mut found = self.numbers.iter().filter(|(fd, _)| *fd == number).map(|(_, input)| input);
-        match (number, found.next(), found.next()) {
-            (0, ..) => self.input.clone(),
-            (_, Some(input), None) => input.clone(),
+        match (number, found.next()) {
+            (0, _) => self.input.clone(),
+            (_, Some(input)) if found.all(|other| other == input) => input.clone(),
             _ => Input::Computed,
         }
     }
@@ -816,6 +879,8 @@ impl Walk {
             }
             (_, content) => content,
         };
+        // By its name, another program may be run from now on.
+        self.variables.redefine(&name);
         self.files.push(WrittenFile { name, content });
     }
 
@@ -842,7 +907,10 @@ impl Walk {
             self.in_subshell(|this| this.list(list));
             self.depth -= 1;
         }
-        (self.input, self.captured) = outer;
+        self.captured = outer.1;
+        if self.input != Input::Rest || writes {
+            self.input = outer.0;
+        }
         from..self.commands.len()
     }
 
@@ -885,7 +953,10 @@ impl Walk {
                 }
                 Part::Variable { name, change, .. } => match change {
                     Change::Default(parts) | Change::Other(parts) | Change::Replace(parts) => {
-                        self.walk_parts(parts, span)
+                        // It may not come to that.
+                        let before = self.state();
+                        self.walk_parts(parts, span);
+                        self.join(&before);
                     }
                     Change::Assign(parts) => {
                         self.beside("an expansion that sets a variable", span);
@@ -896,7 +967,7 @@ impl Walk {
                         let text: String = parts.iter().filter_map(text).collect();
                         self.sets(name, &text, span);
                         self.walk_parts(parts, span);
-                        self.set_names.set(name);
+                        self.has_set(name);
                     }
                     Change::Cut { operands, numbers } => {
                         self.walk_parts(operands, span);
@@ -916,7 +987,9 @@ impl Walk {
     /// A subscript is arithmetic, unless the array is one of names.
     fn check_subscript(&mut self, subscript: &str, span: &Span) {
         let mut names = subscript.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-        if names.any(|name| self.variables.is_odd(name)) {
+        let given = self.positional.iter().flat_map(|given| given.words.iter());
+        let is_odd_given = subscript.contains('$') && given.into_iter().any(may_expand);
+        if is_odd_given || names.any(|name| self.variables.is_odd(name)) {
             self.gap("text that arithmetic may expand again", span);
         }
     }
@@ -939,9 +1012,7 @@ impl Walk {
                     let is_number = is_special || matches!(change, Change::Length) || self.variables.is_number(name);
                     let given = self.positional.iter().flat_map(|given| given.words.iter());
                     let is_given = is_positional(name);
-                    let is_odd_word =
-                        |word: &Word| looks_expandable(&word.text) || matches!(word.openness, Openness::Computed(..));
-                    let is_odd = is_given && given.into_iter().any(is_odd_word) || self.variables.is_odd(name);
+                    let is_odd = is_given && given.into_iter().any(may_expand) || self.variables.is_odd(name);
                     (is_odd, !is_number)
                 }
                 Part::Command { list, .. } => match self.output(list) {
@@ -952,6 +1023,7 @@ impl Walk {
             };
             odd |= is_odd;
             sets |= may_set;
+            self.may_skip |= matches!(part, Part::Text { text, .. } if may_be_no_number(text, &self.variables));
         }
         if odd {
             self.gap("text that arithmetic may expand again", span);
@@ -960,6 +1032,19 @@ impl Walk {
             self.beside("arithmetic, which may set variables", span);
         }
     }
+}
+
+/// Whether what stands in arithmetic may be an error: a division by nothing, `08`, a name whose value is no number.
+fn may_be_no_number(text: &str, variables: &Variables) -> bool {
+    let is_no_number =
+        |value: &Resolved| value.openness == Openness::Constant && !value.text.is_empty() && !is_number(&value.text);
+    let mut words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
+    text.contains(['/', '%', '#'])
+        || text.contains("**")
+        || words.any(|word| match is_number(word) {
+            true => word.len() > 1 && word.starts_with('0'),
+            false => variables.values(word).iter().any(is_no_number),
+        })
 }
 
 /// Where a chain of `&&` and `||` may have ended before its last pipeline.
@@ -1012,9 +1097,17 @@ struct Facts {
 
 pub(super) fn base_name(path: &str) -> &str {
     // Most names are short: to set up a quicker search takes longer.
-    let name = path.bytes().rposition(|byte| byte == b'/').map_or(path, |at| &path[at + 1..]);
+    let bytes = path.as_bytes();
+    let mut at = bytes.len();
+    while at > 0 && bytes[at - 1] != b'/' {
+        at -= 1;
+    }
+    let name = &path[at..];
     // A program of Windows, which its subsystem for Linux and its own bash run too.
-    name.strip_suffix(".exe").filter(|name| !name.is_empty()).unwrap_or(name)
+    match name.len() > 4 {
+        true => name.strip_suffix(".exe").unwrap_or(name),
+        false => name,
+    }
 }
 
 /// Whether to read from there opens a connection.
@@ -1029,6 +1122,11 @@ fn opens_connection(file: &Word) -> bool {
 /// Whether a path is that of a file with settings of git.
 fn is_settings_of_git(path: &str) -> bool {
     [".gitconfig", "git/config", ".git/config.worktree"].iter().any(|end| path.ends_with(end))
+}
+
+/// Whether a word may be such text.
+fn may_expand(word: &Word) -> bool {
+    looks_expandable(&word.text) || matches!(word.openness, Openness::Computed(..))
 }
 
 /// Text that arithmetic would run: a subscript with a substitution in it.

@@ -5,7 +5,7 @@ use super::super::programs::{self, Given, Wrapper, running};
 use super::super::{Command, Role, Shell, Span, grammar};
 use super::expansion::as_operand;
 use super::xargs::Ends;
-use super::{COMPLETED, Directories, Facts, Input, MAX_KEPT, Passed, TOO_LARGE, Walk, base_name, tail};
+use super::{By, COMPLETED, Directories, Facts, Input, MAX_KEPT, Passed, TOO_LARGE, Walk, base_name, tail};
 use compact_str::{CompactString, format_compact};
 
 impl Walk {
@@ -92,7 +92,7 @@ impl Walk {
         files.extend(self.variables.values("ENV").into_iter().map(|value| value.text.into()));
         for name in files {
             if self.files.iter().any(|file| file.name == base_name(&name)) {
-                self.started(&name, &[], span, Some(shell));
+                self.started(&name, &[Word::computed()], span, By::Shell(shell));
             }
         }
         let is_shown = match rest.first() {
@@ -175,12 +175,12 @@ impl Walk {
         match script.as_constant() {
             Some(path) => {
                 let path = path.to_string();
-                if self.started(&path, args, span, Some(shell)) {
+                if self.started(&path, args, span, By::Shell(shell)) {
                     return true;
                 }
                 self.unseen("a script runs that the text doesn't show", span);
             }
-            None if self.has_written(&script.text) => return self.started(&script.text, args, span, Some(shell)),
+            None if self.has_written(&script.text) => return self.started(&script.text, args, span, By::Shell(shell)),
             None if matches!(script.openness, Openness::Computed(0, _)) => {
                 self.gap("a shell is given a computed script", span)
             }
@@ -215,23 +215,29 @@ impl Walk {
     fn input_text(&mut self, shell: Shell, span: &Span) -> bool {
         match self.input.clone() {
             Input::Text(text) => {
+                self.input = Input::OwnText;
                 self.nested(&text, shell, span);
+                self.input = Input::Rest;
                 self.read_texts.push(text);
                 return true;
             }
             Input::Completed(text) => {
                 self.beside(COMPLETED, span);
+                self.input = Input::OwnText;
                 self.nested(&text, shell, span);
+                self.input = Input::Rest;
                 return true;
             }
             Input::Outer => self.unseen("a shell reads what it is given", span),
             Input::File(path) => {
-                if self.started(&path, &[], span, Some(shell)) {
+                if self.started(&path, &[], span, By::Shell(shell)) {
                     return true;
                 }
                 self.unseen("a script runs that the text doesn't show", span);
             }
-            Input::Operands | Input::Found(_) | Input::Computed => self.gap("a shell reads computed text", span),
+            Input::Operands | Input::Found(_) | Input::Computed | Input::OwnText | Input::Rest => {
+                self.gap("a shell reads computed text", span)
+            }
         }
         false
     }
@@ -299,6 +305,10 @@ impl Walk {
             // What it puts into a file may be run.
             let scripts = || given.values("-e").chain(given.operands.first().copied());
             scripts().filter(|_| given.has("-i")).for_each(|script| self.text(written_by_sed(&script.text), span));
+            // `w ./-f` makes a file.
+            let makes_option =
+                |text: &str| text.contains('w') && [" -", "/-", " +", "/+"].iter().any(|it| text.contains(it));
+            self.makes_option |= scripts().any(|script| makes_option(&script.text));
             if name.ends_with("sed") && running::script_runs_code(name, words) {
                 for script in scripts() {
                     let Some(run) = run_by_sed(&script.text) else {
@@ -519,9 +529,11 @@ impl Walk {
         let Some((letters, names)) = programs::text_options(program) else { return found };
         for (at, word) in words.iter().enumerate().skip(1) {
             let option = word.beginning();
+            if !option.starts_with('-') {
+                continue;
+            }
             // zip's `-TT` is one letter twice.
-            let is_zip = program == "zip" && option.starts_with('-');
-            let twice = if is_zip { option.find("TT").map(|at| at + 2) } else { None };
+            let twice = if program == "zip" { option.find("TT").map(|at| at + 2) } else { None };
             let Some(skip) = twice.or_else(|| programs::text_option(option, letters, names)) else { continue };
             let attached = match option.starts_with("--") {
                 true => option.get(..skip).is_some_and(|name| name.ends_with('=')),
@@ -843,6 +855,16 @@ impl Walk {
     /// Takes a wrapper off, whose own name ends with the word at `verb`. Where an option isn't known, every reading of the
     /// rest is listed.
     pub(super) fn unwrap(&mut self, wrapper: &Wrapper, words: &[Word], verb: usize, span: &Span) {
+        // dash has no such builtin.
+        if wrapper.name == "builtin" && matches!(self.shell, Shell::Posix | Shell::Unknown) {
+            let before = self.state();
+            self.unwrap_any(wrapper, words, verb, span);
+            return self.join(&before);
+        }
+        self.unwrap_any(wrapper, words, verb, span);
+    }
+
+    fn unwrap_any(&mut self, wrapper: &Wrapper, words: &[Word], verb: usize, span: &Span) {
         let facts = Facts { assigns: false, writes: false, data: false };
         let (before, words) = words.split_at(verb);
         let ordered = if wrapper.name == "ssh" { with_host_behind_options(wrapper, words) } else { None };
@@ -957,7 +979,7 @@ impl Walk {
             }
             let constant = word.as_constant().map(|_| value.to_string());
             self.variables.set_constant(name, constant.as_deref());
-            self.set_names.set(name);
+            self.has_set(name);
             self.set_names.export(name);
             let text = value.to_string();
             self.text(&text, span);
@@ -1086,7 +1108,7 @@ impl Walk {
     fn sets_by_option(&mut self, value: Option<&Word>) {
         if let Some((name, text)) = value.and_then(Word::as_constant).and_then(|value| value.split_once('=')) {
             self.variables.set_constant(name, Some(text));
-            self.set_names.set(name);
+            self.has_set(name);
             self.set_names.export(name);
         }
     }

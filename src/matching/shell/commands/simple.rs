@@ -7,11 +7,15 @@ use super::super::grammar::{Assign, Change, Node, Part, Redirect, RedirectKind, 
 use super::super::programs::{Given, Wrapper, running};
 use super::super::{Command, Role, Shell, Span, grammar, output, programs};
 use super::{
-    Directories, Facts, Function, Input, MAX_ALTERNATIVES, MAX_COMMANDS, MAX_KEPT, Passed, TOO_LARGE, Walk, base_name,
+    By, Directories, Facts, Function, Input, MAX_ALTERNATIVES, MAX_COMMANDS, MAX_KEPT, TOO_LARGE, Walk, base_name,
     is_settings_of_git, without_vanishing,
 };
-use compact_str::{CompactString, format_compact};
+use compact_str::format_compact;
+use smallvec::SmallVec;
 use std::rc::Rc;
+
+/// What the words of a command may become; mostly one thing.
+type Alternatives = SmallVec<[Vec<Word>; 1]>;
 
 /// Whether a program is one of GNU's compilers, for another machine too: `aarch64-linux-gnu-gcc`, `g++-13`.
 fn is_compiler(name: &str) -> bool {
@@ -24,6 +28,24 @@ fn is_compiler(name: &str) -> bool {
 /// Whether a program or builtin runs what it is given by other ways than a wrapper does.
 fn is_runner(name: &str) -> bool {
     matches!(name, "xargs" | "find" | "parallel" | "eval" | "." | "source" | "trap" | "awk" | "sed" | "su")
+}
+
+/// Whether a command may take some lines of what it reads and leave the others to what comes next.
+fn takes_some_lines(words: &[Word]) -> bool {
+    let takes = |at: usize| {
+        let name = base_name(&words[at].text);
+        // How many operands it has beside its files.
+        let beside = match name {
+            "read" | "mapfile" | "readarray" => return true,
+            "head" | "dd" => 0,
+            "sed" | "gsed" | "grep" | "egrep" | "fgrep" | "awk" | "gawk" | "mawk" | "nawk" => 1,
+            _ => return false,
+        };
+        let row = programs::options::row(name);
+        row.is_none_or(|row| Given::new(&row, &words[at + 1..]).operands.len() <= beside)
+    };
+    let is_wrapped = words.first().is_some_and(|head| programs::wrapper_of(base_name(&head.text), words).is_some());
+    (0..words.len()).take(if is_wrapped { usize::MAX } else { 1 }).any(takes)
 }
 
 /// Whether an option of a wrapper keeps variables from its command, or may: `env -i`, `env -u x`, `exec -c`.
@@ -82,7 +104,7 @@ impl Walk {
                 {
                     locals.push(assign.name.clone());
                 }
-                self.set_names.set(&assign.name);
+                self.has_set(&assign.name);
             }
             if exports || is_for_command {
                 self.set_names.export(&assign.name);
@@ -115,15 +137,17 @@ impl Walk {
         }
         self.glued = outer;
         // `${DOCKER:-docker} ps`: what nobody has set is its default.
-        if let Some([Part::Variable { name, change: Change::Default(_), .. }]) = words.first().map(|it| &*it.parts)
+        if let Some([Part::Variable { name, change: Change::Default(default), .. }]) =
+            words.first().map(|it| &*it.parts)
             && is_variable(name)
+            && default.iter().all(|part| matches!(part, Part::Text { .. }))
             && !self.variables.is_set(name)
             && !programs::is_shells_own(name, self.shell)
         {
             self.beside("a program that a variable may name", &stage.span);
             let is_default = |words: &Vec<Word>| words.first().is_some_and(Word::is_constant);
             if alternatives.iter().any(is_default) {
-                alternatives.retain(is_default);
+                alternatives.retain(|words| is_default(words));
             }
         }
         alternatives.iter_mut().for_each(|words| words.extend(declared.iter().cloned()));
@@ -132,7 +156,7 @@ impl Walk {
         // Its words are expanded before its redirections make files.
         let made_option = self.makes_option;
         // What it prints decides what a file holds that it writes, so redirections of input come first.
-        let mut printed = Input::Computed;
+        let mut printed: Option<Input> = None;
         let (output, writes) = if stage.redirects.is_empty() {
             (false, false)
         } else {
@@ -176,18 +200,18 @@ impl Walk {
             let own = this.commands.len();
             this.is_told = is_told;
             this.run(words, &stage.span, &facts);
-            if let Some(text) = this.prints(words) {
+            let prints = if let Some(text) = this.prints(words) {
                 if !facts.data {
                     this.text(&text, &stage.span);
                 }
-                printed = Input::Text(text.into());
+                Input::Text(text.into())
             } else if let Some(name) = words.first().and_then(Word::as_constant) {
                 if !facts.data
                     && let Some(text) = this.nearly_prints(words)
                 {
                     this.text(&text, &stage.span);
                 }
-                printed = match (base_name(name), &this.input) {
+                match (base_name(name), &this.input) {
                     ("cat" | "tee", Input::Text(text)) if words.len() == 1 || base_name(name) == "tee" => {
                         Input::Text(Rc::clone(text))
                     }
@@ -202,8 +226,13 @@ impl Walk {
                     (_, Input::Operands) if running::passes_lines(words) => Input::Operands,
                     _ if piped && !this.variables.redefines(name) && output::are_operands(words) => Input::Operands,
                     _ => Input::Computed,
-                };
-            }
+                }
+            } else {
+                Input::Computed
+            };
+            // Which of several it is isn't told.
+            let is_same = printed.as_ref().is_none_or(|other| *other == prints);
+            printed = Some(if is_same { prints } else { Input::Computed });
             // What an argument's substitution prints flows into the command.
             if !inner.is_empty() && own < this.commands.len() {
                 this.flows.push(vec![inner.clone(), own..this.commands.len()]);
@@ -211,19 +240,28 @@ impl Walk {
         });
         self.makes_option |= makes_option;
         if let Some(before) = names_before {
+            // `x=1 return`: what is set for it alone is set no more where it leads.
+            if let Some(left) = self.left.as_mut().filter(|_| matches!(head, Some("return" | "break" | "continue"))) {
+                left.names.join(&before);
+            }
             assigns.iter().filter(|it| !before.has(&it.name)).for_each(|it| self.set_names.unset(&it.name));
+            assigns.iter().filter(|it| !before.exports(&it.name)).for_each(|it| self.set_names.unexport(&it.name));
+        }
+        if self.input != Input::Outer && alternatives.iter().any(|words| takes_some_lines(words)) {
+            self.takes_lines(&stage.span);
         }
         let is_exec = words.len() == 1 && words[0].plain() == Some("exec");
         if !is_exec {
-            self.input = outer;
+            self.input = self.left_of(outer, stage);
         }
         // What is redirected may go into the pipe all the same: `>&1`, `> /dev/stdout`, zsh's second output.
-        printed
+        printed.unwrap_or(Input::Computed)
     }
 
     /// What a command's words may become.
-    fn expand_all(&mut self, words: &[Written]) -> Vec<Vec<Word>> {
-        let mut alternatives: Vec<Vec<Word>> = vec![Vec::with_capacity(words.len())];
+    fn expand_all(&mut self, words: &[Written]) -> Alternatives {
+        let mut alternatives = Alternatives::new();
+        alternatives.push(Vec::with_capacity(words.len()));
         for word in words {
             if let ([Part::Text { text, quoted }], [words]) = (word.parts.as_slice(), alternatives.as_mut_slice()) {
                 let span = if self.place.is_none() { Some(word.span.clone()) } else { None };
@@ -273,15 +311,18 @@ impl Walk {
         if !matches!(name, "cat" | "tee") || words.len() > 2 {
             return None;
         }
-        let from_document = stage.redirects.iter().find_map(|redirect| match &redirect.kind {
-            RedirectKind::HereDocument(at) => Some(self.document(&self.documents.get(*at)?.parts).0),
-            RedirectKind::HereString(word) => word.plain().map(|text| Input::Text(text.into())),
-            _ => None,
-        });
-        from_document.or_else(|| match &self.input {
-            Input::Text(text) if words.len() == 1 => Some(Input::Text(Rc::clone(text))),
-            _ => None,
-        })
+        let last = stage.redirects.iter().rfind(|redirect| redirect.reads());
+        match last.map(|redirect| &redirect.kind) {
+            Some(RedirectKind::HereDocument(at)) => Some(self.document(&self.documents.as_deref()?.get(*at)?.parts).0),
+            Some(RedirectKind::HereString(word)) => {
+                output::constant(word).map(|text| Input::Text(format!("{text}\n").into()))
+            }
+            Some(_) => None,
+            None => match &self.input {
+                Input::Text(text) if words.len() == 1 => Some(Input::Text(Rc::clone(text))),
+                _ => None,
+            },
+        }
     }
 
     /// What `echo` and `printf` print with these words.
@@ -300,8 +341,19 @@ impl Walk {
         output::nearly_printed(&texts, self.shell)
     }
 
+    /// Whether a part is a variable that nothing may have set yet, and that something may set later: a text that is run as
+    /// code, which is read when it is come to.
+    fn is_set_later(&self, part: &Part, is_element: bool) -> bool {
+        let Part::Variable { name, change, .. } = part else { return false };
+        let may_be = !is_element && matches!(change, Change::None) && is_variable(name);
+        (may_be || self.variables.is_set(name)) && !self.set_names.has(name)
+    }
+
     /// What an assignment sets a variable to.
     fn assign(&mut self, assign: &Assign) -> Option<Word> {
+        if assign.name == "options" && self.shell == Shell::Zsh {
+            self.gap("an option that changes how the shell reads", &assign.span);
+        }
         if let Some(subscript) = &assign.element {
             self.check_subscript(subscript, &assign.span);
         }
@@ -320,10 +372,14 @@ impl Walk {
         }
         let mut value = None;
         for word in words {
+            let is_own_default = own_default(&assign.name, word).is_some();
+            let is_element = matches!(assign.value, Value::Array(_));
+            let is_known_here = self.positional.is_some() && word.parts.iter().any(is_given)
+                || !is_own_default && word.parts.iter().any(|part| self.is_set_later(part, is_element));
             for it in self.expand(word).into_iter().flatten() {
                 self.text(&it.text, &assign.span);
-                if self.positional.is_some() && word.parts.iter().any(is_given) {
-                    self.variables.set_word(&assign.name, &it, matches!(assign.value, Value::Array(_)));
+                if is_known_here {
+                    self.variables.set_word(&assign.name, &it, is_element);
                 }
                 value = Some(it);
             }
@@ -395,9 +451,11 @@ impl Walk {
             builds_code: false,
         });
         self.names_branch |= words.iter().any(Word::is_branch);
-        let touches_hooks =
-            |word: &Word| word.text.contains('/') && [".git/", ".husky/"].iter().any(|place| word.text.contains(place));
-        self.aliases |= words.iter().any(touches_hooks);
+        for word in words.iter().filter(|word| word.text.bytes().any(|byte| byte == b'/')) {
+            self.aliases |= [".git/", ".husky/"].iter().any(|place| word.text.contains(place));
+            // `sort -o ./-f a`
+            self.makes_option |= base_name(&word.text).starts_with('-');
+        }
         let program = words.first().and_then(Word::as_constant).map_or("", base_name);
         // `sed -i s/fetch/push/ .git/config`
         if program != "git"
@@ -455,7 +513,7 @@ impl Walk {
                     let elsewhere = slash > 0 && slash <= at && !programs::is_system_path(&head.text);
                     if matches!(head.openness, Openness::Files(_)) && elsewhere {
                         if self.has_written(&head.text) {
-                            self.started(&head.text, &words[1..], span, None);
+                            self.started(&head.text, &words[1..], span, By::Itself);
                         }
                         return self.unseen("the program is one of several files", span);
                     }
@@ -484,9 +542,8 @@ impl Walk {
             }
             return;
         }
-        let name = CompactString::from(name);
         self.depth += 1;
-        self.dispatch(&name, words, span, facts);
+        self.dispatch(name, words, span, facts);
         self.depth -= 1;
     }
 
@@ -496,17 +553,35 @@ impl Walk {
             true => self.functions.iter().filter(|(it, _)| it == name).map(|(_, function)| function.clone()).collect(),
             false => Vec::new(),
         };
-        if !functions.is_empty() {
-            self.emit(words, span, facts, Role::Plain);
-            if functions.len() > MAX_ALTERNATIVES {
-                return self.gap(TOO_LARGE, span);
-            }
-            self.either(&functions, |this, function| this.call(name, function, words, span));
-            // Nor whether there is one at all.
-            if !programs::is_shell(name) && programs::wrapper_of(name, words).is_none() && !is_runner(name) {
-                return;
-            }
+        if functions.is_empty() {
+            return self.dispatch_own(name, words, span, facts);
         }
+        self.emit(words, span, facts, Role::Plain);
+        if functions.len() > MAX_ALTERNATIVES {
+            return self.gap(TOO_LARGE, span);
+        }
+        let before = self.state();
+        self.either(&functions, |this, function| this.call(name, function, words, span));
+        // Nor whether there is one at all: then it is what else has that name.
+        let called = self.state();
+        self.restore(before);
+        let is_alias = self.named.iter().any(|(it, _)| it == name);
+        let runs_others = programs::is_shell(name) || programs::is_interpreter(name) || is_runner(name);
+        let is_other = match is_alias || runs_others || programs::wrapper_of(name, words).is_some() {
+            true => {
+                self.dispatch_own(name, words, span, facts);
+                true
+            }
+            false => self.builtin(name, words, span, facts),
+        };
+        match is_other {
+            true => self.join(&called),
+            false => self.restore(called),
+        }
+    }
+
+    /// What isn't a function of the text.
+    fn dispatch_own(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) {
         if let Some((_, value)) = self.named.iter().rev().find(|(it, _)| it == name).cloned()
             && !self.calling.iter().any(|it| it == name)
         {
@@ -670,7 +745,7 @@ impl Walk {
             if slashes
                 && !words[0].text.contains("://")
                 && !programs::is_system_path(&words[0].text)
-                && self.with_exported(|this| this.started(&words[0].text, &words[1..], span, None))
+                && self.with_exported(|this| this.started(&words[0].text, &words[1..], span, By::Itself))
             {
                 return;
             }
@@ -888,17 +963,17 @@ impl Walk {
         }
         self.calling.push(name.to_string());
         self.locals.push(Vec::new());
-        let documents = std::mem::replace(&mut self.documents, Rc::clone(&function.documents));
-        let positional = self.positional.replace(Passed::new(&words[1..]));
+        let documents = std::mem::replace(&mut self.documents, function.documents.clone());
         let place = self.at(span);
         let outer = self.place.replace(place);
         let left = self.left.take();
-        self.until_left(|this| {
-            this.stage(&function.body, false);
+        self.giving(&words[1..], |this| {
+            this.until_left(|this| {
+                this.stage(&function.body, false);
+            });
         });
         self.left = left;
         self.place = outer;
-        self.positional = positional;
         self.documents = documents;
         self.locals.pop().unwrap_or_default().iter().for_each(|name| self.set_names.unset(name));
         self.calling.pop();

@@ -3,7 +3,7 @@
 
 use super::super::expand::Word;
 use super::super::{Shell, Span};
-use super::{Function, MAX_KEPT, Passed, TOO_LARGE, Walk};
+use super::{Function, Input, MAX_KEPT, Passed, TOO_LARGE, Walk};
 use compact_str::{CompactString, format_compact};
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -104,7 +104,7 @@ struct Names {
     here: HashSet<String>,
     /// Those that another shell is given, too.
     exported: HashSet<String>,
-    /// `set -a`: all are.
+    /// `set -a`: all are that are set from then on.
     exports_all: bool,
 }
 
@@ -125,15 +125,30 @@ impl SetNames {
         if !self.has(name) {
             self.names().here.insert(name.to_string());
         }
+        if self.0.as_ref().is_some_and(|names| names.exports_all) {
+            self.export(name);
+        }
     }
 
     pub(super) fn unset(&mut self, name: &str) {
         if self.has(name) {
             self.names().here.remove(name);
         }
+        self.unexport(name);
     }
 
-    fn unset_all(&mut self) {
+    /// No other shell is given it any more.
+    pub(super) fn unexport(&mut self, name: &str) {
+        if self.exports(name) {
+            self.names().exported.remove(name);
+        }
+    }
+
+    pub(super) fn exports(&self, name: &str) -> bool {
+        self.0.as_ref().is_some_and(|names| names.exported.contains(name))
+    }
+
+    pub(super) fn unset_all(&mut self) {
         if self.0.is_some() {
             self.names().here.clear();
         }
@@ -151,19 +166,22 @@ impl SetNames {
         }
     }
 
-    pub(super) fn export_all(&mut self) {
-        self.names().exports_all = true;
+    /// Whether all are that are set from now on.
+    pub(super) fn export_all(&mut self, exports: bool) {
+        if exports || self.0.is_some() {
+            self.names().exports_all = exports;
+        }
     }
 
     /// What another shell is given of them.
     fn keep_exported(&mut self) {
         if self.0.is_some() {
-            let Names { here, exported, exports_all } = self.names();
-            here.retain(|name| *exports_all || exported.contains(name));
+            let Names { here, exported, .. } = self.names();
+            here.retain(|name| exported.contains(name));
         }
     }
 
-    fn join(&mut self, other: &SetNames) {
+    pub(super) fn join(&mut self, other: &SetNames) {
         let Some(other) = &other.0 else { return self.0 = None };
         if self.0.as_ref().is_some_and(|own| own != other) {
             let own = self.names();
@@ -194,6 +212,7 @@ pub(super) struct State {
     pub(super) directories: Directories,
     pub(super) names: SetNames,
     pub(super) given: Option<Passed>,
+    pub(super) input: Input,
 }
 
 impl State {
@@ -205,6 +224,10 @@ impl State {
             (Some(own), Some(other)) if own.words == other.words => own.shifted |= other.shifted,
             (None, None) => {}
             (own, _) => *own = Some(Passed::unknown()),
+        }
+        if self.input != other.input {
+            let is_used = self.input == Input::Rest || other.input == Input::Rest;
+            self.input = if is_used { Input::Rest } else { Input::Computed };
         }
     }
 
@@ -221,11 +244,21 @@ impl Walk {
     /// What is known here. The names are copied where they change next, which is work: a text may have many.
     pub(super) fn state(&mut self) -> State {
         self.spend(self.set_names.len());
-        State { directories: self.directories.clone(), names: self.set_names.clone(), given: self.positional.clone() }
+        State {
+            directories: self.directories.clone(),
+            names: self.set_names.clone(),
+            given: self.positional.clone(),
+            input: self.input.clone(),
+        }
     }
 
     pub(super) fn restore(&mut self, state: State) {
-        State { directories: self.directories, names: self.set_names, given: self.positional } = state;
+        let input;
+        State { directories: self.directories, names: self.set_names, given: self.positional, input } = state;
+        // What was read is gone, wherever that was.
+        if self.input != Input::Rest {
+            self.input = input;
+        }
     }
 
     /// Goes on from where the text is or from `state`.
@@ -254,22 +287,35 @@ impl Walk {
     /// Reads what runs some time later, now and when all else is read; it may run before any command.
     pub(super) fn at_any_time(&mut self, later: Later) {
         let had_moved = std::mem::take(&mut self.has_moved);
-        self.read_later(&later);
+        let left = self.left.take();
+        let gives = self.read_later(&later);
+        // It leaves whatever runs by then.
+        self.may_skip |= self.left.is_some();
+        self.left = left;
         if self.has_moved {
             self.directories = Directories::Unknown;
             self.is_anywhere = true;
         }
         self.has_moved |= had_moved;
+        if gives {
+            self.is_given_anything = true;
+            self.positional = Some(Passed::unknown());
+        }
         match self.later.len() < MAX_KEPT {
             true => self.later.push(later),
             false => self.gap(TOO_LARGE, &later.span().clone()),
         }
     }
 
-    /// Reads it wherever the shell is by then, and whatever it was given.
-    pub(super) fn read_later(&mut self, later: &Later) {
+    /// Reads it wherever the shell is by then, and whatever it was given; whether it gives the shell something else.
+    pub(super) fn read_later(&mut self, later: &Later) -> bool {
         self.in_subshell(|this| {
             this.forget_place();
+            // By then, some of it may be read.
+            if this.input != Input::Outer {
+                this.input = Input::Rest;
+            }
+            let given = this.positional.clone();
             match later {
                 Later::Text(word, shell, span) => {
                     this.text_of(std::slice::from_ref(word), *shell, "`trap` is given computed text", span);
@@ -278,7 +324,32 @@ impl Walk {
                     this.call(name, function, &[Word::constant(name.as_str()), Word::computed()], span);
                 }
             }
-        });
+            this.positional != given
+        })
+    }
+
+    /// A variable is set, unless it can't be, or the shell comes to that not at all.
+    pub(super) fn has_set(&mut self, name: &str) {
+        const READ_ONLY: [&str; 4] = ["UID", "EUID", "PPID", "BASH_VERSINFO"];
+        self.may_skip |= READ_ONLY.contains(&name) || self.read_only.iter().any(|it| it == name);
+        if !self.may_skip {
+            self.set_names.set(name);
+        }
+    }
+
+    /// Reads what is given these words; whether it sets others itself.
+    pub(super) fn giving(&mut self, words: &[Word], read: impl FnOnce(&mut Self)) -> bool {
+        let given = Some(self.passed(words));
+        let outer = std::mem::replace(&mut self.positional, given.clone());
+        read(self);
+        let sets = self.positional != given;
+        self.positional = if self.is_given_anything { Some(Passed::unknown()) } else { outer };
+        sets
+    }
+
+    /// What these words are to whoever is given them.
+    pub(super) fn passed(&self, words: &[Word]) -> Passed {
+        if self.is_given_anything || self.may_skip { Passed::unknown() } else { Passed::new(words) }
     }
 
     /// A file may have changed all of it.
@@ -328,18 +399,46 @@ impl Walk {
         }
     }
 
+    /// How much the text has told of what later commands of it mean.
+    fn told(&self) -> impl PartialEq + use<> {
+        (
+            [
+                self.functions.len(),
+                self.named.len(),
+                self.configured_pushes.len(),
+                self.plans_to_destroy.len(),
+                self.read_only.len(),
+            ],
+            [
+                self.may_skip,
+                self.nulls_patterns,
+                self.aliases,
+                self.relinked,
+                self.makes_option,
+                self.paths,
+                self.is_anywhere,
+                self.is_given_anything,
+            ],
+        )
+    }
+
     /// Reads what may run any number of times: each time begins where the last one ended.
     pub(super) fn repeatedly(&mut self, read: impl Fn(&mut Self)) {
         const ROUNDS: usize = 3;
         let mut begins = self.state();
         for round in 0..ROUNDS {
-            let (defined, values) = (self.functions.len() + self.named.len(), self.variables.n_values);
+            let (told, values) = (self.told(), self.variables.n_values);
+            let (n_files, n_numbers) = (self.files.len(), self.numbers.len());
             self.until_left(&read);
             let mut joined = begins.clone();
             joined.join(&self.state());
             // A text that is run as code in it may set more, of which what comes before it knows nothing.
+            let (before, written) = self.files.split_at(n_files);
+            let (under, opened) = self.numbers.split_at(n_numbers);
             let is_all = joined == begins
-                && defined == self.functions.len() + self.named.len()
+                && told == self.told()
+                && written.iter().all(|file| before.contains(file))
+                && opened.iter().all(|it| under.contains(it))
                 && (round > 0 || values == self.variables.n_values);
             // Where it goes on and on, it may be anywhere.
             if !is_all && joined.directories != begins.directories && round > 0 {
