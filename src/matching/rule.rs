@@ -479,9 +479,9 @@ impl ToolRule {
     /// What the rule says as an exception of a condition that is read for hits, and why: it covers the call, or one command
     /// or path of several that the condition's rules hit.
     fn explain_exception(&self, condition: &Condition, facts: &Facts, asker: Asker) -> Finding {
-        let whole = self.explain(facts, asker, Reading::Covers);
+        let mut whole = self.explain(facts, asker, Reading::Covers);
         let is_about = |tool: &str| self.names_tool(tool, facts, asker);
-        if whole.holds == Some(true) || !facts.tool().is_some_and(is_about) {
+        if !facts.tool().is_some_and(is_about) {
             return whole;
         }
         let call = facts.call(asker.layer);
@@ -493,7 +493,10 @@ impl ToolRule {
                         let mut rules = condition.rules.iter().flat_map(ToolRule::commands).peekable();
                         rules.peek().is_none() || rules.any(|rule| rule.may_hit(command))
                     };
-                    let mut commands = script.commands().iter().filter(is_hit);
+                    let mut commands = script.commands().iter().filter(is_hit).peekable();
+                    if let (Some(false), Some(hit)) = (whole.holds, commands.peek()) {
+                        whole.why = format!("`{}` doesn't fit", hit.normal());
+                    }
                     let is_excepted = |command: &&shell::Command| {
                         self.commands().iter().any(|own| shell::excepts(own, command, &place))
                     };
@@ -1058,6 +1061,22 @@ mod tests {
             let found = ToolRule::new(&row.rule).unwrap().explain(&facts, ASKER, reading);
             ((found.holds, found.why.to_string()), (row.holds, row.why))
         });
+    }
+
+    #[test]
+    fn an_exception_says_which_command_it_is_asked_for() {
+        let rules = |text: &str| vec![ToolRule::new(text).unwrap()];
+        let condition = Condition { rules: rules("Bash(rm -rf *)"), unless: rules("Bash(rm -rf ./build/**)") };
+        for (command, holds, why) in [
+            ("cd src; rm -rf lib", false, "`rm -rf lib` doesn't fit"),
+            ("ls; rm -rf build/x ../y", false, "`rm -rf build/x ../y` doesn't fit"),
+            ("ls; rm -rf build/x; rm -rf lib", true, "`rm -rf build/x`"),
+            ("for f in build/*.o; do rm -rf \"$f\"; done", true, "`rm -rf build/*.o`"),
+        ] {
+            let facts = facts(Path::new("/p"), "Bash", &json!({"command": command}));
+            let (_, unless) = condition.explain(&facts, ASKER, Reading::Hits);
+            assert_eq!(unless, [Finding { holds: Some(holds), why: why.into() }], "{command}");
+        }
     }
 
     #[test]
