@@ -1,7 +1,7 @@
 //! Texts for shells, the same for the same seed: from a grammar, by mutation, and from loose tokens.
 
 use crate::acts::RULES;
-use crate::grammar;
+use crate::{grammar, state};
 
 /// A text and what it was made for.
 #[derive(Clone, Debug)]
@@ -28,6 +28,8 @@ pub enum Kind {
     Soup,
     /// Plain commands that speak of the act and don't do it.
     Harmless,
+    /// What is run comes from what was set before.
+    State,
 }
 
 /// The generator splitmix64.
@@ -76,6 +78,11 @@ pub type Seeds = [Seed];
 pub fn sample(shell: &'static str, seed: u64, number: u64, seeds: &Seeds) -> Sample {
     let mut made = Maker { random: Random::new(seed ^ number.rotate_left(24)), shell, rule: 0, tricks: 0 };
     made.rule = if made.random.chance(70) { 0 } else { made.random.below(RULES.len()) };
+    // By its number, so that all others stay what they were before there was this kind.
+    if number % 8 == 7 {
+        let text = state::text(&mut made);
+        return Sample { shell, text, rule: made.rule, files: Vec::new(), kind: Kind::State, number };
+    }
     let mut files = Vec::new();
     let (text, kind) = match made.random.below(100) {
         0..44 => (made.grammatical(), Kind::Grammar),
@@ -96,10 +103,11 @@ pub fn sample(shell: &'static str, seed: u64, number: u64, seeds: &Seeds) -> Sam
 /// What makes one text.
 pub struct Maker {
     pub random: Random,
-    shell: &'static str,
-    rule: usize,
+    pub shell: &'static str,
+    /// An index of `RULES`.
+    pub rule: usize,
     /// How often, in per cent, a plain spelling gives way to an odd one.
-    tricks: usize,
+    pub tricks: usize,
 }
 
 impl Maker {
@@ -363,7 +371,7 @@ impl Maker {
     }
 
     /// A word whose value is a whole text.
-    fn text(&mut self, value: &str) -> String {
+    pub fn text(&mut self, value: &str) -> String {
         match self.random.below(8) {
             0 if !value.contains('!') => {
                 let mut text = String::from("\"");
@@ -506,7 +514,7 @@ impl Maker {
 }
 
 /// The template up to the `@}` that closes it, and what follows.
-fn nested(template: &str) -> (&str, &str) {
+pub fn nested(template: &str) -> (&str, &str) {
     let mut depth = 0;
     let mut at = 0;
     while let Some(found) = template[at..].find('@') {
@@ -525,11 +533,11 @@ fn nested(template: &str) -> (&str, &str) {
     (template, "")
 }
 
-fn is_plain(word: &str) -> bool {
+pub fn is_plain(word: &str) -> bool {
     !word.is_empty() && word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_./:=+,%@".contains(letter))
 }
 
-fn quoted(value: &str) -> String {
+pub fn quoted(value: &str) -> String {
     format!("'{}'", value.replace('\'', "'\\''"))
 }
 

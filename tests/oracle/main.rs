@@ -25,6 +25,7 @@ mod outcomes;
 mod planted;
 mod reader;
 mod shells;
+mod state;
 
 use acts::RULES;
 use generate::{Kind, Sample, Seeds};
