@@ -21,9 +21,12 @@ impl RuleId {
     }
 }
 
-/// For each rule that was asked last, what it said of each command.
+/// A rule, and what it said of each command.
+type Said = (RuleId, Arc<[Held]>);
+
+/// What each rule said that was asked last.
 #[derive(Default)]
-pub(super) struct Judged(Mutex<SmallVec<[(RuleId, Arc<[Held]>); 2]>>);
+pub(super) struct Judged(Mutex<SmallVec<[Said; 2]>>);
 
 impl Judged {
     pub(super) fn by(&self, rule: RuleId, judge: impl FnOnce() -> Arc<[Held]>) -> Arc<[Held]> {
