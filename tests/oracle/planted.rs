@@ -27,10 +27,11 @@ pub fn patches(text: &str) -> Vec<Patch> {
     patches
 }
 
-/// The bugs, each of which must have one place in the source as it is now.
+/// The bugs, each of which must have one place in the source as it is now, and the source must compile by itself.
 pub fn misplaced(source: &Path) -> Vec<String> {
     let problem = |patch: &Patch| patch.apply(source).err().map(|error| format!("{}: {error}", patch.name));
-    patches(BUGS).iter().filter_map(problem).collect()
+    let alone = Program::build(source, None).err().map(|error| format!("the reader by itself: {error}"));
+    patches(BUGS).iter().filter_map(problem).chain(alone).collect()
 }
 
 /// Puts each bug in and holds the reader against what the shells did; gives the bugs that nothing found.
