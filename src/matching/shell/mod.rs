@@ -125,6 +125,16 @@ impl Command {
         self.role == Role::Transparent
     }
 
+    /// The command that its words are from one of them on.
+    fn from(&self, at: usize) -> Command {
+        Command {
+            words: self.words[at..].to_vec(),
+            span: self.span.clone(),
+            directories: self.directories.clone(),
+            ..*self
+        }
+    }
+
     /// The words joined by blanks.
     pub fn normal(&self) -> String {
         let words: Vec<&str> = self.words.iter().map(|word| word.text.as_str()).collect();

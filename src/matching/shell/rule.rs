@@ -590,7 +590,17 @@ impl Stage {
 
     /// Whether the command is one of this pattern's program.
     fn is_program(&self, command: &Command) -> bool {
-        let Some(head) = command.words.first() else { return false };
+        command.words.first().is_some_and(|head| self.is_named_by(head))
+    }
+
+    /// Whether a command that begins with the word may be hit; no other is worth a copy of its words.
+    fn may_begin_with(&self, head: &Word, piped: bool) -> bool {
+        let name = base_name(&head.text);
+        let runs_input = || programs::is_shell(name) || matches!(name, "eval" | "." | "source" | "at" | "batch");
+        self.is_named_by(head) || piped && self.program == "sh" && runs_input() || programs::has_twins(name)
+    }
+
+    fn is_named_by(&self, head: &Word) -> bool {
         if let Openness::Operand(at) = head.openness
             && at > 0
             && !head.text[..at].contains('/')
@@ -991,12 +1001,16 @@ impl Stage {
         // `-s sh` is an option's value.
         let is_place = |before: &str| before == "--" || !before.starts_with('-');
         let names = |at: usize| {
-            let inner = Command { words: command.words[at..].to_vec(), ..command.clone() };
-            let may_start = command.words[at].is_constant() && is_place(&command.words[at - 1].text);
-            is_text(&command.words[at]) && self.is_named_in(&command.words[at].text, Some(&[]))
-                || may_start && self.hits(&inner, true) != Held::No
+            let (word, before) = (&command.words[at], &command.words[at - 1]);
+            let may_start = word.is_constant() && is_place(&before.text) && self.may_begin_with(word, true);
+            is_text(word) && self.is_named_in(&word.text, Some(&[]))
+                || may_start && self.hits(&command.from(at), true) != Held::No
         };
-        command.runs_words && !command.shell_text && !self.program.contains('*') && (1..command.words.len()).any(names)
+        let is_many = || command.words.iter().filter(|word| self.may_begin_with(word, true)).count() > MAX_STARTS;
+        command.runs_words
+            && !command.shell_text
+            && !self.program.contains('*')
+            && (is_many() || (1..command.words.len()).any(names))
             || command.builds_code && self.program == "sh"
     }
 
@@ -2071,15 +2085,19 @@ fn named_somewhere(
             }
         };
         let may_start = |word: &Word| !matches!(word.openness, Openness::Files(_)) || may_be_found(word);
-        for at in starts.filter(|at| !stage.program.contains('*') && flows_on && may_start(&command.words[*at])) {
-            let inner = Command { words: command.words[at..].to_vec(), ..command.clone() };
-            if stage.hits(&inner, false) != Held::No {
+        let may_start = |word: &Word| may_start(word) && stage.may_begin_with(word, false);
+        let starts = starts.filter(|at| !stage.program.contains('*') && flows_on && may_start(&command.words[*at]));
+        for (n_asked, at) in starts.enumerate() {
+            if n_asked >= MAX_STARTS || stage.hits(&command.from(at), false) != Held::No {
                 return Some(command.span.clone());
             }
         }
     }
     None
 }
+
+/// So many words of a command may each begin one that a rule is about; with more, one is taken to do it.
+const MAX_STARTS: usize = 64;
 
 /// So much code is looked through for words that could be put together; in more, any may be.
 const MAX_CODE: usize = 64 * 1024;

@@ -93,6 +93,10 @@ fn hostile_texts_end() {
             judgement("git push --force*", &piece.repeat(n));
         }
     }
+    // Words that an unknown program is given may each begin a command.
+    for (begin, word, end) in [("x=\"", "a $y ", "\"; git $x"), ("nope ", "git ", ""), ("ls | nope ", "sh ", "")] {
+        judgement("git push --force*", &format!("{begin}{}{end}", word.repeat(15_000)));
+    }
     let long = judgement("git push", &"a;".repeat(MAX_TEXT));
     assert_eq!(long, Judgement::Doubt(Doubt { why: "the text is too long", at: 0..0 }));
     let pieces: Vec<char> = "$(){}[]<>|&;'\"`\\ \n#=*ag1é!-".chars().collect();
