@@ -189,7 +189,7 @@ pub(super) struct Variables {
 }
 
 /// One value that a variable may have.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Resolved {
     pub(super) text: CompactString,
     pub(super) openness: Openness,
@@ -423,8 +423,7 @@ impl Variables {
     fn collect_numbers(&mut self, parts: &[Part]) {
         for part in parts {
             if let Part::Text { text, .. } = part {
-                let names = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-                for name in names.filter(|name| name.starts_with(|c: char| c.is_alphabetic() || c == '_')) {
+                for name in names_in(text).filter(|name| name.starts_with(|c: char| c.is_alphabetic() || c == '_')) {
                     if let Some(variable) = self.by_name.get_mut(name) {
                         variable.push(Source::Operand, name);
                     }
@@ -587,8 +586,7 @@ impl Variables {
         };
         // A loop comes to it again.
         let known = self.values(name);
-        let is_known = |value: &Resolved| known.iter().any(|it| it.text == value.text && it.openness == value.openness);
-        if is_element || !self.resolve_source(&source, 0).iter().all(is_known) {
+        if is_element || !self.resolve_source(&source, 0).iter().all(|value| known.contains(value)) {
             self.add(name, source);
         }
     }
@@ -708,7 +706,7 @@ impl Variables {
                 found.extend(pieces);
             }
             for value in found {
-                if !values.iter().any(|it| it.text == value.text && it.openness == value.openness) {
+                if !values.contains(&value) {
                     values.push(value);
                 }
             }
@@ -861,8 +859,17 @@ pub(super) fn join(length: usize, first: Openness, then: Openness) -> Openness {
 }
 
 /// The name that a text begins with: of `x`, `x=1` and `x[0]`.
+pub(super) fn is_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// The names and the numbers in arithmetic.
+pub(super) fn names_in(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c| !is_of_name(c))
+}
+
 fn leading_name(text: &str) -> &str {
-    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(text.len());
+    let end = text.find(|c| !is_of_name(c)).unwrap_or(text.len());
     let name = &text[..end];
     if is_variable(name) { name } else { "" }
 }

@@ -289,6 +289,11 @@ fn is_operator(byte: u8) -> bool {
     matches!(byte, b';' | b'&' | b'|' | b'<' | b'>' | b'(' | b')')
 }
 
+/// Whether a word ends before it.
+fn is_edge(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n') || is_operator(byte)
+}
+
 fn is_name_start(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || byte == b'_'
 }
@@ -421,7 +426,7 @@ impl<'t> Reader<'t> {
 
     /// Whether a word ends here.
     fn at_edge(&self) -> bool {
-        self.peek().is_none_or(|byte| matches!(byte, b' ' | b'\t' | b'\n') || is_operator(byte))
+        self.peek().is_none_or(is_edge)
     }
 
     /// Passes over blanks and joined lines.
@@ -495,25 +500,30 @@ impl<'t> Reader<'t> {
             return None;
         }
         let rest = &self.text[self.at..];
-        let end = rest.iter().position(|byte| matches!(byte, b' ' | b'\t' | b'\n') || is_operator(*byte));
+        let end = rest.iter().position(|byte| is_edge(*byte));
         let word = &rest[..end.unwrap_or(rest.len())];
         KEYWORDS.iter().find(|keyword| keyword.as_bytes() == word).copied()
     }
 
     /// Whether a keyword stands here with a joined line in it or right behind it.
     fn is_joined_keyword(&self) -> bool {
+        const LONGEST: usize = 8;
         if !self.may_be_keyword() {
             return false;
         }
-        let rest = &self.text[self.at..];
-        let is_edge = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n') || is_operator(*byte);
-        let end = rest.iter().position(is_edge).unwrap_or(rest.len());
-        if end == 0 || rest[end - 1] != b'\\' || rest.get(end) != Some(&b'\n') {
-            return false;
+        let (mut word, mut is_joined) = (String::new(), false);
+        let mut rest = &self.text[self.at..];
+        while word.len() <= LONGEST {
+            match rest {
+                [b'\\', b'\n', behind @ ..] => (rest, is_joined) = (behind, true),
+                [byte, behind @ ..] if byte.is_ascii() && !is_edge(*byte) => {
+                    word.push(char::from(*byte));
+                    rest = behind;
+                }
+                _ => break,
+            }
         }
-        let rest = self.source[self.at..].replace("\\\n", "");
-        let end = rest.bytes().position(|byte| is_edge(&byte)).unwrap_or(rest.len());
-        is_keyword(&rest[..end])
+        is_joined && is_keyword(&word)
     }
 
     fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {

@@ -51,6 +51,11 @@ impl Shell {
         matches!(self, Shell::Bash | Shell::Posix | Shell::Unknown)
     }
 
+    /// Whether dash may be it.
+    fn may_be_dash(self) -> bool {
+        matches!(self, Shell::Posix | Shell::Unknown)
+    }
+
     /// The shell of that name or path.
     pub fn named(name: &str) -> Shell {
         match name.rsplit(['/', '\\']).next().unwrap_or_default().trim_end_matches(".exe") {
@@ -125,14 +130,14 @@ impl Command {
         self.role == Role::Transparent
     }
 
+    /// The same with other words.
+    fn with(&self, words: Vec<Word>) -> Command {
+        Command { words, span: self.span.clone(), directories: self.directories.clone(), ..*self }
+    }
+
     /// The command that its words are from one of them on.
     fn from(&self, at: usize) -> Command {
-        Command {
-            words: self.words[at..].to_vec(),
-            span: self.span.clone(),
-            directories: self.directories.clone(),
-            ..*self
-        }
+        self.with(self.words[at..].to_vec())
     }
 
     /// The words joined by blanks.

@@ -4,7 +4,7 @@
 //! options in every spelling, its operands in order. It is read two ways, as hits and as covers.
 
 use super::commands::base_name;
-use super::expand::{Openness, Word};
+use super::expand::{Openness, Word, is_of_name};
 use super::judged::RuleId;
 use super::meeting;
 use super::programs::options::{Act, Row, Style, Takes};
@@ -596,8 +596,8 @@ impl Stage {
     /// Whether a command that begins with the word may be hit; no other is worth a copy of its words.
     fn may_begin_with(&self, head: &Word, piped: bool) -> bool {
         let name = base_name(&head.text);
-        let runs_input = || programs::is_shell(name) || matches!(name, "eval" | "." | "source" | "at" | "batch");
-        self.is_named_by(head) || piped && self.program == "sh" && runs_input() || programs::has_twins(name)
+        let is_shell = || piped && self.program == "sh" && may_run_what_flows_in(name);
+        self.is_named_by(head) || is_shell() || programs::has_twins(name)
     }
 
     fn is_named_by(&self, head: &Word) -> bool {
@@ -622,7 +622,7 @@ impl Stage {
         const MOST: usize = 4;
         let first = programs::has_twins(&self.program).then(|| programs::twin(&command.words)).flatten();
         let of = |words: &Vec<Word>| programs::twin(words);
-        std::iter::successors(first, of).take(MOST).map(|words| Command { words, ..command.clone() })
+        std::iter::successors(first, of).take(MOST).map(|words| command.with(words))
     }
 
     /// Whether the command does what the pattern says: any reading of it is enough.
@@ -647,7 +647,7 @@ impl Stage {
             return Held::No;
         }
         let words = command.words.iter().enumerate().filter(|(at, word)| *at == 0 || !word.vanishes);
-        let rest = Command { words: words.map(|(_, word)| word.clone()).collect(), ..command.clone() };
+        let rest = command.with(words.map(|(_, word)| word.clone()).collect());
         self.hits_words(&rest, piped).min(Held::Doubt("a word may be another one's value if a variable is empty"))
     }
 
@@ -880,7 +880,7 @@ impl Stage {
     fn leads_behind_plain_options(&self, command: &Command) -> bool {
         let is_plain = |word: &Word| running::PLAIN_RUNNER_OPTIONS.contains(&word.text.as_str());
         let behind = command.words.iter().enumerate().filter(|(at, word)| *at == 0 || !is_plain(word));
-        self.leads(&Command { words: behind.map(|(_, word)| word.clone()).collect(), ..command.clone() })
+        self.leads(&command.with(behind.map(|(_, word)| word.clone()).collect()))
     }
 
     fn covers_words(&self, command: &Command, place: &Place) -> Held {
@@ -1273,10 +1273,6 @@ fn without_inner_quotes(text: &str) -> Option<String> {
         }
     }
     (made.len() < text.len()).then_some(made)
-}
-
-fn is_of_name(c: char) -> bool {
-    c.is_ascii_alphanumeric() || c == '_'
 }
 
 /// Where a name stands as a word of its own.
@@ -1911,10 +1907,15 @@ pub(super) fn glob(pattern: &str, text: &str) -> bool {
     rest.is_empty()
 }
 
+fn may_run_what_flows_in(name: &str) -> bool {
+    programs::is_shell(name) || matches!(name, "eval" | "." | "source" | "at" | "batch")
+}
+
 /// Whether a command runs what flows into it as a shell does.
 fn runs_what_flows_in(command: &Command) -> bool {
     let Some(head) = command.words.first() else { return false };
     match base_name(&head.text) {
+        name if !may_run_what_flows_in(name) => false,
         "eval" => true,
         "." | "source" => {
             let is_input = |file: &Word| file.text.starts_with("/dev/") || file.text.starts_with("/proc/");
@@ -1924,7 +1925,7 @@ fn runs_what_flows_in(command: &Command) -> bool {
         "at" | "batch" => {
             !command.words.iter().any(|word| matches!(word.text.as_str(), "-f" | "-l" | "-r" | "-d" | "-c"))
         }
-        name => programs::is_shell(name) && reads_its_input(&command.words),
+        _ => reads_its_input(&command.words),
     }
 }
 
@@ -2084,8 +2085,9 @@ fn named_somewhere(
                 end.map_or(0..0, |end| end + 1..command.words.len().min(end + 2))
             }
         };
-        let may_start = |word: &Word| !matches!(word.openness, Openness::Files(_)) || may_be_found(word);
-        let may_start = |word: &Word| may_start(word) && stage.may_begin_with(word, false);
+        let may_start = |word: &Word| {
+            (!matches!(word.openness, Openness::Files(_)) || may_be_found(word)) && stage.may_begin_with(word, false)
+        };
         let starts = starts.filter(|at| !stage.program.contains('*') && flows_on && may_start(&command.words[*at]));
         for (n_asked, at) in starts.enumerate() {
             if n_asked >= MAX_STARTS || stage.hits(&command.from(at), false) != Held::No {
@@ -2226,7 +2228,7 @@ fn one_by_one(command: &Command) -> Option<Vec<Command>> {
     let is_operand = |word: &Word| parsed.operands.iter().any(|item| std::ptr::eq(item.word, word));
     let with = |item: &Item| {
         let words = command.words.iter().filter(|word| std::ptr::eq(*word, item.word) || !is_operand(word));
-        Command { words: words.cloned().collect(), ..command.clone() }
+        command.with(words.cloned().collect())
     };
     Some(parsed.operands.iter().map(with).collect())
 }

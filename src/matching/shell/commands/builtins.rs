@@ -364,7 +364,7 @@ impl Walk {
     fn source(&mut self, file: &Word, args: &[Word], span: &Span) {
         if file.text.starts_with("/dev/fd/") || matches!(file.text.as_str(), "/dev/stdin" | "-") {
             return match self.device_input(&file.text) {
-                Some(Input::Text(text)) => self.sourced(&text, args, self.shell, span),
+                Some(Input::Text(text)) => self.sourced(&text, args, span),
                 // `source <(kubectl completion bash)`
                 _ if self.takes_environment(span) => {}
                 _ => self.gap("`source` is given computed text", span),
@@ -388,17 +388,19 @@ impl Walk {
     }
 
     /// A text that is sourced has what its caller has, unless it is given something. To dash that is nothing.
-    fn sourced(&mut self, text: &str, args: &[Word], shell: Shell, span: &Span) {
-        let has_own = !args.is_empty() && shell != Shell::Posix;
-        let has_callers = args.is_empty() || matches!(shell, Shell::Posix | Shell::Unknown);
-        let ways: Vec<bool> =
-            [true, false].into_iter().filter(|own| if *own { has_own } else { has_callers }).collect();
-        self.either(&ways, |this, is_own| {
-            if !is_own {
-                return this.nested(text, shell, span);
+    fn sourced(&mut self, text: &str, args: &[Word], span: &Span) {
+        let has_own: &[bool] = match self.shell {
+            _ if args.is_empty() => &[false],
+            Shell::Posix => &[false],
+            Shell::Unknown => &[true, false],
+            Shell::Bash | Shell::Zsh | Shell::Other => &[true],
+        };
+        self.either(has_own, |this, has_own| {
+            if !has_own {
+                return this.nested(text, this.shell, span);
             }
             // To bash, what it sets itself stays.
-            let sets = this.giving(args, |this| this.nested(text, shell, span));
+            let sets = this.giving(args, |this| this.nested(text, this.shell, span));
             if sets {
                 this.positional = Some(Passed::unknown());
             }
@@ -447,7 +449,7 @@ impl Walk {
             };
             if let Some(shell) = shell {
                 match by {
-                    By::Source => self.sourced(&text, args, shell, span),
+                    By::Source => self.sourced(&text, args, span),
                     By::Shell(_) | By::Itself => self.nested_with(&text, args, shell, span),
                 }
                 self.read_texts.push(text);
@@ -600,9 +602,7 @@ impl Walk {
         let attributes: String = args.iter().filter_map(|word| word.text.strip_prefix('-')).collect();
         if name == "readonly" || attributes.contains('r') {
             for name in args.iter().filter_map(|word| word.text.split('=').next()).filter(|name| is_variable(name)) {
-                if !self.read_only.iter().any(|it| it == name) {
-                    self.read_only.push(name.to_string());
-                }
+                self.read_only.insert(name.to_string());
             }
         }
         for word in args.iter().filter(|word| word.is_constant()) {

@@ -295,6 +295,15 @@ impl Walk {
         }
     }
 
+    /// Words that an expansion gives. Zsh splits none of them, and makes no word of nothing.
+    fn words(&self, mut words: Vec<Word>, quoted: bool) -> Next {
+        if self.shell != Shell::Zsh || quoted {
+            return Next::Words(words, quoted);
+        }
+        words.retain(|word| !word.is_constant() || !word.text.is_empty());
+        Next::Words(words, true)
+    }
+
     fn variable(&mut self, name: &str, change: &Change, quoted: bool) -> Vec<Next> {
         // What is left of a path is another one: only `$PWD` itself is the directory, and `$SHELL` a shell.
         let is_part = match name {
@@ -309,7 +318,7 @@ impl Walk {
                 .into_iter()
                 .map(|value| match value.openness {
                     Openness::Constant => Next::Value(value.text, quoted),
-                    Openness::Operand(_) if !quoted && self.shell != Shell::Zsh && has_blanks(&value.text) => {
+                    Openness::Operand(_) if !quoted && self.shell != Shell::Zsh && value.text.contains(BLANKS) => {
                         Next::Words(cut(&value.text), false)
                     }
                     Openness::Computed(at, _) => Next::Open(value.text, Openness::Computed(at, !quoted)),
@@ -335,12 +344,6 @@ impl Walk {
         }
         let name = if name == "argv" && self.shell == Shell::Zsh && self.positional.is_some() { "@" } else { name };
         if is_positional(name) && self.shell != Shell::Other {
-            // Zsh doesn't split, and makes no word of nothing.
-            let is_whole = quoted || self.shell == Shell::Zsh;
-            let given_words = |mut words: Vec<Word>| {
-                words.retain(|word| quoted || self.shell != Shell::Zsh || !word.is_constant() || !word.text.is_empty());
-                Next::Words(words, is_whole)
-            };
             return match &self.positional {
                 _ if self.variables.sets_given(self.shell) => open(Openness::Computed(0, true)),
                 // What the whole text was given is an operand; nobody but the caller sets it.
@@ -353,12 +356,12 @@ impl Walk {
                     Ok(at) => given
                         .nth(at)
                         .map(|word| match word {
-                            Some(word) => given_words(vec![word]),
+                            Some(word) => self.words(vec![word], quoted),
                             None => Next::Value(CompactString::default(), quoted),
                         })
                         .collect(),
                     Err(_) if quoted && name == "*" => given.all().map(|words| self.joined(words)).collect(),
-                    Err(_) => given.all().map(|words| given_words(words.to_vec())).collect(),
+                    Err(_) => given.all().map(|words| self.words(words.to_vec(), quoted)).collect(),
                 },
                 Some(_) => open(Openness::Computed(0, !quoted)),
             };
@@ -377,11 +380,8 @@ impl Walk {
             Change::Length => open(Openness::Operand(0)),
             Change::Element(element) => match (element.as_str(), self.variables.elements(name)) {
                 ("*", Some(elements)) if quoted => vec![self.joined_elements(name, elements)],
-                ("@" | "*", Some(mut elements)) => {
-                    // Zsh doesn't split, and makes no word of nothing.
-                    let is_zsh = self.shell == Shell::Zsh;
-                    elements.retain(|it| quoted || !is_zsh || !is_nothing(it));
-                    let mut found = vec![Next::Words(whole(elements), quoted || is_zsh)];
+                ("@" | "*", Some(elements)) => {
+                    let mut found = vec![self.words(whole(elements), quoted)];
                     if !self.set_names.has(name) {
                         found.push(Next::Words(Vec::new(), quoted));
                     }
@@ -409,11 +409,7 @@ impl Walk {
             Change::None if self.shell == Shell::Zsh && self.variables.is_array(name) => {
                 match self.variables.elements(name) {
                     Some(elements) if quoted => vec![self.joined_elements(name, elements)],
-                    // It makes no word of an empty one.
-                    Some(mut elements) => {
-                        elements.retain(|it| !is_nothing(it));
-                        vec![Next::Words(whole(elements), true)]
-                    }
+                    Some(elements) => vec![self.words(whole(elements), false)],
                     None => open(Openness::Computed(0, true)),
                 }
             }
@@ -460,16 +456,14 @@ pub(in super::super) fn tells_what_ran(name: &str) -> bool {
     matches!(name, "_" | "BASH_COMMAND" | "BASH_EXECUTION_STRING" | "BASH_REMATCH" | "MATCH" | "match")
 }
 
-/// The elements of an array as words that stay whole.
-fn has_blanks(text: &str) -> bool {
-    text.contains([' ', '\t', '\n'])
-}
+/// What a shell cuts values at, unless the text sets IFS.
+const BLANKS: [char; 3] = [' ', '\t', '\n'];
 
 /// The words that the shell makes of a value in which what isn't constant stands as it is written. The first or the last
 /// is empty if the value begins or ends with a blank.
 fn cut(text: &str) -> Vec<Word> {
-    let (begins, ends) = (text.starts_with([' ', '\t', '\n']), text.ends_with([' ', '\t', '\n']));
-    let pieces = text.split([' ', '\t', '\n']).filter(|piece| !piece.is_empty());
+    let (begins, ends) = (text.starts_with(BLANKS), text.ends_with(BLANKS));
+    let pieces = text.split(BLANKS).filter(|piece| !piece.is_empty());
     let word = |text: &str| {
         let openness = text.find(['$', '…']).map_or(Openness::Constant, Openness::Operand);
         Word { text: text.into(), openness, ..Word::default() }
@@ -483,10 +477,7 @@ fn of_files(pattern: &str, from: usize) -> CompactString {
     format_compact!("{}…", pattern.get(..from).unwrap_or_default())
 }
 
-fn is_nothing(value: &Resolved) -> bool {
-    value.openness == Openness::Constant && value.text.is_empty()
-}
-
+/// The elements of an array as words that stay whole.
 fn whole(elements: Vec<Resolved>) -> Vec<Word> {
     let word = |it: Resolved| Word { text: it.text, openness: it.openness, quoted: true, ..Word::default() };
     elements.into_iter().map(word).collect()
@@ -563,10 +554,10 @@ impl Build {
                     self.started = true;
                     return;
                 }
-                if text.starts_with([' ', '\t', '\n']) {
+                if text.starts_with(BLANKS) {
                     self.flush();
                 }
-                let mut pieces = text.split([' ', '\t', '\n']).filter(|piece| !piece.is_empty()).peekable();
+                let mut pieces = text.split(BLANKS).filter(|piece| !piece.is_empty()).peekable();
                 while let Some(piece) = pieces.next() {
                     if let Some(at) = piece.find(['*', '?', '[']) {
                         self.openness = join(self.text.len(), self.openness, Openness::Files(at));
@@ -577,7 +568,7 @@ impl Build {
                         self.flush();
                     }
                 }
-                if text.ends_with([' ', '\t', '\n']) {
+                if text.ends_with(BLANKS) {
                     self.flush();
                 }
             }
@@ -588,7 +579,7 @@ impl Build {
                     }
                     match word.openness {
                         Openness::Constant => self.add(&Next::Value(word.text.clone(), *whole), separators),
-                        Openness::Operand(_) if !whole && has_blanks(&word.text) => {
+                        Openness::Operand(_) if !whole && word.text.contains(BLANKS) => {
                             self.add(&Next::Words(cut(&word.text), false), separators);
                         }
                         // A name with a blank in it becomes two words.

@@ -8,7 +8,7 @@ mod simple;
 mod state;
 mod xargs;
 
-use super::expand::{Openness, Resolved, Variables, Word, is_number, is_positional};
+use super::expand::{Openness, Resolved, Variables, Word, is_number, is_positional, names_in};
 use super::grammar::{self, Change, Joint, List, Node, Part, Pipeline, Redirect, RedirectKind, Stage, Word as Written};
 use super::output::Output;
 use super::programs::running;
@@ -17,6 +17,7 @@ use compact_str::CompactString;
 pub(super) use expansion::tells_what_ran;
 pub(super) use state::Directories;
 use state::{Later, SetNames, State};
+use std::collections::HashSet;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -136,7 +137,7 @@ pub(super) struct Walk {
     /// What comes next may be passed over: an error throws the rest of a line away, or a trap returns.
     may_skip: bool,
     /// Variables that can't be set again.
-    read_only: Vec<String>,
+    read_only: HashSet<String>,
     /// What runs when something happens.
     later: Vec<Later>,
     /// What was known where `return`, `break` or `continue` has left what is read.
@@ -271,7 +272,7 @@ impl Walk {
             is_anywhere: false,
             is_given_anything: false,
             may_skip: false,
-            read_only: Vec::new(),
+            read_only: HashSet::new(),
             later: Vec::new(),
             left: None,
             locals: Vec::new(),
@@ -473,7 +474,7 @@ impl Walk {
             let next = list.0.get(at + 1).map_or(Joint::Next, |next| next.joint);
             let before = self.state();
             self.pipeline(pipeline);
-            if pipeline.timed && matches!(self.shell, Shell::Posix | Shell::Unknown) {
+            if pipeline.timed && self.shell.may_be_dash() {
                 self.join(&before);
             }
             let success = self.state();
@@ -678,8 +679,12 @@ impl Walk {
     fn left_of(&self, outer: Input, stage: &Stage) -> Input {
         // What is open under another number is read there, too.
         let is_own = |redirect: &Redirect| redirect.reads() && !matches!(redirect.kind, RedirectKind::Duplicate(_));
-        let has_own = stage.redirects.iter().any(is_own);
-        if self.input == Input::Rest && !has_own { Input::Rest } else { outer }
+        if stage.redirects.iter().any(is_own) { outer } else { self.left(outer) }
+    }
+
+    /// What there is to read outside of what has the same input: what was read of it is gone.
+    fn left(&self, outer: Input) -> Input {
+        if self.input == Input::Rest { Input::Rest } else { outer }
     }
 
     /// A command takes some lines of what it reads.
@@ -687,10 +692,8 @@ impl Walk {
         if self.input == Input::OwnText {
             self.gap("a command reads lines of the text that its shell is reading", span);
         }
-        if self.input != Input::Outer {
-            self.input = Input::Rest;
-            self.numbers.iter_mut().for_each(|(_, input)| *input = Input::Rest);
-        }
+        self.input = Input::Rest;
+        self.numbers.iter_mut().for_each(|(_, input)| *input = Input::Rest);
     }
 
     /// `if`: each condition, what runs if it holds, and perhaps what runs if none does.
@@ -907,10 +910,9 @@ impl Walk {
             self.in_subshell(|this| this.list(list));
             self.depth -= 1;
         }
-        self.captured = outer.1;
-        if self.input != Input::Rest || writes {
-            self.input = outer.0;
-        }
+        let (input, captured) = outer;
+        self.captured = captured;
+        self.input = if writes { input } else { self.left(input) };
         from..self.commands.len()
     }
 
@@ -986,10 +988,9 @@ impl Walk {
 
     /// A subscript is arithmetic, unless the array is one of names.
     fn check_subscript(&mut self, subscript: &str, span: &Span) {
-        let mut names = subscript.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-        let given = self.positional.iter().flat_map(|given| given.words.iter());
-        let is_odd_given = subscript.contains('$') && given.into_iter().any(may_expand);
-        if is_odd_given || names.any(|name| self.variables.is_odd(name)) {
+        let mut given = self.positional.iter().flat_map(|given| given.words.iter());
+        let is_odd_given = subscript.contains('$') && given.any(may_expand);
+        if is_odd_given || names_in(subscript).any(|name| self.variables.is_odd(name)) {
             self.gap("text that arithmetic may expand again", span);
         }
     }
@@ -998,8 +999,7 @@ impl Walk {
     fn check_numbers(&mut self, parts: &[Part], span: &Span) {
         // Whether a text could run another one, and whether it could set a variable.
         let look_at = |text: &str, variables: &Variables| {
-            let mut names = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-            let is_odd = looks_expandable(text) || names.any(|name| variables.is_odd(name));
+            let is_odd = looks_expandable(text) || names_in(text).any(|name| variables.is_odd(name));
             (is_odd, text.contains(char::is_alphabetic))
         };
         let (mut odd, mut sets) = (false, false);
@@ -1010,9 +1010,8 @@ impl Walk {
                     // Those of one character are numbers, or operands: `$#`, `$?`, `$1`.
                     let is_special = name.len() == 1 && !name.starts_with(|c: char| c.is_alphabetic() || c == '_');
                     let is_number = is_special || matches!(change, Change::Length) || self.variables.is_number(name);
-                    let given = self.positional.iter().flat_map(|given| given.words.iter());
-                    let is_given = is_positional(name);
-                    let is_odd = is_given && given.into_iter().any(may_expand) || self.variables.is_odd(name);
+                    let mut given = self.positional.iter().flat_map(|given| given.words.iter());
+                    let is_odd = is_positional(name) && given.any(may_expand) || self.variables.is_odd(name);
                     (is_odd, !is_number)
                 }
                 Part::Command { list, .. } => match self.output(list) {
@@ -1038,10 +1037,9 @@ impl Walk {
 fn may_be_no_number(text: &str, variables: &Variables) -> bool {
     let is_no_number =
         |value: &Resolved| value.openness == Openness::Constant && !value.text.is_empty() && !is_number(&value.text);
-    let mut words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
     text.contains(['/', '%', '#'])
         || text.contains("**")
-        || words.any(|word| match is_number(word) {
+        || names_in(text).any(|word| match is_number(word) {
             true => word.len() > 1 && word.starts_with('0'),
             false => variables.values(word).iter().any(is_no_number),
         })
@@ -1124,11 +1122,6 @@ fn is_settings_of_git(path: &str) -> bool {
     [".gitconfig", "git/config", ".git/config.worktree"].iter().any(|end| path.ends_with(end))
 }
 
-/// Whether a word may be such text.
-fn may_expand(word: &Word) -> bool {
-    looks_expandable(&word.text) || matches!(word.openness, Openness::Computed(..))
-}
-
 /// Text that arithmetic would run: a subscript with a substitution in it.
 fn looks_expandable(text: &str) -> bool {
     match text.find('[') {
@@ -1138,6 +1131,11 @@ fn looks_expandable(text: &str) -> bool {
         }
         None => false,
     }
+}
+
+/// Whether a word may be such text.
+fn may_expand(word: &Word) -> bool {
+    looks_expandable(&word.text) || matches!(word.openness, Openness::Computed(..))
 }
 
 /// A word without its first `skip` bytes.

@@ -215,17 +215,13 @@ impl Walk {
     fn input_text(&mut self, shell: Shell, span: &Span) -> bool {
         match self.input.clone() {
             Input::Text(text) => {
-                self.input = Input::OwnText;
-                self.nested(&text, shell, span);
-                self.input = Input::Rest;
+                self.own_text(&text, shell, span);
                 self.read_texts.push(text);
                 return true;
             }
             Input::Completed(text) => {
                 self.beside(COMPLETED, span);
-                self.input = Input::OwnText;
-                self.nested(&text, shell, span);
-                self.input = Input::Rest;
+                self.own_text(&text, shell, span);
                 return true;
             }
             Input::Outer => self.unseen("a shell reads what it is given", span),
@@ -240,6 +236,13 @@ impl Walk {
             }
         }
         false
+    }
+
+    /// A text that a shell reads from its input, where its commands read, too.
+    fn own_text(&mut self, text: &str, shell: Shell, span: &Span) {
+        self.input = Input::OwnText;
+        self.nested(text, shell, span);
+        self.input = Input::Rest;
     }
 
     pub(super) fn interpreter(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) {
@@ -509,7 +512,7 @@ impl Walk {
             if stays && is_push && !command.assigns && command.directories == Directories::First {
                 for name in &begun {
                     let words = command.words.iter().map(|word| if word.is_branch() { name } else { word });
-                    pushes.push(Command { words: words.cloned().collect(), ..command.clone() });
+                    pushes.push(command.with(words.cloned().collect()));
                 }
             } else {
                 command.words.iter_mut().filter(|word| word.is_branch()).for_each(Word::forget_branch);
@@ -856,7 +859,7 @@ impl Walk {
     /// rest is listed.
     pub(super) fn unwrap(&mut self, wrapper: &Wrapper, words: &[Word], verb: usize, span: &Span) {
         // dash has no such builtin.
-        if wrapper.name == "builtin" && matches!(self.shell, Shell::Posix | Shell::Unknown) {
+        if wrapper.name == "builtin" && self.shell.may_be_dash() {
             let before = self.state();
             self.unwrap_any(wrapper, words, verb, span);
             return self.join(&before);

@@ -92,8 +92,7 @@ impl Walk {
         let head = words.first().and_then(Written::plain);
         let exports = head == Some("export");
         // dash has none of these, so that they set nothing there.
-        let may_set_nothing =
-            matches!(self.shell, Shell::Posix | Shell::Unknown) && matches!(head, Some("declare" | "typeset"));
+        let may_set_nothing = self.shell.may_be_dash() && matches!(head, Some("declare" | "typeset"));
         for assign in assigns {
             let value = self.assign(assign);
             if !(assign.argument && may_set_nothing) {
@@ -371,9 +370,9 @@ impl Walk {
             words.iter().for_each(|word| self.check_numbers(&word.parts, &assign.span));
         }
         let mut value = None;
+        let is_element = matches!(assign.value, Value::Array(_));
         for word in words {
             let is_own_default = own_default(&assign.name, word).is_some();
-            let is_element = matches!(assign.value, Value::Array(_));
             let is_known_here = self.positional.is_some() && word.parts.iter().any(is_given)
                 || !is_own_default && word.parts.iter().any(|part| self.is_set_later(part, is_element));
             for it in self.expand(word).into_iter().flatten() {

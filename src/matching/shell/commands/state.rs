@@ -255,10 +255,7 @@ impl Walk {
     pub(super) fn restore(&mut self, state: State) {
         let input;
         State { directories: self.directories, names: self.set_names, given: self.positional, input } = state;
-        // What was read is gone, wherever that was.
-        if self.input != Input::Rest {
-            self.input = input;
-        }
+        self.input = self.left(input);
     }
 
     /// Goes on from where the text is or from `state`.
@@ -331,7 +328,7 @@ impl Walk {
     /// A variable is set, unless it can't be, or the shell comes to that not at all.
     pub(super) fn has_set(&mut self, name: &str) {
         const READ_ONLY: [&str; 4] = ["UID", "EUID", "PPID", "BASH_VERSINFO"];
-        self.may_skip |= READ_ONLY.contains(&name) || self.read_only.iter().any(|it| it == name);
+        self.may_skip |= READ_ONLY.contains(&name) || self.read_only.contains(name);
         if !self.may_skip {
             self.set_names.set(name);
         }

@@ -525,12 +525,12 @@ static SHELLS: Names = Names::new(
     osh ysh oksh loksh hush brush",
 );
 
-/// Whether a program is a shell, of some version: `bash-5.2`.
 /// Whether what stands behind it is still run by the shell itself: `command cd x`.
 pub(super) fn is_part_of_shell(wrapper: &str) -> bool {
     matches!(wrapper, "command" | "builtin" | "noglob" | "nocorrect" | "-")
 }
 
+/// Whether a program is a shell, of some version: `bash-5.2`.
 pub(super) fn is_shell(name: &str) -> bool {
     let unversioned = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
     SHELLS.has(name) || unversioned.len() < name.len() && SHELLS.has(unversioned)

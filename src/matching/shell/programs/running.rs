@@ -1,6 +1,6 @@
 //! What makes a program run code, write a file or read its settings elsewhere: no `*` of a rule that allows covers it.
 
-use super::super::expand::{Openness, Word};
+use super::super::expand::{Openness, Word, is_of_name};
 use super::{
     Given, git_verb, is_harmless_setting, is_harmless_ssh_option, is_plain_sed, is_plain_setting, options,
     skip_delimited, skip_regex, text_option, text_options,
@@ -466,7 +466,7 @@ pub(in super::super) fn behind_expansions(text: &str) -> &str {
         let end = match name.as_bytes().first() {
             Some(b'{') => name.find('}').map(|at| at + 1),
             Some(b'(') => name.rfind(')').map(|at| at + 1),
-            _ => Some(name.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(name.len())),
+            _ => Some(name.find(|c| !is_of_name(c)).unwrap_or(name.len())),
         };
         match end {
             Some(end) if end > 0 => rest = &name[end..],
