@@ -94,7 +94,9 @@ fn hostile_texts_end() {
         }
     }
     // Words that an unknown program is given may each begin a command.
-    for (begin, word, end) in [("x=\"", "a $y ", "\"; git $x"), ("nope ", "git ", ""), ("ls | nope ", "sh ", "")] {
+    for (begin, word, end) in
+        [("x=\"", "a $y ", "\"; git $x"), ("nope ", "git ", ""), ("ls | nope ", "sh ", ""), ("ls | env ", "head ", "")]
+    {
         judgement("git push --force*", &format!("{begin}{}{end}", word.repeat(15_000)));
     }
     let long = judgement("git push", &"a;".repeat(MAX_TEXT));

@@ -32,6 +32,7 @@ fn is_runner(name: &str) -> bool {
 
 /// Whether a command may take some lines of what it reads and leave the others to what comes next.
 fn takes_some_lines(words: &[Word]) -> bool {
+    let mut n_asked = 0;
     let takes = |at: usize| {
         let name = base_name(&words[at].text);
         // How many operands it has beside its files.
@@ -41,8 +42,10 @@ fn takes_some_lines(words: &[Word]) -> bool {
             "sed" | "gsed" | "grep" | "egrep" | "fgrep" | "awk" | "gawk" | "mawk" | "nawk" => 1,
             _ => return false,
         };
+        // Behind a wrapper each of the words may be the program: of many, one is taken to do it.
+        n_asked += 1;
         let row = programs::options::row(name);
-        row.is_none_or(|row| Given::new(&row, &words[at + 1..]).operands.len() <= beside)
+        n_asked > MAX_KEPT || row.is_none_or(|row| Given::new(&row, &words[at + 1..]).operands.len() <= beside)
     };
     let is_wrapped = words.first().is_some_and(|head| programs::wrapper_of(base_name(&head.text), words).is_some());
     (0..words.len()).take(if is_wrapped { usize::MAX } else { 1 }).any(takes)
