@@ -9,7 +9,7 @@ pub use closure_hook::ClosureHook;
 
 use crate::contract::Contract;
 use crate::dialects;
-use crate::engine::{Honours, HooksInForce, Question, Report};
+use crate::engine::{self, Honours, HooksInForce, Question, Report};
 use crate::event::{Event, NotAnEvent};
 use crate::host::{Asker, Host};
 use crate::services::client::Client;
@@ -113,8 +113,8 @@ impl Host {
     ) -> impl Future<Output = Verdict> + Send + '_ {
         let hooks = HooksInForce { files: self.hooks(), session: None };
         let question = Question {
+            deadline: engine::deadline(&event),
             event,
-            read_at: tokio::time::Instant::now(),
             hooks,
             contract,
             honours,

@@ -66,7 +66,8 @@ pub(super) async fn hold<T: Send + 'static>(
     }
 }
 
-async fn hold_aside<T: Send + 'static>(
+/// The same where it is known to take long.
+pub(super) async fn hold_aside<T: Send + 'static>(
     engine: &Engine,
     limits: &RunLimits<'_>,
     moment: &mut Arc<Moment>,

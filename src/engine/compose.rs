@@ -17,9 +17,11 @@ use serde_json::Value;
 use smallvec::{SmallVec, smallvec};
 use std::borrow::Cow;
 use std::cmp::Reverse;
+use std::iter::Peekable;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
+use std::vec;
 
 /// A hook, or hooks of a foreign dialect, which enter as one: those of a layer, or the dialect's one list.
 pub(super) enum Member {
@@ -244,6 +246,20 @@ struct MemberRun {
     errors: Vec<String>,
 }
 
+/// The members that a chain has yet to run, in order, and where it has ended.
+pub(super) struct Rest {
+    members: Peekable<vec::IntoIter<Member>>,
+    ended: Ended,
+}
+
+impl Rest {
+    /// All of them.
+    pub(super) fn of(mut members: Vec<Member>, contract: &Contract, event: &EventSpec) -> Rest {
+        turn(&mut members, contract.composition, event);
+        Rest { members: members.into_iter().peekable(), ended: Ended::default() }
+    }
+}
+
 /// Where a chain has ended.
 #[derive(Default)]
 struct Ended {
@@ -274,51 +290,61 @@ impl Chain {
         }
     }
 
-    /// Runs members under a composition.
+    /// Runs members under a composition: those that are `waiting`, and then the rest.
     pub(super) async fn run(
         &mut self,
         engine: &Engine,
         limits: &RunLimits<'_>,
         contract: &'static Contract,
-        mut members: Vec<Member>,
+        mut waiting: Option<Vec<Member>>,
+        mut rest: Rest,
     ) {
+        while let Some(next) = waiting.take().or_else(|| self.run_ahead(engine, limits, contract, &mut rest)) {
+            let (runs, listed) = run_waiting(engine, limits, next, &self.moment).await;
+            for (run, is_in_one_list) in runs.iter().zip(listed) {
+                self.end(&mut rest.ended, [contract, limits.contract], run, is_in_one_list);
+            }
+            self.absorb(contract, runs);
+        }
+    }
+
+    /// Runs members as long as there is nothing to wait for. Returns the one that has to wait, or those that run in
+    /// parallel.
+    pub(super) fn run_ahead(
+        &mut self,
+        engine: &Engine,
+        limits: &RunLimits<'_>,
+        contract: &'static Contract,
+        Rest { members: rest, ended }: &mut Rest,
+    ) -> Option<Vec<Member>> {
         let composition = contract.composition;
         let spec = self.moment.event().spec;
-        turn(&mut members, composition, spec);
-        let mut ended = Ended::default();
         // A list ends as its system says only for that system's clients: in another chain the layers count.
         let client = limits.contract;
-        let mut rest = members.into_iter().peekable();
         while let Some(member) = rest.next() {
-            let Some(member) = self.skip_ended(member, &ended, client) else { continue };
-            let moment = self.moment.clone();
+            let Some(member) = self.skip_ended(member, ended, client) else { continue };
             let stage = member.stage(composition);
             let in_parallel = |member: &Member| {
                 (!is_chain(composition) || member.runs_in_parallel())
                     && (!spec.closes || member.stage(composition) == stage)
                     && !ended.includes(member, client)
             };
-            let next = if in_parallel(&member) { rest.next_if(in_parallel) } else { None };
-            let Some(next) = next else {
-                let is_in_one_list = member.is_in_one_list(client);
-                let run = match run_at_once(engine, limits, member, &moment) {
-                    Ok(run) => run,
-                    // Boxed, or a block's chain would be part of every event's future.
-                    Err(member) => Box::pin(run_in_time(engine, limits, member, &moment)).await,
-                };
-                self.end(&mut ended, [contract, client], &run, is_in_one_list);
-                self.absorb(contract, [run]);
-                continue;
-            };
-            let mut group = vec![member, next];
-            group.extend(std::iter::from_fn(|| rest.next_if(in_parallel)));
-            let listed: Vec<bool> = group.iter().map(|it| it.is_in_one_list(client)).collect();
-            let runs = join_all(group.into_iter().map(|member| run_member(engine, limits, member, &moment))).await;
-            for (run, is_in_one_list) in runs.iter().zip(listed) {
-                self.end(&mut ended, [contract, client], run, is_in_one_list);
+            if in_parallel(&member)
+                && let Some(next) = rest.next_if(in_parallel)
+            {
+                let mut group = vec![member, next];
+                group.extend(std::iter::from_fn(|| rest.next_if(in_parallel)));
+                return Some(group);
             }
-            self.absorb(contract, runs);
+            let is_in_one_list = member.is_in_one_list(client);
+            let run = match run_at_once(engine, limits, member, &self.moment) {
+                Ok(run) => run,
+                Err(member) => return Some(vec![member]),
+            };
+            self.end(ended, [contract, client], &run, is_in_one_list);
+            self.absorb(contract, [run]);
         }
+        None
     }
 
     /// Notes whether an answer ends the chain that is run, and the client's.
@@ -516,6 +542,13 @@ impl Chain {
         true
     }
 
+    /// Whether no value is left to be judged [again](Self::judge_again).
+    pub(super) fn is_judged(&self) -> bool {
+        // A replacement keeps the rest of the chain from judging even when it changes nothing.
+        let is_new = self.version > 0 || self.folded.replaced;
+        !is_new || self.moment.event().spec.phase != Phase::Gate || self.folded.decision == Some(Decision::Deny)
+    }
+
     /// Has a rewrite judged again: every hook that applies to the final value and has neither judged nor
     /// made it runs once more, except detached and `once` hooks. Otherwise a hook could smuggle in what a
     /// guard would have refused. (Kubernetes' reinvocation.)
@@ -526,12 +559,10 @@ impl Chain {
         hooks: &HooksInForce,
         asks: Asks,
     ) {
-        let phase = self.moment.event().spec.phase;
-        // A replacement keeps the rest of the chain from judging even when it changes nothing.
-        let unjudged = self.version > 0 || self.folded.replaced;
-        if !unjudged || phase != Phase::Gate || self.folded.decision == Some(Decision::Deny) {
+        if self.is_judged() {
             return;
         }
+        let phase = self.moment.event().spec.phase;
         let client = limits.contract;
         // In other systems no hook judges again what another hook of that system made. That rule is only
         // for their own hooks: hookwire's judge every rewrite. Nor do their systems have layers: what an inner
@@ -646,6 +677,21 @@ fn run_at_once(
     }
 }
 
+/// Runs a member, or several in parallel; and which of them belong to the one list of the client's system.
+async fn run_waiting(
+    engine: &Engine,
+    limits: &RunLimits<'_>,
+    waiting: Vec<Member>,
+    moment: &Arc<Moment>,
+) -> (Vec<MemberRun>, Vec<bool>) {
+    let listed = waiting.iter().map(|it| it.is_in_one_list(limits.contract)).collect();
+    let runs = match <[Member; 1]>::try_from(waiting) {
+        Ok([only]) => vec![run_in_time(engine, limits, only, moment).await],
+        Err(several) => join_all(several.into_iter().map(|member| run_member(engine, limits, member, moment))).await,
+    };
+    (runs, listed)
+}
+
 async fn run_member(engine: &Engine, limits: &RunLimits<'_>, member: Member, moment: &Arc<Moment>) -> MemberRun {
     match run_at_once(engine, limits, member, moment) {
         Ok(run) => run,
@@ -694,5 +740,6 @@ fn run_block<'a>(
     members: Vec<Member>,
     chain: &'a mut Chain,
 ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
-    Box::pin(chain.run(engine, limits, contract, members))
+    let rest = Rest::of(members, contract, chain.moment.event().spec);
+    Box::pin(chain.run(engine, limits, contract, None, rest))
 }

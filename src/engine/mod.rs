@@ -18,15 +18,17 @@ use crate::event::{Event, Phase, patch_between};
 use crate::handlers::{self, Judge, Moment, Services};
 use crate::hook::Hook;
 use crate::hook_set::{HookSet, Selected};
-use crate::matching::Facts;
+use crate::matching::{Facts, patience};
 use crate::policy;
 use crate::services::client::Client;
 use crate::verdict::{Decision, Outcome, Verdict};
-use compose::{Asks, Chain};
+use compose::{Asks, Chain, Member, Rest};
 pub use intercept::{Interceptor, Judging, PassThrough};
+use run::RunLimits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sessions::Sessions;
+use std::mem::take;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,8 +58,8 @@ pub struct Engine {
 pub struct Question {
     /// The event.
     pub event: Arc<Event>,
-    /// When it was read: its deadline counts from then.
-    pub read_at: Instant,
+    /// The [deadline] of the event, from when it was read.
+    pub deadline: Option<Instant>,
     /// The hooks in force when it was read.
     pub hooks: HooksInForce,
     /// The vocabulary, and with it the composition, of the client.
@@ -224,47 +226,110 @@ async fn decide_within(engine: &Engine, question: Question, depth: u8) -> Verdic
         return too_deep(engine, &question);
     }
     engine.services.runs.note(&question.event);
+    match decide_at_once(engine, &question, depth) {
+        Ok(verdict) => verdict,
+        // Boxed: this future is made for each event, and most have nothing to wait for.
+        Err(begun) => Box::pin(decide_in_time(engine, &question, depth, begun)).await,
+    }
+}
+
+/// How far an event was judged before there was something to wait for.
+enum Begun {
+    /// Policies are to judge it before any hook.
+    Read(Arc<Moment>),
+    /// To tell which hooks apply takes time.
+    Unselected(Arc<Moment>),
+    Runs(Box<Running>),
+}
+
+/// The chain of the hooks that apply.
+struct Running {
+    chain: Chain,
+    /// The hooks that go next, where they have to wait.
+    waiting: Option<Vec<Member>>,
+    rest: Rest,
+    /// The hooks that take something out of what passes.
+    redacting: Vec<Arc<Hook>>,
+}
+
+impl Running {
+    /// A chain that begins. A refusal, by whom and why, skips all hooks.
+    fn begin(
+        question: &Question,
+        moment: Arc<Moment>,
+        refusal: Option<(Arc<str>, String)>,
+        selected: Vec<Selected>,
+    ) -> Running {
+        let mut chain = Chain::start(moment);
+        let (contract, spec) = (question.contract, question.event.spec);
+        let redacting = selected.iter().filter(|it| it.hook.handler.is_redacting()).map(|it| it.hook.clone()).collect();
+        let members = match refusal {
+            Some((by, reason)) => {
+                chain.refuse(by, reason, &selected);
+                Vec::new()
+            }
+            None => compose::plan(selected, contract, spec),
+        };
+        Running { chain, waiting: None, rest: Rest::of(members, contract, spec), redacting }
+    }
+}
+
+/// Judges an event as far as there is nothing to wait for: to the end, if all hooks that apply are fixed verdicts.
+fn decide_at_once(engine: &Engine, question: &Question, depth: u8) -> Result<Verdict, Begun> {
     let names = question.hooks.files.tool_names.clone();
     let facts = Facts::within(question.event.clone(), &engine.services.root, names, !engine.no_scripts);
     let moment = Arc::new(Moment::of(facts));
-    let mut limits = run::RunLimits {
-        deadline: deadline(&question.event, question.read_at),
-        early_deadline: &question.early_deadline,
-        client: question.client.as_ref(),
-        hooks: &question.hooks,
-        contract: question.contract,
-        depth,
-        redacting: Vec::new(),
+    if !question.hooks.files.policies.is_empty() {
+        return Err(Begun::Read(moment));
+    }
+    let Some(selected) = patience::quickly(|| question.hooks.select(&moment.facts)) else {
+        return Err(Begun::Unselected(moment));
     };
-    let (mut moment, refusal) = policy_gate::admit(engine, &limits, moment).await;
-    let refusal = refusal.map(|reason| (policy::NAME.into(), reason)).or_else(|| question.hooks.unnamed(&moment.facts));
+    let refusal = question.hooks.unnamed(&moment.facts);
+    let mut running = Running::begin(question, moment, refusal, selected);
+    let limits = RunLimits::of(question, depth, &running.redacting);
+    let chain = &mut running.chain;
+    running.waiting = chain.run_ahead(engine, &limits, question.contract, &mut running.rest);
+    if running.waiting.is_some() || !chain.is_judged() || asks_a_person(engine, question, chain).is_some() {
+        return Err(Begun::Runs(Box::new(running)));
+    }
+    chain.settle_allow();
+    Ok(finish(engine, question, chain))
+}
+
+async fn decide_in_time(engine: &Engine, question: &Question, depth: u8, begun: Begun) -> Verdict {
     let hooks = question.hooks.clone();
-    let selected = aside::hold(engine, &limits, &mut moment, move |facts| hooks.select(facts)).await;
-    if let Some((by, reason)) = refusal {
-        let mut chain = Chain::start(moment);
-        chain.refuse(by, reason, &selected);
-        return finish(engine, &question, chain);
-    }
-    limits.redacting = selected.iter().filter(|it| it.hook.handler.is_redacting()).map(|it| it.hook.clone()).collect();
-    if selected.is_empty() {
-        return finish(engine, &question, Chain::start(moment));
-    }
-    let mut chain = Chain::start(moment);
-    chain
-        .run(engine, &limits, question.contract, compose::plan(selected, question.contract, question.event.spec))
-        .await;
+    let select = move |facts: &Facts| hooks.select(facts);
+    // Nothing that a hook says is known before it is selected.
+    let limits = RunLimits::of(question, depth, &[]);
+    let running = match begun {
+        Begun::Read(moment) => {
+            let (mut moment, refusal) = policy_gate::admit(engine, &limits, moment).await;
+            let refusal = refusal.map(|reason| (policy::NAME.into(), reason));
+            let refusal = refusal.or_else(|| question.hooks.unnamed(&moment.facts));
+            let selected = aside::hold(engine, &limits, &mut moment, select).await;
+            Running::begin(question, moment, refusal, selected)
+        }
+        Begun::Unselected(mut moment) => {
+            let selected = aside::hold_aside(engine, &limits, &mut moment, select).await;
+            let refusal = question.hooks.unnamed(&moment.facts);
+            Running::begin(question, moment, refusal, selected)
+        }
+        Begun::Runs(running) => *running,
+    };
+    let Running { mut chain, waiting, rest, redacting } = running;
+    let limits = RunLimits::of(question, depth, &redacting);
+    chain.run(engine, &limits, question.contract, waiting, rest).await;
     chain.judge_again(engine, &limits, &question.hooks, Asks::Count).await;
     chain.settle_allow();
     chain.judge_by_policies(engine, &limits).await;
-    if let Some(timeout) = asks_a_person(engine, &question, &chain) {
-        // Boxed, since hardly any event asks a person.
-        let changed = Box::pin(chain.ask(engine, &limits, timeout)).await;
-        if changed {
+    if let Some(timeout) = asks_a_person(engine, question, &chain) {
+        if chain.ask(engine, &limits, timeout).await {
             chain.judge_again(engine, &limits, &question.hooks, Asks::AreAnswered).await;
         }
         chain.judge_by_policies(engine, &limits).await;
     }
-    finish(engine, &question, chain)
+    finish(engine, question, &mut chain)
 }
 
 /// Denies an event of hooks within hooks: hooks that dispatch events for the same hooks would never end.
@@ -275,7 +340,7 @@ fn too_deep(engine: &Engine, question: &Question) -> Verdict {
     chain.folded.decision = Some(Decision::Deny).filter(|_| question.event.spec.phase == Phase::Gate);
     chain.folded.reasons = vec![why.clone()];
     chain.errors.push(why);
-    finish(engine, question, chain)
+    finish(engine, question, &mut chain)
 }
 
 /// How long a person has for an answer, if one is asked: at a gate, on an `ask` that the client can't
@@ -300,8 +365,8 @@ struct NestedJudge<'a> {
 impl Judge for NestedJudge<'_> {
     fn judge(&self, event: Event) -> Pin<Box<dyn Future<Output = Verdict> + Send + '_>> {
         let question = Question {
+            deadline: deadline(&event),
             event: Arc::new(event),
-            read_at: Instant::now(),
             hooks: self.hooks.clone(),
             contract: self.contract,
             // There is no person to ask, and the hook takes a rewrite.
@@ -317,30 +382,18 @@ impl Judge for NestedJudge<'_> {
     }
 }
 
-impl Engine {
-    /// What there is before the deadline of an event that was read then, less the time to answer; `None` if it comes
-    /// later.
-    pub async fn within_deadline<T>(event: &Event, read_at: Instant, work: impl Future<Output = T>) -> Option<T> {
-        let mut work = std::pin::pin!(work);
-        if let std::task::Poll::Ready(it) = futures_util::poll!(work.as_mut()) {
-            return Some(it);
-        }
-        match deadline(event, read_at) {
-            Some(until) => tokio::time::timeout_at(until, work).await.ok(),
-            None => Some(work.await),
-        }
-    }
-}
-
-/// A deadline leaves the host the time to answer before the client gives up.
-fn deadline(event: &Event, read_at: Instant) -> Option<Instant> {
+/// When an event that is read now has to be decided, if it says so: it leaves the host the time to answer before the
+/// client gives up.
+pub fn deadline(event: &Event) -> Option<Instant> {
     let budget = Duration::from_millis(event.deadline_ms()?.min(24 * 3_600_000));
     let margin = (budget / 20).max(Duration::from_millis(20));
-    Some(read_at + budget.saturating_sub(margin))
+    Some(Instant::now() + budget.saturating_sub(margin))
 }
 
-fn finish(engine: &Engine, question: &Question, chain: Chain) -> Verdict {
-    let Chain { mut folded, outcomes, mut errors, first, moment, .. } = chain;
+/// The verdict, which takes what the chain has come to.
+fn finish(engine: &Engine, question: &Question, chain: &mut Chain) -> Verdict {
+    let Chain { folded, outcomes, errors, first, moment, .. } = chain;
+    let (outcomes, mut errors) = (take(outcomes), take(errors));
     let event = &question.event;
     errors.extend(question.hooks.files.broken.iter().cloned());
     if let Some(session) = &question.hooks.session {
@@ -356,15 +409,15 @@ fn finish(engine: &Engine, question: &Question, chain: Chain) -> Verdict {
     let mut verdict = Verdict {
         decision: folded.decision.unwrap_or(Decision::Allow),
         reason,
-        decided_by: folded.decided_by,
-        subject: folded.subject,
+        decided_by: folded.decided_by.take(),
+        subject: folded.subject.take(),
         patch: None,
         replaced: folded.replaced,
-        stop: folded.stop,
-        user_messages: folded.user_messages,
-        additional_context: folded.additional_context,
-        context: folded.context,
-        retry: folded.retry,
+        stop: folded.stop.take(),
+        user_messages: take(&mut folded.user_messages),
+        additional_context: take(&mut folded.additional_context),
+        context: folded.context.take(),
+        retry: folded.retry.take(),
         grant: if has_policies { moment.event().data().get("grant").cloned() } else { None },
         outcomes,
         errors,

@@ -3,7 +3,7 @@
 
 use super::aggregate;
 use super::sessions::Claim;
-use super::{Engine, HooksInForce, NestedJudge, Report, aside};
+use super::{Engine, HooksInForce, NestedJudge, Question, Report, aside};
 use crate::contract::{Contract, Fail, NATIVE};
 use crate::event::{CONTEXT_MEMBERS, Event, Phase, merge_patch};
 use crate::handlers::said::{self, Redactor};
@@ -37,10 +37,23 @@ pub(super) struct RunLimits<'a> {
     /// How many hooks' own acts this is within.
     pub depth: u8,
     /// The hooks of the event that take something out of what passes.
-    pub redacting: Vec<Arc<Hook>>,
+    pub redacting: &'a [Arc<Hook>],
 }
 
 impl<'a> RunLimits<'a> {
+    /// For the hooks of an event.
+    pub(super) fn of(question: &'a Question, depth: u8, redacting: &'a [Arc<Hook>]) -> RunLimits<'a> {
+        RunLimits {
+            deadline: question.deadline,
+            early_deadline: &question.early_deadline,
+            client: question.client.as_ref(),
+            hooks: &question.hooks,
+            contract: question.contract,
+            depth,
+            redacting,
+        }
+    }
+
     fn nested_judge(&self, engine: &'a Engine) -> NestedJudge<'a> {
         let RunLimits { early_deadline, client, hooks, contract, depth, .. } = *self;
         NestedJudge { engine, hooks, contract, client, early_deadline, depth }
@@ -115,7 +128,7 @@ pub(super) fn run_fixed(
     }
     let result = fixed(selected, moment.event().spec.phase)?;
     // Whether an allow counts may take time to tell.
-    if matches!(&result, Ok(Answer { decision: Some(Decision::Allow), .. })) {
+    if result.as_ref().is_ok_and(|answer| answer.decision == Some(Decision::Allow)) {
         return None;
     }
     // It takes less time than a look at the clock.
@@ -158,13 +171,14 @@ async fn run_now(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, m
     let result = match fixed(selected, event.spec.phase).or_else(|| uncertain(selected)) {
         Some(Ok(answer)) if limits.redacting.is_empty() => Ok(answer),
         Some(Ok(answer)) => {
-            said::redact(redactors(&limits.redacting, hook), Ok(answer)).await.map_err(|error| Failure::Error(error.0))
+            let redacted = said::redact(redactors(limits.redacting, hook), Ok(*answer)).await;
+            redacted.map(Box::new).map_err(|error| Failure::Error(error.0))
         }
         Some(Err(failure)) => Err(failure),
-        None => limited(engine, limits, selected, moment, &transcript).await,
+        None => limited(engine, limits, selected, moment, &transcript).await.map(Box::new),
     };
     let is_partial = match &result {
-        Ok(Answer { decision: Some(Decision::Allow), .. }) => {
+        Ok(answer) if answer.decision == Some(Decision::Allow) => {
             let hook = hook.clone();
             !aside::hold(engine, limits, &mut moment.clone(), move |facts| hook.covers(facts)).await
         }
@@ -179,7 +193,7 @@ async fn run_now(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, m
 
 /// The steps of a run as redacted as what it says; none if there is no time for that.
 async fn redacted_steps(limits: &RunLimits<'_>, hook: &Hook, steps: Vec<Value>) -> Vec<Value> {
-    let redactors = redactors(&limits.redacting, hook);
+    let redactors = redactors(limits.redacting, hook);
     if steps.is_empty() || redactors.is_empty() {
         return steps;
     }
@@ -198,24 +212,25 @@ pub(super) fn skipped(selected: &Selected, why: impl Into<String>) -> Outcome {
 
 /// The answer of a fixed verdict, without a future or a timer; or what a hook says of code that isn't shown,
 /// whatever its handler is.
-fn fixed(selected: &Selected, phase: Phase) -> Option<Result<Answer, Failure>> {
+fn fixed(selected: &Selected, phase: Phase) -> Option<Result<Box<Answer>, Failure>> {
     let hook = &selected.hook;
     let Some(doubt) = &selected.doubt else {
         let (decision, reason) = hook.handler.fixed()?;
         let reason = Some(reason.to_string()).filter(|it| !it.is_empty());
-        return Some(Ok(Answer { decision: Some(decision), reason, ..Answer::default() }));
+        return Some(Ok(Box::new(Answer { decision: Some(decision), reason, ..Answer::default() })));
     };
     // The reason that was written is about what the rule names, and nobody knows that this is it.
-    let decide = |decision| Ok(Answer::decide(decision, format!("hook `{}` {}", hook.name, doubt.why)));
+    let decide = |decision, reason| Ok(Box::new(Answer::decide(decision, reason)));
+    let said = || format!("hook `{}` {}", hook.name, doubt.why);
     if let Some(decision) = doubt.delegates {
-        return Some(decide(decision));
+        return Some(decide(decision, said()));
     }
     Some(match hook.handler.fixed()?.0 {
         // To allow takes certainty.
-        Decision::Allow => Ok(Answer::default()),
+        Decision::Allow => Ok(Box::default()),
         Decision::Deny => match hook.said_fail(phase) {
-            None | Some(Fail::Ask) => decide(Decision::Ask),
-            Some(Fail::Closed) => decide(Decision::Deny),
+            None | Some(Fail::Ask) => decide(Decision::Ask, said()),
+            Some(Fail::Closed) => decide(Decision::Deny, said()),
             Some(Fail::Open) => {
                 let why = doubt.why.strip_prefix("can't ").unwrap_or(&doubt.why);
                 Err(Failure::Error(why.to_string()))
@@ -223,19 +238,16 @@ fn fixed(selected: &Selected, phase: Phase) -> Option<Result<Answer, Failure>> {
         },
         decision @ (Decision::Ask | Decision::Defer) => {
             let reason = hook.handler.fixed().map_or("", |(_, reason)| reason);
-            Ok(Answer::decide(
-                decision,
-                format!("{reason} (hook `{}` {})", hook.name, doubt.why).trim_start().to_string(),
-            ))
+            decide(decision, format!("{reason} ({})", said()).trim_start().to_string())
         }
     })
 }
 
 /// The result of a hook that may not run in doubt, where there is some.
-fn uncertain(selected: &Selected) -> Option<Result<Answer, Failure>> {
+fn uncertain(selected: &Selected) -> Option<Result<Box<Answer>, Failure>> {
     let doubt = selected.doubt.as_ref().filter(|_| selected.hook.handler.needs_certainty())?;
     Some(match selected.hook.fail {
-        None => Ok(Answer::default()),
+        None => Ok(Box::default()),
         Some(_) => {
             let why = doubt.why.strip_prefix("can't ").unwrap_or(&doubt.why);
             Err(Failure::Error(why.to_string()))
@@ -272,7 +284,7 @@ async fn limited(
     };
     let guarded = AssertUnwindSafe(async {
         assert!(!failpoint::is_due("handler"), "a test lets this handler panic");
-        said::redact(redactors(&limits.redacting, hook), carry_out(hook, &call).await).await
+        said::redact(redactors(limits.redacting, hook), carry_out(hook, &call).await).await
     });
     // Unconstrained, because a handler that always finds something ready uses up the task's budget, and
     // a timer that counts against the budget would then never be due.
@@ -400,7 +412,7 @@ fn finish(
     selected: &Selected,
     client: &Contract,
     moment: &Moment,
-    mut result: Result<Answer, Failure>,
+    mut result: Result<Box<Answer>, Failure>,
     is_partial: bool,
     elapsed: Duration,
 ) -> HookRun {
@@ -449,7 +461,7 @@ fn finish(
                     tracing::warn!(hook = %hook.name, %error, event = %event.name, event_id = %event.id, decision = decision.as_str(), "Hook failed.")
                 }
             }
-            (answer, Some(format!("failed to {error}")), stopped)
+            (Box::new(answer), Some(format!("failed to {error}")), stopped)
         }
     };
     // To allow takes that all of it is what the hook is for.
@@ -497,7 +509,7 @@ fn finish(
     } else {
         answer.signals.clear();
     }
-    HookRun { answer: Box::new(answer), outcome: Box::new(outcome), has_failed }
+    HookRun { answer, outcome: Box::new(outcome), has_failed }
 }
 
 /// A run that ends doesn't do one more thing: at a gate a `stop` is a deny, and where the agent wants to rest it
@@ -570,7 +582,7 @@ fn detach(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: 
     };
     let phase = moment.event().spec.phase;
     let (engine, hooks, early_deadline) = (engine.clone(), limits.hooks.clone(), CancellationToken::new());
-    let (contract, depth, redacting) = (limits.contract, limits.depth, limits.redacting.clone());
+    let (contract, depth, redacting) = (limits.contract, limits.depth, limits.redacting.to_vec());
     let (selected_hook, moment, client) = (selected.clone(), moment.clone(), limits.client.cloned());
     tokio::spawn(async move {
         let (started, began) = (Instant::now(), SystemTime::now());
@@ -591,7 +603,7 @@ fn detach(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: 
         let work = async { said::redact(redactors.clone(), carry_out(hook, &call).await).await };
         let work = AssertUnwindSafe(work).catch_unwind();
         let result = match tokio::time::timeout(hook.timeout, work).await {
-            Ok(Ok(Ok(answer))) => check(&moment, answer).map_err(Failure::Error),
+            Ok(Ok(Ok(answer))) => check(&moment, answer).map(Box::new).map_err(Failure::Error),
             Ok(Ok(Err(error))) => Err(Failure::Error(error.0)),
             Ok(Err(panic)) => Err(panicked(hook, &*panic)),
             Err(_) => Err(Failure::Stopped("finish within its timeout".into())),

@@ -8,7 +8,7 @@ use crate::definitions::compile::compile;
 use crate::definitions::origin::Origin;
 use crate::dialects;
 use crate::engine::run::RunLimits;
-use crate::engine::{Engine, Honours, HooksInForce, MAX_SEND_BACKS, Question, decide};
+use crate::engine::{Engine, Honours, HooksInForce, MAX_SEND_BACKS, Question, deadline, decide};
 use crate::event::{Event, Phase};
 use crate::handlers::{Moment, Services};
 use crate::hook::{Doubt, Hook};
@@ -197,9 +197,10 @@ impl World {
 
     async fn decide(&self, event: &Value) -> Verdict {
         self.client.calls.lock().unwrap().clear();
+        let event = Event::from_json(event.clone()).unwrap();
         let question = Question {
-            event: Event::from_json(event.clone()).unwrap().into(),
-            read_at: Instant::now(),
+            deadline: deadline(&event),
+            event: event.into(),
             hooks: HooksInForce { files: self.set.clone(), session: None },
             contract: self.contract,
             honours: self.honours,
@@ -611,15 +612,8 @@ fn code_that_is_not_shown_is_decided_by_the_hook() {
         let hooks = HooksInForce { files: world.set.clone(), session: None };
         let early_deadline = &world.early_deadline;
         let (client, contract) = (None, world.contract);
-        let limits = RunLimits {
-            deadline: None,
-            early_deadline,
-            client,
-            hooks: &hooks,
-            contract,
-            depth: 0,
-            redacting: Vec::new(),
-        };
+        let limits =
+            RunLimits { deadline: None, early_deadline, client, hooks: &hooks, contract, depth: 0, redacting: &[] };
         let moment = Arc::new(Moment::new(Arc::new(Event::from_json(call()).unwrap()), Path::new("/")));
         let run = block_on(super::run::run(&world.engine, &limits, &selected, &moment));
         let told = (run.answer.decision, run.answer.reason);

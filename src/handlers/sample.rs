@@ -85,7 +85,7 @@ mod tests {
             let event = Event::from_json(serde_json::json!({"event": "UserPromptSubmit", "prompt": prompt})).unwrap();
             let question = Question {
                 event: event.into(),
-                read_at: tokio::time::Instant::now(),
+                deadline: None,
                 hooks: HooksInForce { files: files.clone(), session: None },
                 contract: &dialects::native().contract,
                 honours: Honours::default(),

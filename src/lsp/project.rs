@@ -136,7 +136,7 @@ impl Project {
         let engine = Engine::new(services);
         let question = Question {
             event: Arc::new(again),
-            read_at: tokio::time::Instant::now(),
+            deadline: None,
             hooks: HooksInForce { files: Arc::new(HookSet::new(vec![hook], 0, "".into(), Vec::new())), session: None },
             contract: &dialects::native().contract,
             // The editor shows what the hook would ask, defer or rewrite.

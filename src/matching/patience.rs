@@ -76,7 +76,7 @@ pub(super) fn is_quick() -> bool {
 }
 
 /// Whether nothing was broken off so far.
-pub(super) fn was_enough() -> bool {
+pub fn was_enough() -> bool {
     PATIENCE.with_borrow(|patience| !matches!(patience, Patience::Quick { is_used_up: true, .. }))
 }
 

@@ -244,7 +244,7 @@ impl Session {
         self.registered.lock()
     }
 
-    fn hooks_in_force(&self) -> HooksInForce {
+    pub(super) fn hooks_in_force(&self) -> HooksInForce {
         HooksInForce { files: self.host.hooks(), session: self.registered().set.clone() }
     }
 

@@ -2,7 +2,7 @@
 //! `hooks/recent` gives what was judged lately.
 
 use crate::dialects::{self, Dialect};
-use crate::engine::{Engine, Honours, HooksInForce, Question};
+use crate::engine::{self, Engine, Honours, HooksInForce, Question};
 use crate::event::Event;
 use crate::journal::Sender;
 use crate::matching::Facts;
@@ -25,11 +25,15 @@ pub(super) async fn dispatch(session: &Session, sent: Value, text: &str, out: &m
     let (event, dialect) = read_event(session, as_object(sent)?)?;
     let event = Arc::new(event);
     // The hooks are those in force now, whenever they come to judge; what is being changed counts as changed.
-    let read_at = Instant::now();
-    let hooks = Engine::within_deadline(&event, read_at, session.hooks_when_read()).await;
-    let hooks =
-        hooks.ok_or_else(|| RpcError::internal("the definitions were still being read at the event's deadline"))?;
-    let question = question(session, event.clone(), read_at, dialect, hooks);
+    let deadline = engine::deadline(&event);
+    let hooks = match session.is_settled() {
+        true => session.hooks_in_force(),
+        // Boxed, or the wait would be part of every event's future.
+        false => Box::pin(before(deadline, session.hooks_when_read()))
+            .await
+            .ok_or_else(|| RpcError::internal("the definitions were still being read at the event's deadline"))?,
+    };
+    let question = question(session, event.clone(), deadline, dialect, hooks);
     let judging = session.host.interceptor.intercept(question);
     let verdict = if text.len() > LONG { aside(judging).await } else { judging.await };
     // The verdict is written once, for the client and for the journal.
@@ -61,10 +65,18 @@ pub(super) async fn dispatch(session: &Session, sent: Value, text: &str, out: &m
     Ok(())
 }
 
+/// What there is before a deadline; `None` if it comes later.
+async fn before<T>(deadline: Option<Instant>, work: impl Future<Output = T>) -> Option<T> {
+    match deadline {
+        Some(deadline) => tokio::time::timeout_at(deadline, work).await.ok(),
+        None => Some(work.await),
+    }
+}
+
 fn question(
     session: &Session,
     event: Arc<Event>,
-    read_at: Instant,
+    deadline: Option<Instant>,
     dialect: &'static Dialect,
     hooks: HooksInForce,
 ) -> Question {
@@ -81,7 +93,7 @@ fn question(
     }
     Question {
         event,
-        read_at,
+        deadline,
         hooks,
         contract: &dialect.contract,
         honours,
