@@ -445,7 +445,9 @@ fn whole(params: &str, replied: &[u8]) -> (Vec<u8>, usize) {
     let mut text = Vec::with_capacity(params.len() + replied.len());
     text.extend_from_slice(params.as_bytes());
     // Strings in JSON have no line end: it's only between.
-    text.iter_mut().filter(|byte| **byte == b'\n').for_each(|byte| *byte = b' ');
+    for at in memchr::memchr_iter(b'\n', params.as_bytes()) {
+        text[at] = b' ';
+    }
     text.extend_from_slice(replied);
     (text, params.len())
 }

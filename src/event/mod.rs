@@ -390,7 +390,7 @@ impl Event {
             object.remove(BLOCKED);
             glance = Glance::at(object);
         }
-        let Glance { event, tool, is_plain, .. } = glance;
+        let Glance { event, tool, tool_name, is_plain, .. } = glance;
         let brief = glance.brief();
         let name = match event {
             Some(Value::String(name)) => name.as_str(),
@@ -400,7 +400,7 @@ impl Event {
         let Some(spec) = spec(name) else {
             return Err(NotAnEvent(unknown_event(name).to_string()));
         };
-        if !may_lack_tool && spec.needs_tool() && names_no_tool(tool) {
+        if !may_lack_tool && spec.needs_tool() && tool_name.is_none_or(str::is_empty) && names_no_tool(tool) {
             return Err(no_tool("tool.name"));
         }
         let name = Arc::from(name);
@@ -437,7 +437,11 @@ impl Event {
     }
 
     fn tool(&self) -> Option<&Map<String, Value>> {
-        self.data.as_object()?.get("tool")?.as_object()
+        self.member("tool")?.as_object()
+    }
+
+    fn member(&self, name: &str) -> Option<&Value> {
+        self.data.as_object()?.get(name)
     }
 
     /// Whether it is about a tool that it doesn't name.
@@ -462,22 +466,27 @@ impl Event {
 
     /// The directory that it says it happens in.
     pub fn cwd(&self) -> Option<&str> {
-        if self.brief.has_cwd { self.text("/cwd") } else { None }
+        if self.brief.has_cwd { self.member("cwd")?.as_str() } else { None }
     }
 
     /// The shell that it says reads its text.
     pub fn shell(&self) -> Option<&str> {
-        if self.brief.has_shell { self.text("/shell") } else { None }
+        if self.brief.has_shell { self.member("shell")?.as_str() } else { None }
     }
 
     /// How long it may take, in milliseconds.
     pub fn deadline_ms(&self) -> Option<u64> {
-        if self.brief.has_deadline { self.at("/deadlineMs")?.as_u64() } else { None }
+        if self.brief.has_deadline { self.member("deadlineMs")?.as_u64() } else { None }
     }
 
     /// The session, or the empty string for events without one.
     pub fn session(&self) -> &str {
-        self.text("/session").unwrap_or_default()
+        self.member("session").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The run of an agent that it belongs to.
+    pub fn run(&self) -> Option<&str> {
+        self.member("run")?.as_str()
     }
 
     /// The same moment with another subject.

@@ -96,10 +96,21 @@ fn set<'t, T>(member: &mut Option<T>, (value, rest): (T, &'t str)) -> &'t str {
     rest
 }
 
+/// Whether a byte may not stand in a string as it is. Asked for every byte of a message's names.
+static IS_SPECIAL: [bool; 256] = {
+    let mut is_special = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        is_special[byte] = byte < b' ' as usize || byte == b'"' as usize || byte == b'\\' as usize;
+        byte += 1;
+    }
+    is_special
+};
+
 /// The string at the beginning of a text, if nothing in it is escaped, and what is behind it.
 fn read_text(text: &str) -> Option<(&str, &str)> {
     let rest = text.strip_prefix('"')?;
-    let end = rest.bytes().position(|byte| byte < b' ' || byte == b'"' || byte == b'\\')?;
+    let end = rest.bytes().position(|byte| IS_SPECIAL[usize::from(byte)])?;
     let (string, end) = rest.split_at_checked(end)?;
     Some((string, end.strip_prefix('"')?))
 }

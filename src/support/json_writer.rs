@@ -45,7 +45,6 @@ fn is_plain(text: &str) -> bool {
 }
 
 fn quote(out: &mut Vec<u8>, text: &str) {
-    out.reserve(text.len() + 2);
     out.push(b'"');
     out.extend_from_slice(text.as_bytes());
     out.push(b'"');
@@ -86,10 +85,13 @@ impl Parts<'_> {
         if self.is_raw {
             return value.serialize(Writer { out: self.out, is_raw: true });
         }
-        self.separate();
         debug_assert!(is_plain(name), "a member is called {name:?}");
-        quote(self.out, name);
-        self.out.push(b':');
+        match std::mem::take(&mut self.is_first) {
+            true => self.out.push(b'"'),
+            false => self.out.extend_from_slice(b",\""),
+        }
+        self.out.extend_from_slice(name.as_bytes());
+        self.out.extend_from_slice(b"\":");
         write(self.out, value)
     }
 

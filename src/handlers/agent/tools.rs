@@ -319,7 +319,7 @@ impl<'a> Toolbox<'a> {
             }
         }
         // It counts towards the run that it judges.
-        if let Some(run) = outer.text("/run") {
+        if let Some(run) = outer.run() {
             data["run"] = json!(format!("{run}/{hook}/{}", outer.id));
             data["parentRun"] = json!(run);
         }

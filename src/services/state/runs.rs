@@ -59,7 +59,7 @@ impl Runs {
     /// Learns from an event, before it is judged.
     pub fn note(&self, event: &Event) {
         let begins = matches!(&*event.name, "UserPromptSubmit" | "RunStart");
-        match event.text("/run") {
+        match event.run() {
             Some(run) => {
                 let session = event.session();
                 let mut known = self.known();
@@ -96,7 +96,7 @@ impl Runs {
     pub fn outermost(&self, event: &Event) -> Arc<str> {
         let session = event.session();
         let mut known = self.known();
-        let Some(run) = event.text("/run") else {
+        let Some(run) = event.run() else {
             let agent = event.text("/agent/name").filter(|_| session.is_empty());
             let latest = agent.and_then(|agent| known.agents.get(agent).cloned());
             let session = latest.as_deref().unwrap_or(session);
@@ -111,7 +111,7 @@ impl Runs {
         static PROCESS: LazyLock<u128> =
             LazyLock::new(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos());
         let run = self.outermost(event);
-        if event.text("/run").is_some() {
+        if event.run().is_some() {
             return run.to_string();
         }
         format!("{run}\n{}-{}", *PROCESS, std::process::id())
