@@ -370,9 +370,9 @@ fn subjects(
             }
             let read = |text: Cow<'_, str>| {
                 // The name of a key in Copilot's tool.
-                let text = if row.types() { text.replace("{enter}", "\n").into() } else { text };
+                let text: Arc<str> = if row.types() { text.replace("{enter}", "\n").into() } else { text.into() };
                 let script = recent::read_shared(&text, shell);
-                Subject::Shell { text: text.into(), script }
+                Subject::Shell { text, script }
             };
             return Some(texts.into_iter().map(read).collect());
         }

@@ -17,35 +17,34 @@ const MAX_COMMANDS: usize = 64;
 /// Steps that a reader in a hurry takes: some milliseconds.
 const QUICK_WORK: usize = 20_000;
 
-type Recent = Mutex<LruCache<Box<str>, Arc<Script>>>;
+type Recent = Mutex<LruCache<Arc<str>, Arc<Script>>>;
 
 /// [`read`], which depends on nothing but its arguments, kept for whoever asks for the same text next. Where there's no
 /// [patience] for it, the script isn't all of the text, and must not be kept.
-pub fn read_shared(text: &str, shell: Shell) -> Arc<Script> {
+pub fn read_shared(text: &Arc<str>, shell: Shell) -> Arc<Script> {
     static RECENT: LazyLock<[Recent; Shell::COUNT]> =
         LazyLock::new(|| std::array::from_fn(|_| Mutex::new(LruCache::new(KEPT))));
     if text.len() > MAX_LENGTH {
-        return Arc::new(read_patiently(text, shell).0);
+        return read_patiently(text, shell).0;
     }
     let recent = &RECENT[shell as usize];
-    if let Some(script) = recent.lock().get(text) {
+    if let Some(script) = recent.lock().get(&**text) {
         return script.clone();
     }
     let (script, is_all) = read_patiently(text, shell);
-    let script = Arc::new(script);
     if is_all && script.commands().len() <= MAX_COMMANDS {
-        recent.lock().put(text.into(), script.clone());
+        recent.lock().put(text.clone(), script.clone());
     }
     script
 }
 
 /// Reads a text as far as there is patience for it, and says whether that is all of it.
-fn read_patiently(text: &str, shell: Shell) -> (Script, bool) {
+fn read_patiently(text: &str, shell: Shell) -> (Arc<Script>, bool) {
     if !patience::is_quick() {
-        return (read(text, shell), true);
+        return (Arc::new(read(text, shell)), true);
     }
     let (script, was_enough) = read_within(text, shell, QUICK_WORK);
-    (script, was_enough || patience::allows_slow())
+    (Arc::new(script), was_enough || patience::allows_slow())
 }
 
 #[cfg(test)]
@@ -54,7 +53,7 @@ mod tests {
 
     #[test]
     fn a_text_is_read_once_for_each_shell() {
-        let text = "echo >& x; ls";
+        let text = &Arc::from("echo >& x; ls");
         let [bash, again, dash] = [Shell::Bash, Shell::Bash, Shell::Posix].map(|shell| read_shared(text, shell));
         assert!(Arc::ptr_eq(&bash, &again) && !Arc::ptr_eq(&bash, &dash));
         assert_eq!(format!("{bash:?}"), format!("{:?}", read(text, Shell::Bash)));
@@ -66,15 +65,17 @@ mod tests {
         // Each function calls the next one twice.
         let calls = |n: usize| format!("f{n}() {{ f{next} $x $@; f{next} $@; }}; ", next = n + 1);
         let text = (0..8).map(calls).collect::<String>() + "f8() { git push $@; }; f0 a --force";
+        let text = Arc::from(text);
         assert!(patience::quickly(|| read_shared(&text, Shell::Bash)).is_none());
         let patiently = format!("{:?}", read_shared(&text, Shell::Bash));
         assert_eq!(patiently, format!("{:?}", read(&text, Shell::Bash)));
-        assert!(patience::quickly(|| read_shared("git push", Shell::Bash)).is_some());
+        assert!(patience::quickly(|| read_shared(&"git push".into(), Shell::Bash)).is_some());
     }
 
     #[test]
     fn what_is_large_is_not_kept() {
         for text in [format!("echo {}", "x".repeat(MAX_LENGTH)), "a;".repeat(MAX_COMMANDS + 1)] {
+            let text = text.into();
             let [first, second] = [(); 2].map(|()| read_shared(&text, Shell::Bash));
             assert!(!Arc::ptr_eq(&first, &second), "{} bytes", text.len());
         }

@@ -282,6 +282,8 @@ struct Reader<'t> {
     refused: bool,
     /// A word was read behind which not every shell looks for a command: `coproc`, and `time`, which to dash is a program.
     has_odd_keyword: bool,
+    /// Only then may lines be joined.
+    has_backslash: bool,
 }
 
 /// What ends a word besides white space.
@@ -362,6 +364,7 @@ impl<'t> Reader<'t> {
             lines: 0,
             refused: false,
             has_odd_keyword: false,
+            has_backslash: memchr::memchr(b'\\', text.as_bytes()).is_some(),
         }
     }
 
@@ -508,7 +511,7 @@ impl<'t> Reader<'t> {
     /// Whether a keyword stands here with a joined line in it or right behind it.
     fn is_joined_keyword(&self) -> bool {
         const LONGEST: usize = 8;
-        if !self.may_be_keyword() {
+        if !self.has_backslash || !self.may_be_keyword() {
             return false;
         }
         let (mut word, mut is_joined) = (String::new(), false);
@@ -1232,6 +1235,14 @@ impl<'t> Reader<'t> {
     }
 
     fn redirect(&mut self) -> Read<Option<Redirect>> {
+        // Most words are none.
+        match self.peek() {
+            Some(b'<' | b'>' | b'&' | b'0'..=b'9') => self.redirect_here(),
+            _ => Ok(None),
+        }
+    }
+
+    fn redirect_here(&mut self) -> Read<Option<Redirect>> {
         let from = self.at;
         let mut at = from;
         while self.text.get(at).is_some_and(u8::is_ascii_digit) {

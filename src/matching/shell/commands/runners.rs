@@ -383,7 +383,8 @@ impl Walk {
                 if matches!(name, "remote" | "push") {
                     self.configured_push(words, verb.unwrap_or(0), span, facts);
                 }
-                let transport = words.iter().any(|word| word.text.contains(':') && word.text.contains("ext::"));
+                let transport =
+                    words.iter().any(|word| word.text.bytes().any(|it| it == b':') && word.text.contains("ext::"));
                 let configures = name == "clone"
                     && words.iter().any(|word| {
                         let text = word.text.as_str();
