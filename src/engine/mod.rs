@@ -58,7 +58,7 @@ pub struct Engine {
 pub struct Question {
     /// The event.
     pub event: Arc<Event>,
-    /// The [deadline] of the event, from when it was read.
+    /// When it has to be decided, if it says so: its `deadlineMs` from when it was read, less the time to answer.
     pub deadline: Option<Instant>,
     /// The hooks in force when it was read.
     pub hooks: HooksInForce,
