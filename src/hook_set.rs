@@ -181,9 +181,10 @@ impl Bucket {
         // A call that takes time to read is read apart, and all is found again there. Most events have one call, and to
         // look at the clock takes as long as much of the rest.
         let has_time = |(n, _): &(usize, &Call)| if *n == 0 { patience::was_enough() } else { patience::is_left() };
+        let calls = || facts.all_calls().enumerate().take_while(has_time).map(|(_, call)| call);
         // Where a call can't be read, each hook's own conditions decide.
         if !self.by_program.is_empty() {
-            for programs in facts.all_calls().enumerate().take_while(has_time).map(|(_, call)| call.programs()) {
+            for programs in calls().map(Call::programs) {
                 match programs {
                     Some(programs) => {
                         programs.into_iter().filter_map(|it| self.by_program.get(it)).for_each(|it| ids.extend(it))
@@ -193,7 +194,7 @@ impl Bucket {
             }
         }
         if !self.by_path.is_empty() {
-            for paths in facts.all_calls().enumerate().take_while(has_time).map(|(_, call)| call.paths()) {
+            for paths in calls().map(Call::paths) {
                 let relative =
                     paths.as_ref().and_then(|all| all.iter().map(|it| it.relative()).collect::<Option<Vec<_>>>());
                 match (paths, relative) {

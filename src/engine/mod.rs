@@ -253,13 +253,11 @@ struct Running {
 }
 
 impl Running {
-    /// A chain that begins. A refusal, by whom and why, skips all hooks.
-    fn begin(
-        question: &Question,
-        moment: Arc<Moment>,
-        refusal: Option<(Arc<str>, String)>,
-        selected: Vec<Selected>,
-    ) -> Running {
+    /// A chain that begins. All hooks are skipped where policies deny the event, for a reason, or where it doesn't name its
+    /// tool.
+    fn begin(question: &Question, moment: Arc<Moment>, denied: Option<String>, selected: Vec<Selected>) -> Running {
+        let refusal = denied.map(|reason| (policy::NAME.into(), reason));
+        let refusal = refusal.or_else(|| question.hooks.unnamed(&moment.facts));
         let mut chain = Chain::start(moment);
         let (contract, spec) = (question.contract, question.event.spec);
         let redacting = selected.iter().filter(|it| it.hook.handler.is_redacting()).map(|it| it.hook.clone()).collect();
@@ -285,8 +283,7 @@ fn decide_at_once(engine: &Engine, question: &Question, depth: u8) -> Result<Ver
     let Some(selected) = patience::quickly(|| question.hooks.select(&moment.facts)) else {
         return Err(Begun::Unselected(moment));
     };
-    let refusal = question.hooks.unnamed(&moment.facts);
-    let mut running = Running::begin(question, moment, refusal, selected);
+    let mut running = Running::begin(question, moment, None, selected);
     let limits = RunLimits::of(question, depth, &running.redacting);
     let chain = &mut running.chain;
     running.waiting = chain.run_ahead(engine, &limits, question.contract, &mut running.rest);
@@ -300,20 +297,17 @@ fn decide_at_once(engine: &Engine, question: &Question, depth: u8) -> Result<Ver
 async fn decide_in_time(engine: &Engine, question: &Question, depth: u8, begun: Begun) -> Verdict {
     let hooks = question.hooks.clone();
     let select = move |facts: &Facts| hooks.select(facts);
-    // Nothing that a hook says is known before it is selected.
+    // No hook is known yet that redacts.
     let limits = RunLimits::of(question, depth, &[]);
     let running = match begun {
         Begun::Read(moment) => {
-            let (mut moment, refusal) = policy_gate::admit(engine, &limits, moment).await;
-            let refusal = refusal.map(|reason| (policy::NAME.into(), reason));
-            let refusal = refusal.or_else(|| question.hooks.unnamed(&moment.facts));
+            let (mut moment, denied) = policy_gate::admit(engine, &limits, moment).await;
             let selected = aside::hold(engine, &limits, &mut moment, select).await;
-            Running::begin(question, moment, refusal, selected)
+            Running::begin(question, moment, denied, selected)
         }
         Begun::Unselected(mut moment) => {
             let selected = aside::hold_aside(engine, &limits, &mut moment, select).await;
-            let refusal = question.hooks.unnamed(&moment.facts);
-            Running::begin(question, moment, refusal, selected)
+            Running::begin(question, moment, None, selected)
         }
         Begun::Runs(running) => *running,
     };
