@@ -4,6 +4,7 @@
 use super::approved::{DEFINITIONS, Record, tree};
 use super::cases::{is_cases_file, is_definition_file};
 use super::compile::{Compiled, compile};
+use super::links::Links;
 use super::names::duplicate_name;
 use super::origin::Origin;
 use super::written::FILE_FIELDS;
@@ -23,11 +24,11 @@ use crate::syntax::problem::Problem;
 use crate::syntax::source::Layer;
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -60,6 +61,8 @@ pub struct Loader {
     files: Files,
     /// Files that had changed at the last look, as they were then; see [`Look::Settled`].
     restless: HashMap<PathBuf, Signature>,
+    /// The last load was too early; see [`Scan::is_early`].
+    was_early: bool,
     watch: Watch,
     published: Arc<HookSet>,
     /// The definitions of the published set by layer and name.
@@ -160,12 +163,6 @@ struct Named {
     racy: bool,
 }
 
-impl Named {
-    fn may_have_changed(&self) -> bool {
-        self.racy || signature(&self.path) != self.signature
-    }
-}
-
 /// A hook with what names its definition.
 #[derive(Clone)]
 struct Defined {
@@ -178,8 +175,6 @@ struct Defined {
 const MAX_TRIES: usize = 4;
 const MAX_FILES: usize = 20_000;
 const MAX_DEPTH: usize = 16;
-/// The kernel's limit.
-const MAX_SYMLINKS: usize = 40;
 /// Broken definitions that every verdict lists; the rest are counted.
 const MAX_BROKEN: usize = 8;
 /// No definitions of a project are in force.
@@ -212,6 +207,7 @@ impl Loader {
             means,
             files: Files::new(),
             restless: HashMap::new(),
+            was_early: false,
             watch: Watch::new(),
             published: Arc::default(),
             in_force: InForce::new(),
@@ -260,7 +256,11 @@ impl Loader {
             }
             scan = self.scan(look);
         }
-        self.files = scan.files;
+        // Half a change is none. What changes all the time puts the rest off once only.
+        self.was_early = scan.is_early && !self.was_early;
+        if !self.was_early {
+            self.files = scan.files;
+        }
         self.restless = scan.restless;
         self.watch = scan.watch;
         self.assemble(scan.problems, scan.unsettled)
@@ -291,15 +291,14 @@ impl Loader {
                     }
                 }
             }
-            scan.follow_path(&dir.path);
-            // The directory by its real path: a symlink that is swapped meanwhile doesn't mix two states.
+            let real = scan.follow_path(&dir.path);
             let is_file = is_definition_file(&dir.path);
-            let real = fs::canonicalize(&dir.path).and_then(|real| match real.is_dir() || is_file {
-                true => Ok(real),
+            let metadata = fs::metadata(&real).and_then(|metadata| match metadata.is_dir() || is_file {
+                true => Ok(metadata),
                 false => Err(io::ErrorKind::NotADirectory.into()),
             });
-            let real = match real {
-                Ok(real) => real,
+            let metadata = match metadata {
+                Ok(metadata) => metadata,
                 Err(error) => {
                     // A directory that was there is not a deletion of its files one by one: a mount, a
                     // symlink being swapped, guards moved out of the way.
@@ -318,14 +317,14 @@ impl Loader {
                     continue;
                 }
             };
-            if real.is_dir() {
+            if metadata.is_dir() {
                 scan.directory(&dir.path, &real, 0);
                 if scan.found.is_empty() {
                     scan.tell_passed_over();
                 }
                 scan.passed_over.clear();
             } else {
-                let signature = signature(&dir.path);
+                let signature = Some(Signature::from_metadata(&metadata));
                 scan.found.push(Found { path: dir.path.clone(), real, signature, is_found: false });
             }
             for unreadable in std::mem::take(&mut scan.unreadable) {
@@ -342,13 +341,9 @@ impl Loader {
                 }
                 if let Some(state) = self.update(&found, dir.layer, None, before, look, &mut scan) {
                     for Named { path, signature, .. } in &state.named {
-                        scan.follow_path(path);
-                        scan.looked_at.push(Found {
-                            path: path.clone(),
-                            real: real_path(path),
-                            signature: *signature,
-                            is_found: false,
-                        });
+                        let real = scan.follow_path(path);
+                        let (path, signature) = (path.clone(), *signature);
+                        scan.looked_at.push(Found { path, real, signature, is_found: false });
                     }
                     scan.files.insert(key, state);
                 }
@@ -408,15 +403,22 @@ impl Loader {
         if is_new {
             changed.push((found.real.clone(), found.signature));
         }
-        let named = before.iter().flat_map(|before| &before.named).filter(|named| named.may_have_changed());
-        changed.extend(named.map(|named| (real_path(&named.path), signature(&named.path))));
+        for named in before.iter().flat_map(|before| &before.named) {
+            let real = scan.links.real(&named.path);
+            let now = signature(&real);
+            if named.racy || now != named.signature {
+                changed.push((real, now));
+            }
+        }
         let is_stale = changed.len() > usize::from(is_new);
         for (path, signature) in changed {
             let Some(signature) = signature else { continue };
             let is_held = match look {
                 Look::Now => false,
                 Look::Holding { open, quiet_since } => {
-                    open.contains(&path) || quiet_since.is_some_and(|since| signature.is_newer_than(since))
+                    let is_early = quiet_since.is_some_and(|since| signature.is_newer_than(since));
+                    scan.is_early |= is_early;
+                    is_early || open.contains(&path)
                 }
                 Look::Settled => {
                     scan.restless.insert(path.clone(), signature);
@@ -437,9 +439,7 @@ impl Loader {
             return Some(before.clone());
         }
         Some(match read(&found.real) {
-            Ok((text, signature)) => {
-                new_state(found, text, signature, (layer, approved), &self.means, before, is_stale)
-            }
+            Ok(read) => new_state(found, read, (layer, approved), &self.means, before, is_stale, &mut scan.links),
             Err(error) => {
                 let (problem, before_it) = unreadable(&error);
                 let state = broken_state(found, before, None, before_it.into(), vec![problem]);
@@ -553,12 +553,12 @@ impl Loader {
 /// A file's text, compiled unless it is the one that is known.
 fn new_state(
     found: &Found,
-    text: String,
-    signature: Signature,
+    (text, signature): (String, Signature),
     (layer, approved): (Layer, Option<&Arc<Approved>>),
     means: &Means,
     before: Option<&Arc<FileState>>,
     is_stale: bool,
+    links: &mut Links,
 ) -> Arc<FileState> {
     let racy = signature.is_racy();
     let content: [u8; 32] = Sha256::digest(text.as_bytes()).into();
@@ -600,10 +600,11 @@ fn new_state(
     let file = found.path.display().to_string();
     let known_as = if approved.is_some() { &found.real } else { &found.path };
     let parent = known_as.parent().unwrap_or(Path::new("/"));
-    let named = RefCell::new(Vec::new());
+    let (named, links) = (RefCell::new(Vec::new()), RefCell::new(links));
     let read = |path: &Path| {
-        let result = read(path);
-        let signature = result.as_ref().map_or_else(|_| self::signature(path), |(_, signature)| Some(*signature));
+        let real = links.borrow_mut().real(path);
+        let result = read(&real);
+        let signature = result.as_ref().map_or_else(|_| self::signature(&real), |(_, signature)| Some(*signature));
         let racy = signature.is_some_and(|signature| signature.is_racy());
         named.borrow_mut().push(Named { path: path.to_path_buf(), signature, racy });
         result.map(|(text, _)| text).map_err(|error| error.to_string())
@@ -711,20 +712,6 @@ fn at_path(path: &Path, problem: Problem) -> Diagnostic {
     problem.into_diagnostic(&path.display().to_string(), LineIndex::new("").range(&(0..0)))
 }
 
-/// What a part of a path leads to from where one is.
-fn step(part: Component<'_>) -> Option<OsString> {
-    match part {
-        Component::Normal(name) => Some(name.to_os_string()),
-        Component::ParentDir => Some("..".into()),
-        _ => None,
-    }
-}
-
-/// A path without symlinks, as far as it leads anywhere.
-fn real_path(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
-}
-
 /// A name that may be a definition file.
 struct Found {
     /// As people know it.
@@ -743,8 +730,11 @@ struct Scan {
     files: Files,
     problems: Vec<Diagnostic>,
     watch: Watch,
+    links: Links,
     restless: HashMap<PathBuf, Signature>,
     unsettled: bool,
+    /// A file was changed after the wait for quiet: others may be of the same change.
+    is_early: bool,
     looked_at: Vec<Found>,
     directories: Vec<(PathBuf, Signature)>,
     // Of one layer's directory.
@@ -758,13 +748,12 @@ struct Scan {
 impl Scan {
     /// Says how a project differs from its approved state, if it has one, and gives that with its place.
     fn compare(&mut self, dir: &LayerDir, state: &Path) -> io::Result<Option<(Record, PathBuf)>> {
-        self.follow_path(state);
+        let real = self.follow_path(state);
         let root = dir.path.parent().unwrap_or(Path::new("/"));
         self.leads(root.to_path_buf(), dir.path.file_name().unwrap_or_default());
         let is_there = dir.path.is_dir();
-        let read = fs::canonicalize(state).and_then(|real| Ok((Record::read(&real)?, real)));
-        let (record, real) = match read {
-            Ok(read) => read,
+        let record = match Record::read(&real) {
+            Ok(record) => record,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 if is_there {
                     let message = "nobody has trusted these definitions: none of them is in force";
@@ -811,12 +800,14 @@ impl Scan {
 
     /// Watches a directory that isn't read, and those in it.
     fn watch_all(&mut self, dir: &Path) {
-        self.watch.entry(real_path(dir)).or_default().all = true;
+        let real = self.links.real(dir);
+        self.watch.entry(real).or_default().all = true;
         let mut dirs = vec![(dir.to_path_buf(), 0)];
         while let Some((dir, depth)) = dirs.pop() {
             let entries = fs::read_dir(&dir).into_iter().flatten().flatten();
             for path in entries.map(|entry| entry.path()).filter(|path| depth < MAX_DEPTH && path.is_dir()) {
-                self.watch.entry(real_path(&path)).or_default().all = true;
+                let real = self.links.real(&path);
+                self.watch.entry(real).or_default().all = true;
                 dirs.push((path, depth + 1));
             }
         }
@@ -856,8 +847,7 @@ impl Scan {
             }
             let (path, mut target) = (path.join(&name), real.join(&name));
             if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
-                self.follow(real.to_path_buf(), [name.clone()].into());
-                target = fs::canonicalize(&target).unwrap_or(target);
+                target = self.follow(real, Path::new(&name));
             }
             let metadata = fs::metadata(&target).ok();
             let is_definition = is_definition_file(Path::new(&name)) && !OF_OTHERS.iter().any(|it| name == *it);
@@ -888,50 +878,31 @@ impl Scan {
         }
     }
 
-    fn follow_path(&mut self, path: &Path) {
-        self.follow(PathBuf::from("/"), path.components().filter_map(step).collect());
+    /// Where a path leads; what may change that is watched.
+    fn follow_path(&mut self, path: &Path) -> PathBuf {
         // It can be moved out of its parent.
-        if let Some((parent, name)) = path.parent().zip(path.file_name())
-            && let Ok(parent) = fs::canonicalize(parent)
-        {
-            self.leads(parent, name);
+        if let Some((parent, name)) = path.parent().zip(path.file_name()) {
+            let parent = self.links.real(parent);
+            if parent.exists() {
+                self.leads(parent, name);
+            }
         }
+        self.follow(Path::new("/"), path)
     }
 
     /// Watches every symlink on a way: it can be pointed elsewhere. What doesn't exist can appear.
-    fn follow(&mut self, mut at: PathBuf, mut names: VecDeque<OsString>) {
-        let mut n_links = 0;
-        while let Some(name) = names.pop_front() {
-            if name == ".." {
-                at.pop();
-                continue;
-            }
-            let next = at.join(&name);
-            match fs::symlink_metadata(&next) {
-                Ok(metadata) if metadata.is_symlink() && n_links < MAX_SYMLINKS => {
-                    n_links += 1;
-                    self.leads(at.clone(), &name);
-                    let Ok(target) = fs::read_link(&next) else { return };
-                    if target.is_absolute() {
-                        at = PathBuf::from("/");
-                    }
-                    target.components().rev().filter_map(step).for_each(|name| names.push_front(name));
-                }
-                Ok(_) if n_links < MAX_SYMLINKS => {
-                    // The end of a link's way: it can be replaced where it is.
-                    if names.is_empty() && n_links > 0 {
-                        self.leads(at.clone(), &name);
-                    }
-                    at = next;
-                }
-                _ => return self.leads(at, &name),
-            }
-        }
+    fn follow(&mut self, dir: &Path, path: &Path) -> PathBuf {
+        let Scan { links, watch, .. } = self;
+        links.follow(dir, path, |dir, name| leads(watch, dir, name))
     }
 
     fn leads(&mut self, dir: PathBuf, name: &OsStr) {
-        self.watch.entry(dir).or_default().names.insert(name.to_os_string());
+        leads(&mut self.watch, dir, name);
     }
+}
+
+fn leads(watch: &mut Watch, dir: PathBuf, name: &OsStr) {
+    watch.entry(dir).or_default().names.insert(name.to_os_string());
 }
 
 /// Files of other tools, which people keep beside their definitions.

@@ -1,15 +1,17 @@
 //! Definition files: that the formats are equal, and that the schema and the reader are.
 
 use super::check::check;
-use crate::handlers::KINDS;
+use super::load::{Kept, LayerDir, Loader, Look};
+use crate::handlers::{KINDS, Means};
 use crate::hook::Hook;
 use crate::host::{Host, HostOptions};
 use crate::rpc::protocol::HookInfo;
+use crate::support::file::signature;
 use crate::syntax::formats::{self, Format};
 use crate::syntax::source::Layer;
 use crate::syntax::values::COMMON_FIELDS;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -136,4 +138,31 @@ fn the_schema_and_the_reader_know_the_same_fields() {
     for place in [json!({"x": 1}), json!({"defaults": {"x": 1}}), json!({"hooks": [{"x": 1}]})] {
         assert!(unknown(place));
     }
+}
+
+/// A change of two files, of which a wait for quiet has seen the first one only.
+#[test]
+fn half_a_change_waits_for_the_rest_once() {
+    let text = |name: &str| format!("hooks: [{{ name: {name}, on: PreToolUse, deny: no }}]");
+    let dir = hooks(&[("a.yaml", &text("a0")), ("b.yaml", &text("b0"))]);
+    let (a, b) = (dir.path().join("a.yaml"), dir.path().join("b.yaml"));
+    let layer_dir = LayerDir { layer: Layer::Hooks, path: dir.path().into(), kept: Kept::AsItIs };
+    let mut loader = Loader::new(vec![layer_dir], Means::default());
+    let mut load = |look: Look<'_>| {
+        let loaded = loader.load(look);
+        let names: Vec<_> = loaded.hooks.hooks.iter().map(|hook| hook.name.to_string()).collect();
+        (names.join(" "), loaded.unsettled)
+    };
+    assert_eq!(load(Look::Now), ("a0 b0".into(), false));
+    fs::write(&a, text("a1")).unwrap();
+    let seen = signature(&a).unwrap().changed;
+    // Until the clock of the file system has moved on.
+    while signature(&b).unwrap().changed <= seen {
+        fs::write(&b, text("b1")).unwrap();
+    }
+    let open = HashSet::new();
+    let early = Look::Holding { open: &open, quiet_since: Some(seen) };
+    assert_eq!(load(early), ("a0 b0".into(), true));
+    assert_eq!(load(early), ("a1 b0".into(), true), "the other one may never rest");
+    assert_eq!(load(Look::Holding { open: &open, quiet_since: None }), ("a1 b1".into(), false));
 }

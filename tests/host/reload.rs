@@ -8,6 +8,7 @@ use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// One hook that denies every tool call with this reason.
@@ -789,6 +790,51 @@ fn the_watcher_never_finds_a_mix() {
     }
     drop(host);
     drop(root);
+}
+
+/// Definitions and scripts behind one link, which is swapped without a pause while they are read.
+#[test]
+fn a_load_sees_one_state_of_a_link_that_never_rests() {
+    let (_root, dir) = scratch();
+    let data = dir.join("..data");
+    for letter in ["A", "B"] {
+        let version = dir.join(format!("..{letter}"));
+        fs::create_dir(&version).unwrap();
+        for i in 0..10 {
+            let text = format!("hooks: [{{ name: {letter}{i}, on: PreToolUse, allow: {letter} }}]");
+            fs::write(version.join(format!("{i}.yaml")), text).unwrap();
+            let code = format!("return {{ additionalContext: ['{letter}'] }}");
+            fs::write(version.join(format!("{i}.js")), code).unwrap();
+        }
+    }
+    replace_link(&data, "..A");
+    for i in 0..10 {
+        symlink(format!("..data/{i}.yaml"), dir.join(format!("{i}.yaml"))).unwrap();
+        let text =
+            format!("hooks: [{{ name: script{i}, on: PreToolUse, fail: closed, script: {{ file: ..data/{i}.js }} }}]");
+        fs::write(dir.join(format!("script{i}.yaml")), text).unwrap();
+    }
+    let mut host = TestHost::serve(&dir);
+    let is_on = Arc::new(());
+    let swaps = Arc::downgrade(&is_on);
+    let swapping = std::thread::spawn(move || {
+        for target in ["..B", "..A"].iter().cycle().take_while(|_| swaps.strong_count() > 0) {
+            replace_link(&data, target);
+        }
+    });
+    let mut seen = [0, 0];
+    while seen.iter().any(|n_seen| *n_seen < 20) {
+        assert_eq!(host.request("hooks/reload", json!({}))["diagnostics"], json!([]));
+        let verdict = host.bash("ls");
+        let letter = reason(&verdict);
+        let hooks = (0..10).map(|i| format!("{letter}{i} success"));
+        let scripts = (0..10).map(|i| format!("script{i} success"));
+        assert_eq!((outcomes(&verdict), errors_of(&verdict)), (hooks.chain(scripts).collect(), 0));
+        assert_eq!(verdict["additionalContext"], json!(vec![letter.as_str(); 10]), "{verdict}");
+        seen[usize::from(letter == "B")] += 1;
+    }
+    drop(is_on);
+    swapping.join().unwrap();
 }
 
 #[test]
