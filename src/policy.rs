@@ -143,7 +143,11 @@ impl Policy {
         // No rule covers nothing.
         let covered = match allow.is_empty() {
             true => Truth::No,
-            false => rule::holds(allow.iter().map(|it| &**it), empty(), facts, asker, Reading::Covers),
+            false => {
+                // What may not be written isn't written by a redirection either.
+                let unwritten = self.deny.iter().filter(|rule| rule.is_about("Write")).map(|it| &**it);
+                rule::holds(allow.iter().map(|it| &**it), unwritten, facts, asker, Reading::Covers)
+            }
         };
         match covered {
             Truth::Yes => None,

@@ -217,7 +217,7 @@ impl Item {
 }
 
 /// A path with where it leads on the disk, if there is time to look.
-fn path(path: &str, base: &Path) -> Option<Thing> {
+pub(super) fn path(path: &str, base: &Path) -> Option<Thing> {
     patience::allows_slow().then(|| Thing::Path(paths::views(path, base)))
 }
 

@@ -21,6 +21,7 @@ use crate::support::digest;
 use crate::syntax::source::Layer;
 use crate::verdict::LookedInto;
 use call::Call;
+use globset::{GlobBuilder, GlobMatcher};
 use parking_lot::Mutex;
 use regex::Regex;
 use rule::Asker;
@@ -29,6 +30,12 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, OnceLock};
 use tools::{DeclaredTool, Row, Tool, ToolNames};
+
+/// A glob over text that is no path: `*` crosses slashes.
+fn text_glob(pattern: &str) -> Result<GlobMatcher, String> {
+    let glob = GlobBuilder::new(pattern).literal_separator(false).backslash_escape(true).empty_alternates(true).build();
+    glob.map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
+}
 
 /// Whether a condition holds.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -233,7 +233,7 @@ pub struct PathPattern {
     /// One, or those of each alternative in braces.
     beginnings: Vec<Beginning>,
     /// What it names for a rule that stops: a pattern without a wildcard at its end names all that the directory of that
-    /// name holds, and what begins with `**` stands anywhere, not only below the working directory.
+    /// name holds, and what begins with `**` stands anywhere, not only below the working directory (`./**` does).
     wide: Option<(From, LazyGlob)>,
 }
 
@@ -308,7 +308,7 @@ impl PathPattern {
         let loose = |part: &&str| part.strip_prefix("**").filter(|end| !end.is_empty()).map(|end| format!("**/*{end}"));
         let loosened =
             parts.iter().map(|part| loose(part).unwrap_or_else(|| part.to_string())).collect::<Vec<_>>().join("/");
-        let is_anywhere = from == From::WorkingDirectory && loosened.starts_with("**");
+        let is_anywhere = from == From::WorkingDirectory && loosened.starts_with("**") && !pattern.starts_with("./");
         let names_directory = parts.last().is_some_and(|last| !has_wildcard(last));
         let wide_from = if is_anywhere { From::Root } else { from };
         let start = if wide_from == From::Root { "/" } else { "" };
@@ -485,7 +485,7 @@ impl LazyGlob {
 }
 
 fn glob(pattern: &str) -> Result<LazyGlob, String> {
-    let glob = GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build();
+    let glob = GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).empty_alternates(true).build();
     glob.map(|glob| LazyGlob { glob, matcher: OnceLock::new() }).map_err(|error| error.kind().to_string())
 }
 
@@ -781,6 +781,13 @@ mod tests {
             ("src/**", "src", &root, false, false),
             ("**/*.md", "notes.md", &root, true, false),
             ("**", "docs/new/../x", &root, true, true),
+            ("**/a.ts", "../x/a.ts", &root, true, false),
+            ("**/a.ts", "/x/a.ts/b", &root, true, false),
+            ("**/*.ts", "../a.ts", &root, true, false),
+            ("./**/a.ts", "src/a.ts", &root, true, true),
+            ("./**", "../a.ts", &root, false, false),
+            ("src/{,lib/}*.ts", "src/a.ts", &root, true, true),
+            ("src/a{,.d}.ts", "src/a.ts", &root, true, true),
             ("src/", "src/lib/b.ts", &root, true, true),
             ("./src//*.ts", "src/a.ts", &root, true, true),
             ("/etc/**", "/etc/passwd", &root, true, true),

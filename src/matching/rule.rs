@@ -9,11 +9,12 @@
 use super::call::{self, Item, Names, Subject, Thing};
 use super::paths::{self, PathPattern};
 use super::shell::{self, CommandRule, Judgement, Script};
+use super::text_glob as glob;
 use super::tools::{self, ArgumentKind};
 use super::urls::{self, UrlPattern};
 use super::{Facts, ToolNaming, Truth, globbed, patience};
 use crate::syntax::source::Layer;
-use globset::{GlobBuilder, GlobMatcher};
+use globset::GlobMatcher;
 use serde_json::Value;
 use smallvec::SmallVec;
 use std::iter::{empty, once};
@@ -603,7 +604,8 @@ pub fn holds<'r>(
     let is_of_patch = |rule: &&ToolRule| rule.names_patch(patched);
     let (rules, unless): (Rules, Rules) = (rules.filter(is_of_patch).collect(), unless.filter(is_of_patch).collect());
     let hits = |rules, unless| {
-        let judge = Judge { tool: "", rules: Some(rules), unless, has_families: true, facts };
+        let (files, no_files) = (Rules::new(), Rules::new());
+        let judge = Judge { tool: "", rules: Some(rules), unless, files, no_files, has_families: true, facts };
         let patch = facts.call(asker.layer).patch.iter();
         patch.fold(Truth::No, |all, subject| all.or(|| judge.subject(subject, Reading::Hits)))
     };
@@ -626,11 +628,19 @@ fn holds_for_call<'r>(
     let Some(tool) = facts.tool() else { return truth(has_none) };
     let families = facts.families(asker);
     let is_about = |rule: &&ToolRule| rule.names_tool(tool, facts, asker);
-    let (rules, unless): (Rules, Rules) = (rules.filter(is_about).collect(), unless.filter(is_about).collect());
+    let (all_rules, all_unless): (Rules, Rules) = (rules.collect(), unless.collect());
+    let about = |rules: &Rules<'r>| -> Rules<'r> { rules.iter().copied().filter(is_about).collect() };
+    let (rules, unless) = (about(&all_rules), about(&all_unless));
     if rules.is_empty() && !has_none {
         return Truth::No;
     }
+    let of_files = |rules: &Rules<'r>| match (reading, asker.naming) {
+        (Reading::Covers, ToolNaming::Canonical) => rules.iter().copied().filter(|it| it.is_about("Write")).collect(),
+        _ => Rules::new(),
+    };
     let mut judge = Judge {
+        files: of_files(&all_rules),
+        no_files: of_files(&all_unless),
         tool,
         rules: if has_none { None } else { Some(rules) },
         unless,
@@ -681,6 +691,9 @@ struct Judge<'a> {
     /// Those that are about the tool; `None`: every call fits.
     rules: Option<Rules<'a>>,
     unless: Rules<'a>,
+    /// To allow: what rules say of the files that redirections write.
+    files: Rules<'a>,
+    no_files: Rules<'a>,
     has_families: bool,
     facts: &'a Facts,
 }
@@ -768,7 +781,13 @@ impl Judge<'_> {
             return Truth::No;
         }
         let script_at = |path: &str| self.facts.script(path);
-        let place = place(self.facts, Some(&script_at));
+        let may_write = |path: &str| {
+            call::path(path, self.facts.base()).is_some_and(|file| {
+                self.files.iter().any(|rule| rule.fits(&file, Reading::Covers) == Truth::Yes)
+                    && self.no_files.iter().all(|rule| rule.fits(&file, Reading::Hits) == Truth::No)
+            })
+        };
+        let place = shell::Place { may_write: Some(&may_write), ..place(self.facts, Some(&script_at)) };
         let judge = |rules: &[&CommandRule]| match reading {
             Reading::Hits => shell::hits(rules, &except, script, &place),
             Reading::Covers => shell::covers(rules, &except, script, &place),
@@ -799,6 +818,7 @@ fn place<'a>(facts: &'a Facts, files: Option<&'a shell::Files<'a>>) -> shell::Pl
         cwd: facts.runs_in(),
         patterns: facts.base(),
         home: paths::home(),
+        may_write: None,
         files,
         links: Some(&links),
         linked: Some(&linked),
@@ -835,12 +855,6 @@ fn short(text: &str) -> String {
 
 fn truth(holds: bool) -> Truth {
     if holds { Truth::Yes } else { Truth::No }
-}
-
-/// A glob over text that is no path: `*` crosses slashes.
-fn glob(pattern: &str) -> Result<GlobMatcher, String> {
-    let glob = GlobBuilder::new(pattern).literal_separator(false).backslash_escape(true).build();
-    glob.map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
 }
 
 #[cfg(test)]

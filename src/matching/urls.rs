@@ -1,7 +1,8 @@
 //! URLs and patterns over them, part by part: `https://*.example.com/*` is about the host, wherever else
 //! that text may stand in a URL.
 
-use globset::{GlobBuilder, GlobMatcher};
+use super::text_glob as glob;
+use globset::GlobMatcher;
 use url::Url;
 
 /// A compiled `WebFetch(...)` pattern.
@@ -256,11 +257,6 @@ fn host_glob(host: &str) -> Result<GlobMatcher, String> {
         return glob(&globset::escape(&parsed.to_string()));
     }
     glob(&host.to_ascii_lowercase())
-}
-
-fn glob(pattern: &str) -> Result<GlobMatcher, String> {
-    let glob = GlobBuilder::new(pattern).literal_separator(false).backslash_escape(true).build();
-    glob.map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
 }
 
 #[cfg(test)]

@@ -328,7 +328,7 @@ fn check_name(path: &Path) -> Result<(), String> {
 }
 
 fn glob(pattern: &str) -> Result<GlobMatcher, String> {
-    let glob = GlobBuilder::new(pattern).literal_separator(true).build();
+    let glob = GlobBuilder::new(pattern).literal_separator(true).empty_alternates(true).build();
     glob.map(|it| it.compile_matcher()).map_err(|error| format!("the glob can't be read: {}", error.kind()))
 }
 

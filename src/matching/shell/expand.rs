@@ -33,6 +33,16 @@ impl Openness {
             Openness::Operand(at) | Openness::Files(at) | Openness::Computed(at, _) => Some(at),
         }
     }
+
+    /// The same behind another constant beginning.
+    pub(super) fn behind(self, at: usize) -> Openness {
+        match self {
+            Openness::Constant => Openness::Constant,
+            Openness::Operand(_) => Openness::Operand(at),
+            Openness::Files(_) => Openness::Files(at),
+            Openness::Computed(_, splits) => Openness::Computed(at, splits),
+        }
+    }
 }
 
 /// A word of a command.

@@ -22,6 +22,7 @@ pub use rule::{CommandRule, Name, OptionPlace, covers, excepts, hits};
 pub use words::words;
 
 use std::path::Path;
+use std::sync::Arc;
 
 /// A place in a text, in bytes.
 pub type Span = std::ops::Range<usize>;
@@ -99,7 +100,7 @@ pub struct Command {
     pub span: Span,
     role: Role,
     assigns: bool,
-    writes: bool,
+    writes: Writes,
     data: bool,
     directories: commands::Directories,
     /// An earlier command may have changed where paths lead.
@@ -112,6 +113,27 @@ pub struct Command {
     builds_code: bool,
 }
 
+/// What the redirections of a command write into.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Writes {
+    #[default]
+    Nothing,
+    /// These files, by constant names.
+    Files(Arc<[Word]>),
+    /// It can't be told.
+    Anything,
+}
+
+impl Writes {
+    fn and(self, other: Writes) -> Writes {
+        match (self, other) {
+            (Writes::Nothing, only) | (only, Writes::Nothing) => only,
+            (Writes::Files(some), Writes::Files(more)) => Writes::Files(some.iter().chain(&*more).cloned().collect()),
+            (Writes::Anything, _) | (_, Writes::Anything) => Writes::Anything,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Plain,
@@ -122,7 +144,7 @@ enum Role {
 impl Command {
     /// Whether it may write into a file, by a redirection.
     pub fn writes(&self) -> bool {
-        self.writes
+        self.writes != Writes::Nothing
     }
 
     /// Whether it does nothing but run other commands of the list.
@@ -132,7 +154,8 @@ impl Command {
 
     /// The same with other words.
     fn with(&self, words: Vec<Word>) -> Command {
-        Command { words, span: self.span.clone(), directories: self.directories.clone(), ..*self }
+        let (span, writes) = (self.span.clone(), self.writes.clone());
+        Command { words, span, writes, directories: self.directories.clone(), ..*self }
     }
 
     /// The command that its words are from one of them on.
@@ -161,6 +184,8 @@ pub struct Place<'a> {
     pub patterns: &'a Path,
     /// The user's home.
     pub home: Option<&'a Path>,
+    /// Says whether a file may be written, by its absolute path; without it, none may.
+    pub may_write: Option<&'a dyn Fn(&str) -> bool>,
     /// Looks into a script by its path as written, if it is at hand and small.
     pub files: Option<&'a Files<'a>>,
     /// Says where links lead an absolute path, as far as it exists; nothing if that can't be told.

@@ -3,7 +3,143 @@
 use super::commands::Directories;
 use super::expand::{Openness, Word};
 use super::output::DIRECTORY;
-use super::{Files, Place, rule};
+use super::rule::Held;
+use super::{Command, Files, Place, Writes, meeting, rule};
+use compact_str::{CompactString, format_compact};
+
+/// Whether a text is written as a path.
+pub(super) fn is_path(text: &str) -> bool {
+    text.contains('/') || text.starts_with(['.', '~'])
+}
+
+/// The same of what is known of a word.
+pub(super) fn is_written_as_path(word: &Word) -> bool {
+    word.home || is_path(word.beginning())
+}
+
+/// A path without `.` and `..`, as a shell goes there; nothing if it leads above the home, or above what a pattern stands for.
+pub(super) fn tidied(path: &str) -> Option<CompactString> {
+    let is_absolute = path.starts_with('/');
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match (part, parts.last()) {
+            ("" | ".", _) => {}
+            ("..", None) if is_absolute => {}
+            ("..", None | Some(&"..")) => parts.push(part),
+            ("..", Some(last)) if last.starts_with('~') || last.contains(['*', '?', '[']) => return None,
+            ("..", Some(_)) => drop(parts.pop()),
+            _ => parts.push(part),
+        }
+    }
+    Some(format_compact!("{}{}", if is_absolute { "/" } else { "" }, parts.join("/")))
+}
+
+/// The command with its paths as they are from the directory that patterns count from; nothing if they are that already.
+pub(super) fn from_here(command: &Command, place: &Place) -> Option<Command> {
+    let here = place.patterns.to_str().filter(|here| here.len() > 1)?;
+    let (cwd, home) = (place.cwd.to_str()?, place.home.and_then(|home| home.to_str()));
+    let inside = |path: &str| {
+        let rest = path.strip_prefix(here)?;
+        if rest.is_empty() { Some(".") } else { rest.strip_prefix('/') }.map(CompactString::from)
+    };
+    let from_here = |text: &str, at_home: bool| {
+        let whole = match (at_home, text.starts_with("..")) {
+            (true, _) => format_compact!("{}{text}", home?),
+            (false, true) => tidied(&format!("{cwd}/{text}"))?,
+            (false, false) => CompactString::from(text),
+        };
+        inside(&whole).or_else(|| text.starts_with("..").then_some(whole))
+    };
+    let moved = |word: &Word| {
+        // Nothing sets the variable, or the word would be another.
+        if word.openness == Openness::Operand(0) {
+            let rest = word.text.strip_prefix(DIRECTORY).filter(|rest| rest.is_empty() || rest.starts_with('/'))?;
+            return Some(Word { text: format_compact!(".{rest}"), openness: Openness::Constant, ..word.clone() });
+        }
+        let known = word.beginning();
+        let path = from_here(known, word.home)?;
+        let text = format_compact!("{path}{}", &word.text[known.len()..]);
+        Some(Word { text, openness: word.openness.behind(path.len()), home: false, ..word.clone() })
+    };
+    let words: Vec<_> = command.words.iter().skip(1).map(moved).collect();
+    let directories: Vec<_> = command
+        .directories
+        .all()
+        .map(|directory| match directory.strip_prefix('~') {
+            Some(rest) => from_here(rest, true),
+            None => from_here(directory, false),
+        })
+        .collect();
+    if words.iter().all(Option::is_none) && directories.iter().all(Option::is_none) {
+        return None;
+    }
+    let mut own = command.clone();
+    own.words.iter_mut().skip(1).zip(words).for_each(|(own, word)| *own = word.unwrap_or_else(|| own.clone()));
+    if !directories.is_empty() {
+        let all = command.directories.all().zip(directories);
+        own.directories = Directories::Some(all.map(|(own, moved)| moved.unwrap_or_else(|| own.into())).collect());
+    }
+    Some(own)
+}
+
+/// A pattern for paths in the form that [`could_be`] takes; none if it is a URL.
+pub(super) fn tidied_pattern(pattern: &str) -> Option<String> {
+    tidied(pattern).filter(|_| !pattern.contains("://")).map(String::from)
+}
+
+/// Whether the word, taken as a path where its command runs, may be what a pattern names, however it is written. What names
+/// all in a directory names the directory.
+pub(super) fn could_be(pattern: &str, word: &Word, directories: &Directories) -> Held {
+    let directory = pattern.strip_suffix("/**");
+    let is_known = |text: &str| !text.contains(['$', '…']);
+    let (text, doubt) = match word.openness {
+        Openness::Constant => (word.text.as_str(), None),
+        Openness::Files(_) if is_known(&word.text) => (word.text.as_str(), Some("a pattern of file names")),
+        Openness::Files(_) => (word.beginning(), Some("a pattern of file names")),
+        Openness::Computed(..) => (word.beginning(), Some("a computed word")),
+        Openness::Operand(_) => (word.beginning(), Some("a variable's value")),
+    };
+    // Who names a file by a variable or a pattern doesn't mean the directory.
+    if text.is_empty() && !word.home || pattern.is_empty() && doubt.is_some() {
+        return Held::No;
+    }
+    // From the root, from the home or neither: `*` may be either.
+    let root = |path: &str| path.chars().next().filter(|first| matches!(first, '/' | '~'));
+    let may_be = |path: &str| pattern.starts_with('*') || root(path) == root(pattern);
+    let fits = |path: &str| match word.openness {
+        _ if !may_be(path) => false,
+        Openness::Constant => rule::glob(pattern, path) || directory == Some(path),
+        Openness::Files(_) if text.len() == word.text.len() => {
+            meeting::may_be(path, pattern) || directory.is_some_and(|directory| meeting::may_be(path, directory))
+        }
+        _ => {
+            let literal = pattern.split('*').next().unwrap_or_default();
+            literal.starts_with(path) || pattern.contains('*') && path.starts_with(literal)
+        }
+    };
+    let located = |directory: &str| {
+        let whole = match (word.home, text.starts_with(['/', '~'])) {
+            (true, _) => format_compact!("~/{text}"),
+            (false, false) if !directory.is_empty() => format_compact!("{directory}/{text}"),
+            (false, _) => CompactString::from(text),
+        };
+        // The name that isn't known may go on.
+        match whole.rsplit_once('/').filter(|_| text.len() < word.text.len()) {
+            None => tidied(&whole),
+            Some((above, name)) => match tidied(&format!("{above}/"))?.as_str() {
+                "" => Some(name.into()),
+                above => Some(format_compact!("{}/{name}", above.trim_end_matches('/'))),
+            },
+        }
+    };
+    let rooted = (word.home || text.starts_with(['/', '~'])).then_some("");
+    let mut directories = rooted.into_iter().chain(directories.all().filter(|_| rooted.is_none()));
+    match (directories.any(|directory| located(directory).is_some_and(|path| fits(&path))), doubt) {
+        (false, _) => Held::No,
+        (true, None) => Held::Yes,
+        (true, Some(why)) => Held::Doubt(why),
+    }
+}
 
 /// Whether the word, taken as a path where its command runs, is certain to match the pattern, which is taken
 /// against the directory where the text begins. `**` is any number of directories.
@@ -74,6 +210,28 @@ fn is_within_from(pattern: &str, word: &Word, text: &str, directory: &str, place
         _ => true,
     };
     fits(&pattern, &resolved) && stays()
+}
+
+/// Whether every file that the redirections of a command write is known and may be written.
+pub(super) fn may_write(command: &Command, place: &Place) -> bool {
+    let words = match &command.writes {
+        Writes::Nothing => return true,
+        Writes::Files(words) if !command.relinked && command.directories != Directories::Unknown => words,
+        Writes::Files(_) | Writes::Anything => return false,
+    };
+    let may_write_from = |word: &Word, directory: &str| {
+        let directory = match (word.home, word.text.starts_with('/')) {
+            (true, _) => place.home.and_then(|home| home.to_str()).map(str::to_string),
+            (false, true) => Some(String::new()),
+            (false, false) => base(directory, place),
+        };
+        let path = directory.map(|directory| format!("{directory}/{}", word.text));
+        path.zip(place.may_write).is_some_and(|(path, may_write)| may_write(&path))
+    };
+    words.iter().all(|word| {
+        let is_known = !word.text.starts_with('~') && !word.text.contains(['$', '…']);
+        is_known && command.directories.all().all(|directory| may_write_from(word, directory))
+    })
 }
 
 /// A directory of a command as a path.

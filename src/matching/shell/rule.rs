@@ -3,10 +3,11 @@
 //! A rule means an act, not characters: its program by name, its sub-commands past global options, its
 //! options in every spelling, its operands in order. It is read two ways, as hits and as covers.
 
-use super::commands::base_name;
+use super::commands::{Directories, base_name};
 use super::expand::{Openness, Word, is_of_name};
 use super::judged::RuleId;
 use super::meeting;
+use super::path;
 use super::programs::options::{Act, Row, Style, Takes};
 use super::programs::{self, options, running};
 use super::{Command, Doubt, Judgement, Place, Role, Script, Span};
@@ -46,7 +47,7 @@ struct Stage {
 #[derive(Debug, Clone)]
 struct Operand {
     glob: String,
-    /// The same as a path without `.` and needless slashes; none if it is a URL.
+    /// The same as a path without `.`, `..` and needless slashes; none if it is a URL.
     path: Option<String>,
     /// It names what is done, not what it is done to: a sub-command, or what follows a `*` for one.
     verb: bool,
@@ -303,7 +304,7 @@ impl CommandRule {
     fn parsed<'a>(&'a self, command: &'a Command) -> Option<(&'a Stage, Parsed<'a>)> {
         let [stage] = self.stages.as_slice() else { return None };
         let words = command.words.get(1..)?;
-        Some((stage, Parsed::new(words, stage.row.as_deref(), &stage.operands[..stage.commands])))
+        Some((stage, Parsed::new(words, stage.row.as_deref(), &stage.operands[..stage.commands], &command.directories)))
     }
 }
 
@@ -522,7 +523,13 @@ impl Stage {
             let is_nested =
                 || row.as_deref().is_some_and(|row| row.has_commands) && stage.operands.iter().all(|it| it.glob == "*");
             let verb = child.is_some() || is_nested();
-            stage.operands.push(Operand { glob: word.to_string(), path: tidy(word), verb, names, is_optional });
+            stage.operands.push(Operand {
+                glob: word.to_string(),
+                path: path::tidied_pattern(word),
+                verb,
+                names,
+                is_optional,
+            });
             if node.is_none() {
                 node = row.as_deref().filter(|_| child.is_none());
             }
@@ -586,6 +593,12 @@ impl Stage {
         }
         names.dedup();
         self.options.push(OptionPattern { operands, together, value, ..OptionPattern::new(name.to_string(), names) });
+    }
+
+    /// Whether an operand or an option's value is written as a path.
+    fn names_path(&self) -> bool {
+        self.operands.iter().any(Operand::is_path)
+            || self.options.iter().any(|option| option.value.as_deref().is_some_and(path::is_path))
     }
 
     /// Whether the command is one of this pattern's program.
@@ -673,7 +686,12 @@ impl Stage {
         {
             return Held::No;
         }
-        let parsed = Parsed::new(&command.words[1..], self.row.as_deref(), &self.operands[..self.commands]);
+        let parsed = Parsed::new(
+            &command.words[1..],
+            self.row.as_deref(),
+            &self.operands[..self.commands],
+            &command.directories,
+        );
         // A sub-command that a variable gives may bring options of its own.
         for (wanted, item) in self.operands.iter().take(self.commands).zip(&parsed.operands) {
             match wanted.could_be_item(item) {
@@ -750,7 +768,7 @@ impl Stage {
             let behind = command.words.iter().position(|word| std::ptr::eq(word, verb)).unwrap_or(0);
             let again = command.words[behind..].iter().position(|word| self.operands[0].glob == word.text);
             let rest = again.map_or(&[][..], |again| &command.words[behind + again..]);
-            let parsed = Parsed::new(rest, self.row.as_deref(), &self.operands[..self.commands]);
+            let parsed = Parsed::new(rest, self.row.as_deref(), &self.operands[..self.commands], &command.directories);
             let mut held = self.operands_hit(&parsed);
             for option in &self.options {
                 held = held.min(parsed.has(option));
@@ -834,7 +852,7 @@ impl Stage {
         let held = self.covers_words(command, place);
         let name = command.words.first().map_or("", |head| base_name(&head.text));
         let names_all = || {
-            let parsed = Parsed::new(&command.words[1..], self.row.as_deref(), &[]);
+            let parsed = Parsed::new(&command.words[1..], self.row.as_deref(), &[], &command.directories);
             let names = |item: &Item| {
                 let is_it = |pattern: &OptionPattern| pattern.is(&item.word.text, item.row);
                 self.options.iter().any(|pattern| is_it(pattern) && pattern.value_fits(item) == Held::Yes)
@@ -910,7 +928,7 @@ impl Stage {
         if is_elsewhere {
             return Held::No;
         }
-        let parsed = Parsed::new(&command.words[1..], self.row.as_deref(), &[]);
+        let parsed = Parsed::new(&command.words[1..], self.row.as_deref(), &[], &command.directories);
         let everything = self.operands.is_empty() && self.open && self.commands == 0 && self.options.is_empty();
         if everything {
             return Held::Yes;
@@ -1408,13 +1426,6 @@ impl OptionPattern {
     }
 }
 
-/// A path without `.` and needless slashes: `./.git/` is `.git`.
-fn tidy(path: &str) -> Option<String> {
-    let root = if path.starts_with('/') { "/" } else { "" };
-    let parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
-    (!path.contains("://")).then(|| format!("{root}{}", parts.collect::<Vec<_>>().join("/")))
-}
-
 impl Operand {
     fn could_be_item(&self, item: &Item) -> Held {
         // A variable behind what has no sub-commands: `docker logs $X`.
@@ -1425,7 +1436,12 @@ impl Operand {
             return Held::Yes;
         }
         let is_perhaps = item.names.is_empty() && item.perhaps.iter().any(|name| glob(&self.glob, name));
-        let held = self.could_be(item.word, item.names);
+        let mut held = self.could_be(item.word, item.names);
+        if let Some(pattern) = self.path.as_deref().filter(|_| held != Held::Yes && !self.verb)
+            && (self.is_path() || path::is_written_as_path(item.word))
+        {
+            held = held.max(path::could_be(pattern, item.word, item.directories));
+        }
         if is_perhaps { held.max(Held::Doubt("a sub-command that may be short for another")) } else { held }
     }
 
@@ -1440,7 +1456,7 @@ impl Operand {
                 // What begins with `~` isn't what begins with `/`.
                 to_held(match word.home {
                     true => glob(&self.glob, &format!("~{}", word.text)),
-                    false => glob(&self.glob, &word.text) || !self.verb && self.is_same_path(&word.text),
+                    false => glob(&self.glob, &word.text),
                 })
             }
             openness => {
@@ -1475,13 +1491,6 @@ impl Operand {
         }
     }
 
-    /// Whether a word is the path that the pattern names, but for how it is written.
-    fn is_same_path(&self, text: &str) -> bool {
-        let Some(path) = self.path.as_deref() else { return false };
-        text.contains('/') && tidy(text).is_some_and(|text| text.len() > 1 && glob(path, &text))
-            || self.glob.contains('/') && path.len() > 1 && glob(path, text)
-    }
-
     /// `*main`: as a glob over the text has it, anything may stand before.
     fn spans(&self) -> bool {
         !self.verb && self.glob.len() > 1 && self.glob.starts_with('*')
@@ -1499,7 +1508,7 @@ impl Operand {
     }
 
     fn is_path(&self) -> bool {
-        self.glob.contains('/') || self.glob.starts_with(['.', '~'])
+        path::is_path(&self.glob)
     }
 
     /// For covers: certain, and as a path where the pattern is one.
@@ -1513,7 +1522,7 @@ impl Operand {
             if word.text.contains(':') && !self.glob.contains(':') {
                 return false;
             }
-            return !command.relinked && super::path::is_within(&self.glob, word, &command.directories, place);
+            return !command.relinked && path::is_within(&self.glob, word, &command.directories, place);
         }
         if self.glob == "*" {
             return !matches!(word.openness, Openness::Computed(_, true));
@@ -1548,10 +1557,12 @@ struct Item<'c> {
     leaf: bool,
     /// An option before it isn't known, so it may be that one's value.
     unsure: bool,
+    /// Where the command runs.
+    directories: &'c Directories,
 }
 
 impl<'c> Parsed<'c> {
-    fn new(words: &'c [Word], row: Option<&'c Row>, wanted: &[Operand]) -> Parsed<'c> {
+    fn new(words: &'c [Word], row: Option<&'c Row>, wanted: &[Operand], directories: &'c Directories) -> Parsed<'c> {
         let mut parsed =
             Parsed { options: Vec::with_capacity(2), operands: Vec::with_capacity(words.len()), open: None };
         let mut node = row;
@@ -1573,8 +1584,17 @@ impl<'c> Parsed<'c> {
                     continue;
                 }
                 let (known, value) = takes_value(word, node);
-                let mut item =
-                    Item { word, value: None, names: &[], perhaps: Vec::new(), depth, row: node, leaf, unsure };
+                let mut item = Item {
+                    word,
+                    value: None,
+                    names: &[],
+                    perhaps: Vec::new(),
+                    depth,
+                    row: node,
+                    leaf,
+                    unsure,
+                    directories,
+                };
                 if value {
                     item.value = words.get(at);
                     // What comes after an unknown option may be an option though it stands where a value does.
@@ -1590,7 +1610,17 @@ impl<'c> Parsed<'c> {
                 parsed.options.push(item);
                 continue;
             }
-            let mut item = Item { word, value: None, names: &[], perhaps: Vec::new(), depth, row: node, leaf, unsure };
+            let mut item = Item {
+                word,
+                value: None,
+                names: &[],
+                perhaps: Vec::new(),
+                depth,
+                row: node,
+                leaf,
+                unsure,
+                directories,
+            };
             if !ended || unsure {
                 match word.openness {
                     // `"$(pyenv root)"/shims/x`: no option of such a program goes on with a `/`.
@@ -1745,6 +1775,10 @@ impl OptionPattern {
 
     fn value_fits(&self, item: &Item) -> Held {
         let Some(wanted) = &self.value else { return Held::Yes };
+        let path = |value: &Word| match path::tidied_pattern(wanted).filter(|_| path::is_path(wanted)) {
+            Some(pattern) => path::could_be(&pattern, value, item.directories),
+            None => Held::No,
+        };
         let attached = item.word.text.split_once('=').map(|(_, value)| value);
         let short = || {
             let letter = self.names.iter().find(|name| name.len() == 2).map(|name| &name[1..])?;
@@ -1754,12 +1788,14 @@ impl OptionPattern {
             let at = item.word.text.find(letter)? + 1;
             item.word.text.get(at..).filter(|value| !value.is_empty())
         };
+        let is = |value: &str| to_held(glob(wanted, value)).max(path(&Word::constant(value)));
         match (attached, item.value) {
-            (Some(value), _) if item.word.text.starts_with('-') => to_held(glob(wanted, value)),
+            (Some(value), _) if item.word.text.starts_with('-') => is(value),
             _ => match (short(), item.value) {
-                (Some(value), _) => to_held(glob(wanted, value)),
+                (Some(value), _) => is(value),
                 (None, Some(value)) => match value.openness {
-                    Openness::Constant => to_held(glob(wanted, &value.text)),
+                    Openness::Constant => to_held(glob(wanted, &value.path())).max(path(value)),
+                    _ if value.home => path(value),
                     _ if !value.spreads() && !meeting::may_be(&format!("{}*", value.beginning()), wanted) => Held::No,
                     _ => Held::Doubt("a value that isn't constant"),
                 },
@@ -1965,7 +2001,12 @@ pub fn hits(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, pl
                 let judge = || script.commands.iter().map(|command| stage.hits(command, false)).collect();
                 let held = script.judged.by(rule.id, judge);
                 for (at, (command, held)) in script.commands.iter().zip(&*held).enumerate() {
-                    match *held {
+                    // Where the text runs is another place in another event.
+                    let from_here = || match *held != Held::Yes && stage.names_path() {
+                        true => path::from_here(command, place).map(|command| stage.hits(&command, false)),
+                        false => None,
+                    };
+                    match from_here().map_or(*held, |other| other.max(*held)) {
                         Held::No => {}
                         _ if is_excepted(unless, command, place) => {}
                         Held::Yes => {
@@ -2206,7 +2247,7 @@ fn is_excepted(unless: &[&CommandRule], command: &Command, place: &Place) -> boo
             _ => false,
         })
     };
-    !command.writes
+    !command.writes()
         && !command.assigns
         && !unless.is_empty()
         && (is_covered(command) || one_by_one(command).is_some_and(|each| each.iter().all(is_covered)))
@@ -2220,7 +2261,7 @@ fn one_by_one(command: &Command) -> Option<Vec<Command>> {
         return None;
     }
     let row = options::row(base_name(name))?;
-    let parsed = Parsed::new(&command.words[1..], Some(&row), &[]);
+    let parsed = Parsed::new(&command.words[1..], Some(&row), &[], &command.directories);
     let count = parsed.operands.len();
     if !(2..=MOST).contains(&count) || parsed.open.is_some() || parsed.operands.iter().any(|item| item.unsure) {
         return None;
@@ -2264,7 +2305,7 @@ pub fn covers(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, 
     // What follows a pipe reads what a command writes that a rule names.
     let piped: Vec<usize> = script.flows.iter().flat_map(|flow| flow.iter().skip(1).cloned().flatten()).collect();
     let is_beside = |at: usize, command: &Command| {
-        let is_plain = !command.writes && !command.assigns;
+        let is_plain = path::may_write(command, place) && !command.assigns;
         let is_filter = || piped.contains(&at) && running::is_filter(&command.words);
         is_plain && (running::only_prints(&command.words) || is_filter())
     };
@@ -2287,16 +2328,18 @@ fn covers_each(
             continue;
         }
         // A shell that is given a text is what the text does.
-        if command.role == Role::Transparent && script.commands.len() > 1 && !command.writes {
+        if command.role == Role::Transparent && script.commands.len() > 1 && path::may_write(command, place) {
             continue;
         }
         let covered = rules.iter().map(|rule| match rule.stages.as_slice() {
             [stage] => stage.covers(command, place),
             _ => Held::No,
         });
-        // No rule names a redirection to a file or an assignment.
+        // No rule over commands names a redirection to a file or an assignment.
         match covered.max() {
-            Some(Held::Yes | Held::Doubt(_)) if command.writes || command.assigns => return Judgement::No,
+            Some(Held::Yes | Held::Doubt(_)) if command.assigns || !path::may_write(command, place) => {
+                return Judgement::No;
+            }
             Some(Held::Yes) => {}
             Some(Held::Doubt(why)) => return Judgement::Doubt(Doubt { why, at: command.span.clone() }),
             Some(Held::No) | None => return Judgement::No,

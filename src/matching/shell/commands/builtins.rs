@@ -460,7 +460,7 @@ impl Walk {
             if let Some(words) = interpreter.filter(|_| is_program) {
                 let script = std::iter::once(Word::constant(path));
                 let words: Vec<Word> = words.into_iter().chain(script).chain(args.iter().cloned()).collect();
-                self.run(&words, span, &Facts { assigns: false, writes: false, data: false });
+                self.run(&words, span, &Facts::default());
             }
         }
         is_read

@@ -12,7 +12,7 @@ use super::expand::{Openness, Resolved, Variables, Word, is_number, is_positiona
 use super::grammar::{self, Change, Joint, List, Node, Part, Pipeline, Redirect, RedirectKind, Stage, Word as Written};
 use super::output::Output;
 use super::programs::running;
-use super::{Command, Gap, Role, Shell, Span, meeting, programs};
+use super::{Command, Gap, Role, Shell, Span, Writes, meeting, programs};
 use compact_str::CompactString;
 pub(super) use expansion::tells_what_ran;
 pub(super) use state::Directories;
@@ -568,7 +568,7 @@ impl Walk {
         let outer = self.input.clone();
         let before = self.state();
         let (_, writes) = self.redirects(&stage.redirects, &stage.span, None, false);
-        if writes {
+        if writes != Writes::Nothing {
             self.beside("a redirection to a file", &stage.span);
         }
         let mut printed = Input::Computed;
@@ -717,8 +717,14 @@ impl Walk {
 
     /// Reads redirections: sets what the command reads, and says whether its output goes nowhere else than to a file, and
     /// whether it writes one.
-    fn redirects(&mut self, redirects: &[Redirect], span: &Span, prints: Option<&Input>, inert: bool) -> (bool, bool) {
-        let (mut output, mut writes) = (false, false);
+    fn redirects(
+        &mut self,
+        redirects: &[Redirect],
+        span: &Span,
+        prints: Option<&Input>,
+        inert: bool,
+    ) -> (bool, Writes) {
+        let (mut output, mut writes) = (false, Writes::Nothing);
         if self.shell == Shell::Zsh && redirects.iter().filter(|it| it.reads()).count() > 1 {
             self.gap("zsh gives a command all that is redirected to it", span);
         }
@@ -738,7 +744,9 @@ impl Walk {
                         }
                         _ => {
                             let files = self.expand(word);
-                            writes |= files.iter().flatten().any(opens_connection);
+                            if files.iter().flatten().any(opens_connection) {
+                                writes = Writes::Anything;
+                            }
                             match files.iter().map(Vec::as_slice).collect::<Vec<_>>().as_slice() {
                                 [[file]] if file.openness == Openness::Constant => Input::File(file.text.clone()),
                                 _ => Input::Computed,
@@ -788,7 +796,7 @@ impl Walk {
                 RedirectKind::ReadWrite(word) if redirect.fd != Some(1) => {
                     let files: Vec<Word> = self.expand(word).into_iter().flatten().collect();
                     files.iter().for_each(|file| self.wrote(&file.text, None));
-                    writes = true;
+                    writes = Writes::Anything;
                     let input = match files.as_slice() {
                         [file] if file.openness == Openness::Constant => Input::File(file.text.clone()),
                         _ => Input::Computed,
@@ -818,7 +826,17 @@ impl Walk {
                     for target in targets.iter().flatten().filter(|target| !is_device(target)) {
                         self.wrote(&target.text, content.clone());
                     }
-                    writes |= targets.is_empty() || !targets.iter().flatten().all(is_device);
+                    let one = |words: &Vec<Word>| match words.as_slice() {
+                        [word] => {
+                            (word.openness == Openness::Constant && !opens_connection(word)).then(|| word.clone())
+                        }
+                        _ => None,
+                    };
+                    if targets.is_empty() || !targets.iter().flatten().all(is_device) {
+                        let files: Option<Vec<Word>> = targets.iter().map(one).collect();
+                        let files = files.filter(|files| !files.is_empty());
+                        writes = writes.and(files.map_or(Writes::Anything, |files| Writes::Files(files.into())));
+                    }
                     // What a process substitution prints goes on: `> >(cat) | sh`.
                     output |= redirect.fd.is_none_or(|fd| fd == 1) && !targets.is_empty();
                 }
@@ -1085,10 +1103,10 @@ fn exits(pipeline: &Pipeline) -> bool {
 }
 
 /// What surrounds a command.
-#[derive(Clone, Copy)]
+#[derive(Clone, Default)]
 struct Facts {
     assigns: bool,
-    writes: bool,
+    writes: Writes,
     /// Its output goes to no file and no other command.
     data: bool,
 }

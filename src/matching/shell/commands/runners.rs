@@ -277,7 +277,7 @@ impl Walk {
             Some([Word::constant(program)].into_iter().chain(words[at + 1..].iter().cloned()).collect::<Vec<_>>())
         });
         if let Some(program) = program {
-            self.run(&program, span, &Facts { assigns: false, writes: false, data: false });
+            self.run(&program, span, &Facts::default());
         }
         match script.map(|at| &words[at]) {
             Some(word) => {
@@ -547,7 +547,7 @@ impl Walk {
                 // What follows is its command, up to a `;`.
                 let rest = words.get(at + 1..).unwrap_or_default();
                 let end = rest.iter().position(|word| word.text == ";").unwrap_or(rest.len());
-                self.run(&rest[..end], span, &Facts { assigns: false, writes: false, data: false });
+                self.run(&rest[..end], span, &Facts::default());
                 return true;
             }
             let texts: Vec<Word> =
@@ -618,7 +618,7 @@ impl Walk {
                         }
                     }
                 }
-                let inner = Facts { data: false, ..*facts };
+                let inner = Facts { data: false, ..facts.clone() };
                 match is_elsewhere {
                     true => self.elsewhere(|this| this.run(&slice, span, &inner)),
                     false => self.run(&slice, span, &inner),
@@ -869,7 +869,7 @@ impl Walk {
     }
 
     fn unwrap_any(&mut self, wrapper: &Wrapper, words: &[Word], verb: usize, span: &Span) {
-        let facts = Facts { assigns: false, writes: false, data: false };
+        let facts = Facts::default();
         let (before, words) = words.split_at(verb);
         let ordered = if wrapper.name == "ssh" { with_host_behind_options(wrapper, words) } else { None };
         let words = ordered.as_deref().unwrap_or(words);
@@ -1138,7 +1138,7 @@ impl Walk {
             let text: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
             return self.nested(&text.join(" "), Shell::Posix, span);
         }
-        let facts = Facts { assigns: false, writes: false, data: false };
+        let facts = Facts::default();
         self.run(&all, span, &facts);
     }
 }

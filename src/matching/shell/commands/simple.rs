@@ -5,7 +5,7 @@ use super::super::expand::{
 };
 use super::super::grammar::{Assign, Change, Node, Part, Redirect, RedirectKind, Stage, Value, Word as Written};
 use super::super::programs::{Given, Wrapper, running};
-use super::super::{Command, Role, Shell, Span, grammar, output, programs};
+use super::super::{Command, Role, Shell, Span, Writes, grammar, output, programs};
 use super::{
     By, Directories, Facts, Function, Input, MAX_ALTERNATIVES, MAX_COMMANDS, MAX_KEPT, TOO_LARGE, Walk, base_name,
     is_settings_of_git, without_vanishing,
@@ -160,7 +160,7 @@ impl Walk {
         // What it prints decides what a file holds that it writes, so redirections of input come first.
         let mut printed: Option<Input> = None;
         let (output, writes) = if stage.redirects.is_empty() {
-            (false, false)
+            (false, Writes::Nothing)
         } else {
             let constant = match alternatives.as_slice() {
                 [words] => self.prints(words),
@@ -189,7 +189,9 @@ impl Walk {
             self.beside("an assignment", &stage.span);
         }
         // No command of the list says that a file is emptied or read.
-        if alternatives.iter().any(Vec::is_empty) && (writes || stage.redirects.iter().any(reads_file)) {
+        if alternatives.iter().any(Vec::is_empty)
+            && (writes != Writes::Nothing || stage.redirects.iter().any(reads_file))
+        {
             self.beside("a redirection without a command", &stage.span);
         }
         let facts = Facts { assigns: !assigns.iter().all(is_plain), writes, data: !piped && !output && !self.captured };
@@ -444,7 +446,7 @@ impl Walk {
             span: at,
             role,
             assigns: facts.assigns,
-            writes: facts.writes,
+            writes: facts.writes.clone(),
             data: false,
             directories: self.directories.clone(),
             relinked: self.relinked,
@@ -699,7 +701,7 @@ impl Walk {
             "just" => {
                 let at = words.iter().position(|word| matches!(word.text.as_str(), "-c" | "--command"));
                 if let Some(command) = at.and_then(|at| words.get(at + 1..)) {
-                    return self.run(command, span, &Facts { assigns: false, writes: false, data: false });
+                    return self.run(command, span, &Facts::default());
                 }
             }
             "scp" | "sftp" => {
@@ -844,7 +846,7 @@ impl Walk {
         let mut given: Vec<Word> = shell.map(Word::constant).collect();
         if given.first().is_some_and(|word| !programs::is_shell(base_name(&word.text))) {
             given.push(Word { text: "…".into(), openness: Openness::Operand(0), ..Word::default() });
-            self.run(&given, span, &Facts { assigns: false, writes: false, data: false });
+            self.run(&given, span, &Facts::default());
         }
     }
 
@@ -854,7 +856,7 @@ impl Walk {
         let Some(wrapper) = words.get(at + 1) else { return };
         let Some(text) = wrapper.as_constant() else { return self.gap("the program's name is computed", span) };
         let wrapped: Vec<Word> = text.split(',').map(Word::constant).collect();
-        self.run(&wrapped, span, &Facts { assigns: false, writes: false, data: false });
+        self.run(&wrapped, span, &Facts::default());
     }
 
     /// `terraform plan -destroy -out=f; terraform apply f`: applying such a plan destroys.

@@ -2,6 +2,7 @@
 //! may take one way or another, only what holds on each of them is known.
 
 use super::super::expand::Word;
+use super::super::path::tidied;
 use super::super::{Shell, Span};
 use super::{Function, Input, MAX_KEPT, Passed, TOO_LARGE, Walk};
 use compact_str::{CompactString, format_compact};
@@ -76,23 +77,6 @@ impl Directories {
         let further = other.all().filter(|directory| self.all().all(|own| own != *directory));
         *self = Directories::of(self.all().chain(further).map(CompactString::from).collect());
     }
-}
-
-/// A path without `.` and `..`, as a shell goes there; nothing if it leads above the home, or above what a pattern stands for.
-fn tidied(path: &str) -> Option<CompactString> {
-    let is_absolute = path.starts_with('/');
-    let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/') {
-        match (part, parts.last()) {
-            ("" | ".", _) => {}
-            ("..", None) if is_absolute => {}
-            ("..", None | Some(&"..")) => parts.push(part),
-            ("..", Some(last)) if last.starts_with('~') || last.contains(['*', '?', '[']) => return None,
-            ("..", Some(_)) => drop(parts.pop()),
-            _ => parts.push(part),
-        }
-    }
-    Some(format_compact!("{}{}", if is_absolute { "/" } else { "" }, parts.join("/")))
 }
 
 /// The names of variables that are set. Most texts set none, and a copy is made for each command.

@@ -238,7 +238,7 @@ impl Walk {
         if made.is_empty() {
             made.push(command.to_vec());
         }
-        let inner = Facts { data: false, ..*facts };
+        let inner = Facts { data: false, ..facts.clone() };
         let outer = std::mem::replace(&mut self.input, Input::Outer);
         made.iter().for_each(|words| self.run(words, span, &inner));
         self.input = outer;
