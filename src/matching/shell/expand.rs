@@ -385,13 +385,12 @@ impl Variables {
             }
             Node::For { name, words, body } => {
                 for word in words {
-                    let source = match word.parts.as_slice() {
-                        [Part::Variable { name, change: Change::Element(which), .. }] if which == "@" => {
-                            Source::Pieces(vec![Piece::Element(name.clone())])
+                    match word.parts.as_slice() {
+                        [Part::Variable { name: from, change: Change::Element(which), .. }] if which == "@" => {
+                            self.add(name, Source::Pieces(vec![Piece::Element(from.clone())]));
                         }
-                        _ => source_of_word(word, self.shell),
-                    };
-                    self.add(name, source);
+                        _ => sources_of_word(word, self.shell).into_iter().for_each(|source| self.add(name, source)),
+                    }
                     if word.parts.iter().any(is_split) {
                         self.by_name.entry(name.clone()).or_default().splits = true;
                     }
@@ -467,7 +466,7 @@ impl Variables {
             Value::Array(words) => {
                 words.iter().for_each(|word| self.collect_word(word));
                 let odd = words.iter().any(|word| parts_are_odd(&word.parts));
-                let elements: Vec<Source> = words.iter().map(|word| source_of_word(word, self.shell)).collect();
+                let elements: Vec<Source> = words.iter().flat_map(|word| sources_of_word(word, self.shell)).collect();
                 self.n_values += 1;
                 let variable = self.by_name.entry(assign.name.clone()).or_default();
                 variable.odd |= odd;
@@ -945,20 +944,43 @@ fn is_split(part: &Part) -> bool {
     matches!(part, Part::Variable { quoted: false, .. } | Part::Command { quoted: false, .. })
 }
 
-/// What a word of an array or of `for` is made of: there, patterns of file names are expanded.
-fn source_of_word(word: &Written, shell: Shell) -> Source {
-    if word.parts.iter().any(|part| matches!(part, Part::Brace(_))) {
-        return Source::Computed;
-    }
-    let mut source = source_of(&word.parts, shell);
-    if let Source::Pieces(pieces) = &mut source {
-        for (piece, part) in pieces.iter_mut().zip(&word.parts) {
-            if let Part::Glob(c) = part {
-                *piece = Piece::Glob(*c);
+/// What the words of an array or of `for` are made of that a shell makes of one: there, patterns of file names are expanded.
+fn sources_of_word(word: &Written, shell: Shell) -> Vec<Source> {
+    let Some(words) = without_braces(&word.parts) else { return vec![Source::Computed] };
+    let source = |parts: Vec<&Part>| {
+        let mut source = source_of(parts.iter().copied(), shell);
+        if let Source::Pieces(pieces) = &mut source {
+            for (piece, part) in pieces.iter_mut().zip(parts) {
+                if let Part::Glob(c) = part {
+                    *piece = Piece::Glob(*c);
+                }
             }
         }
+        source
+    };
+    words.into_iter().map(source).collect()
+}
+
+/// What braces make of a word: `a{b,c}` is `ab` and `ac`. Nothing if it would be very many.
+fn without_braces(parts: &[Part]) -> Option<Vec<Vec<&Part>>> {
+    const MOST: usize = 64;
+    let (mut done, mut pending) = (Vec::new(), vec![parts.iter().collect::<Vec<_>>()]);
+    while let Some(parts) = pending.pop() {
+        let braces = parts.iter().enumerate().find_map(|(at, part)| match part {
+            Part::Brace(alternatives) => Some((at, alternatives)),
+            _ => None,
+        });
+        let Some((at, alternatives)) = braces else {
+            done.push(parts);
+            continue;
+        };
+        if done.len() + pending.len() + alternatives.len() > MOST {
+            return None;
+        }
+        let (before, after) = (&parts[..at], &parts[at + 1..]);
+        pending.extend(alternatives.iter().rev().map(|it| [before, &it.iter().collect::<Vec<_>>(), after].concat()));
     }
-    source
+    Some(done)
 }
 
 /// The default of `x=${x:-default}`.
@@ -975,8 +997,8 @@ fn default_of(name: &str, parts: &[Part], shell: Shell) -> Source {
 }
 
 /// What a value is made of.
-fn source_of(parts: &[Part], shell: Shell) -> Source {
-    let mut pieces = Vec::with_capacity(parts.len());
+fn source_of<'p>(parts: impl IntoIterator<Item = &'p Part>, shell: Shell) -> Source {
+    let mut pieces = Vec::new();
     for part in parts {
         pieces.push(match part {
             Part::Text { text, .. } => Piece::Text(text.clone()),

@@ -1820,9 +1820,7 @@ impl<'t> Reader<'t> {
                     self.at += 1;
                 }
                 let name = self.source[start..self.at].to_string();
-                if self.shell == Shell::Zsh && matches!(self.peek(), Some(b'[' | b':')) {
-                    return self.outside(ZSH_SUBSCRIPT);
-                }
+                self.no_zsh_subscript()?;
                 Ok(Part::Variable { name, change: Change::None, quoted })
             }
             Some(byte) if byte.is_ascii_digit() || matches!(byte, b'@' | b'*' | b'#' | b'?' | b'$' | b'!' | b'-') => {
@@ -1830,9 +1828,7 @@ impl<'t> Reader<'t> {
                 if self.shell == Shell::Zsh && !quoted && self.peek() == Some(b'\'') {
                     return self.outside("a `$` before a quote, whose end zsh looks for by the rules of `$'…'`");
                 }
-                if self.shell == Shell::Zsh && matches!(self.peek(), Some(b'[' | b':')) {
-                    return self.outside(ZSH_SUBSCRIPT);
-                }
+                self.no_zsh_subscript()?;
                 let name = (byte as char).to_string();
                 Ok(Part::Variable { name, change: Change::None, quoted })
             }
@@ -1847,6 +1843,20 @@ impl<'t> Reader<'t> {
                 self.outside("an expansion that only zsh knows")
             }
             _ => Ok(Part::Text { text: "$".into(), quoted: true }),
+        }
+    }
+
+    /// What goes on in zsh behind a variable's name. A `:` begins a modifier before a letter, a `&` and little else; before
+    /// these it is a colon.
+    fn no_zsh_subscript(&mut self) -> Read<()> {
+        let is_colon = || {
+            let next = self.ahead(1);
+            next.is_none_or(|next| next.is_ascii_digit() || b"/.,-$\" \t\n;|)".contains(&next))
+        };
+        match self.peek() {
+            Some(b'[') if self.shell == Shell::Zsh => self.outside(ZSH_SUBSCRIPT),
+            Some(b':') if self.shell == Shell::Zsh && !is_colon() => self.outside(ZSH_SUBSCRIPT),
+            _ => Ok(()),
         }
     }
 

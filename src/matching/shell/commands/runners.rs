@@ -547,7 +547,18 @@ impl Walk {
                 // What follows is its command, up to a `;`.
                 let rest = words.get(at + 1..).unwrap_or_default();
                 let end = rest.iter().position(|word| word.text == ";").unwrap_or(rest.len());
-                self.run(&rest[..end], span, &Facts::default());
+                let mut given = rest[..end].to_vec();
+                let mut is_placed = false;
+                for word in given.iter_mut().filter(|word| word.is_constant()) {
+                    if let Some(mark) = ["{}", "{/}", "{//}", "{.}", "{/.}"].iter().find_map(|it| word.text.find(it)) {
+                        word.openness = Openness::Operand(mark);
+                        is_placed = true;
+                    }
+                }
+                if !is_placed {
+                    given.push(Word { openness: Openness::Operand(0), ..Word::constant("{}") });
+                }
+                self.run(&given, span, &Facts::default());
                 return true;
             }
             let texts: Vec<Word> =

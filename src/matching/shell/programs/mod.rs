@@ -618,6 +618,9 @@ pub(super) fn same_program(name: &str) -> Option<&'static str> {
         "gchown" => "chown",
         "gdd" => "dd",
         "gfind" => "find",
+        "gsed" => "sed",
+        "iptables-legacy" | "iptables-nft" => "iptables",
+        "ip6tables-legacy" | "ip6tables-nft" => "ip6tables",
         _ => return None,
     })
 }
