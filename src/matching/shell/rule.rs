@@ -2250,7 +2250,31 @@ fn is_excepted(unless: &[&CommandRule], command: &Command, place: &Place) -> boo
     !command.writes()
         && !command.assigns
         && !unless.is_empty()
-        && (is_covered(command) || one_by_one(command).is_some_and(|each| each.iter().all(is_covered)))
+        && (is_covered(command)
+            || one_by_one(command).is_some_and(|each| each.iter().all(is_covered))
+            || options_behind(command).is_some_and(|command| is_covered(&command)))
+}
+
+/// `kubectl -n x apply` is `kubectl apply -n x`: the same command with its first options behind the sub-command, if its
+/// program takes them there, and without those of git that only say how it prints.
+fn options_behind(command: &Command) -> Option<Command> {
+    let (head, words) = command.words.split_first()?;
+    let name = base_name(head.as_constant()?);
+    if !programs::TAKES_OPTIONS_ANYWHERE.has(name) && name != "git" {
+        return None;
+    }
+    let row = options::row(name)?;
+    let parsed = Parsed::new(words, Some(&row), &[], &command.directories);
+    let verb = parsed.operands.first()?;
+    let (before, behind) = words.split_at(words.iter().position(|word| std::ptr::eq(word, verb.word))?);
+    let is_of_printing = |word: &Word| matches!(word.as_constant(), Some("--no-pager" | "-P" | "--no-optional-locks"));
+    let before = match name {
+        "git" if before.iter().all(is_of_printing) => &[],
+        "git" => return None,
+        _ => before,
+    };
+    let (verb, rest) = behind.split_first().filter(|_| !verb.unsure && behind.len() < command.words.len() - 1)?;
+    Some(command.with([head, verb].into_iter().chain(before).chain(rest).cloned().collect()))
 }
 
 /// `rm a b` is `rm a` and `rm b`: the same command for each of its operands, if its program takes them so.
