@@ -219,6 +219,12 @@ fn print_verdict(out: &mut Output, verdict: &Verdict, elapsed: Duration) {
             "  hook     {} ({status}{decision}, {} µs{rejudged}){why}",
             outcome.hook, outcome.duration_micros
         ));
+        // A reason that gives it has been printed.
+        let is_told =
+            |doubt: &&String| [&outcome.reason, &verdict.reason].into_iter().flatten().any(|it| it.contains(*doubt));
+        if let Some(doubt) = outcome.opaque.as_ref().filter(|doubt| !is_told(doubt)) {
+            out.line(&format!("  doubt    {}", out.tone(Tone::Warn, &safe(doubt))));
+        }
     }
     for error in &verdict.errors {
         let error = out.tone(Tone::Warn, &safe(error));

@@ -392,6 +392,28 @@ fn a_cold_dispatch_says_what_it_forgets() {
     }
 }
 
+/// Doubt is shown where it changes nothing, too: an allow and a rewrite don't hold then.
+#[test]
+fn dispatch_shows_doubt_and_explain_the_home() {
+    let dir = hooks(&[(
+        "hooks.yaml",
+        "hooks:\n- { name: fine, on: PreToolUse, if: Bash(npm *), allow: fine }\n- { name: pnpm, on: PreToolUse, if: Bash(npm *), rewrite: { program: pnpm } }",
+    )]);
+    let event = |command: &str| json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": command}}});
+    let told = |subcommand: &str, command: &str| {
+        let event = event(command).to_string();
+        let (_, out, err) = run(hookwire().args([subcommand, "--isolated", &event, "--hooks"]).arg(dir.path()));
+        (
+            out.lines().filter(|line| line.starts_with("  doubt    can't tell whether `Bash(npm *)` holds")).count(),
+            out + &err,
+        )
+    };
+    assert_eq!(told("dispatch", "$X i").0, 2);
+    assert_eq!(told("dispatch", "npm i").0, 0);
+    let explained = told("explain", "rm -rf ~/y $HOME").1;
+    assert!(explained.contains("rm -rf ~/y ~ "), "{explained}");
+}
+
 /// Directories under `path` that hold definitions themselves.
 fn definition_dirs(path: &Path, found: &mut Vec<PathBuf>) {
     let entries: Vec<_> = fs::read_dir(path).unwrap().flatten().map(|entry| entry.path()).collect();

@@ -165,7 +165,7 @@ impl Command {
 
     /// The words joined by blanks.
     pub fn normal(&self) -> String {
-        let words: Vec<&str> = self.words.iter().map(|word| word.text.as_str()).collect();
+        let words: Vec<_> = self.words.iter().map(Word::path).collect();
         words.join(" ")
     }
 }
