@@ -1,5 +1,6 @@
 //! Warnings of definitions that are well-formed, but probably not what their author means.
 
+use super::rules::Vocabulary;
 use super::written::Mistakes;
 use super::{rules, slips};
 use crate::contract::{Fail, NATIVE};
@@ -8,7 +9,7 @@ use crate::event::{CUSTOM_PREFIX, EventSpec, On, Phase, may_be_about_a_tool, spe
 use crate::handlers::{self, Handler, Means, Obstacle, rewrite};
 use crate::hook::Hook;
 use crate::matching::rule::Reading;
-use crate::matching::tools::{self, TOOLS, Tool};
+use crate::matching::tools::{self, DeclaredTool, TOOLS, Tool};
 use crate::matching::when::When;
 use crate::matching::{Matcher, MatcherRule, ToolNaming};
 use crate::support::nearest::closest;
@@ -31,16 +32,19 @@ struct Lint<'a> {
     text: &'a str,
     /// The events that it names; none if it is for all.
     events: &'a [Arc<str>],
+    /// The names that the file adds to families of tools.
+    declared: &'a [DeclaredTool],
     mistakes: &'a mut Mistakes,
 }
 
 /// Warns of what can hardly be meant in a hook that was made of `node`, with this matcher, in a file of this
-/// text, and of what can't work with these means.
+/// text and with these names of tools, and of what can't work with these means.
 pub(super) fn lint(
     hook: &Hook,
     node: &Node,
     matcher: Option<&str>,
     text: &str,
+    declared: &[DeclaredTool],
     means: Option<&Means>,
     mistakes: &mut Mistakes,
 ) {
@@ -48,7 +52,7 @@ pub(super) fn lint(
         On::Names(names) => &names[..],
         On::Every => &[],
     };
-    let mut lint = Lint { hook, node, matcher, text, events, mistakes };
+    let mut lint = Lint { hook, node, matcher, text, events, declared, mistakes };
     lint.guard_without_effect();
     lint.timeout_before_wait();
     lint.agents_that_are_dialects();
@@ -75,7 +79,7 @@ pub(super) fn lint(
     means.into_iter().for_each(|means| lint.obstacle(means));
 }
 
-impl Lint<'_> {
+impl<'a> Lint<'a> {
     fn at(&self, key: &str) -> &Span {
         self.node.get(key).map_or(&self.node.span, |it| &it.span)
     }
@@ -265,8 +269,7 @@ impl Lint<'_> {
     fn tool_names(&mut self) {
         if let Some(Matcher::Names(tools)) = &self.hook.matcher {
             for tool in tools {
-                if let (Some(slip), Some(node)) = (rules::of_tool(tool, self.has_families()), self.node.get("matcher"))
-                {
+                if let (Some(slip), Some(node)) = (rules::of_tool(tool, self.vocabulary()), self.node.get("matcher")) {
                     self.warn(slip.problem(node, true));
                 }
                 if rules::is_server(tool) {
@@ -304,15 +307,16 @@ impl Lint<'_> {
                         Problem::warning(&node.span, "empty-if", "`if` names no rule: the hook is for every call");
                     self.mistakes.push(problem.help("write a rule, or leave `if` out").fix(Fix::remove(key)));
                 }
-                rules::lint(written, node, self.has_families(), reading, self.mistakes);
+                rules::lint(written, node, self.vocabulary(), reading, self.mistakes);
             }
         }
     }
 
-    /// Whether the name of a family stands for the tools of every agent.
-    fn has_families(&self) -> bool {
-        self.hook.contract.tool_naming == ToolNaming::Canonical
-            || dialects::has_canonical_tools(self.hook.contract.dialect)
+    fn vocabulary(&self) -> Vocabulary<'a> {
+        let contract = self.hook.contract;
+        let is_shared =
+            contract.tool_naming == ToolNaming::Canonical || dialects::has_canonical_tools(contract.dialect);
+        Vocabulary { is_shared, declared: self.declared }
     }
 
     /// `mcp__*`, which as a regex is `mcp_` and underscores.

@@ -7,7 +7,7 @@ use super::slips::outside_of_quotes;
 use super::written::Mistakes;
 use crate::matching::rule::{Reading, ToolRule};
 use crate::matching::shell::{CommandRule, Name};
-use crate::matching::tools::{self, ArgumentKind, TOOLS};
+use crate::matching::tools::{self, ArgumentKind, DeclaredTool, TOOLS, Tool};
 use crate::matching::urls::UrlPattern;
 use crate::support::nearest::{closest, differ_in_number};
 use crate::syntax::fix::{Edit, Fix};
@@ -51,9 +51,23 @@ impl Slip {
     }
 }
 
-/// Warns of rules as they are written in `node`, one or a list. `are_shared`: a family's name stands for the tools of
-/// every agent. `reading`: what the rules are read for.
-pub(super) fn lint(rules: &[ToolRule], node: &Node, are_shared: bool, reading: Reading, mistakes: &mut Mistakes) {
+/// What is known of the names of tools where a rule stands.
+#[derive(Clone, Copy)]
+pub(super) struct Vocabulary<'a> {
+    /// A family's name stands for the tools of every agent.
+    pub(super) is_shared: bool,
+    /// The names that the file adds.
+    pub(super) declared: &'a [DeclaredTool],
+}
+
+/// Warns of rules as they are written in `node`, one or a list. `reading`: what the rules are read for.
+pub(super) fn lint(
+    rules: &[ToolRule],
+    node: &Node,
+    vocabulary: Vocabulary<'_>,
+    reading: Reading,
+    mistakes: &mut Mistakes,
+) {
     let items = match &node.value {
         NodeValue::Seq(items) => &items[..],
         _ => std::slice::from_ref(node),
@@ -64,14 +78,14 @@ pub(super) fn lint(rules: &[ToolRule], node: &Node, are_shared: bool, reading: R
             mistakes.push(slip.problem(item, is_alone));
             continue;
         }
-        if are_shared
+        if vocabulary.is_shared
             && reading == Reading::Hits
             && let Some(slip) = of_end(rule, rules)
         {
             mistakes.push(slip.problem(item, is_alone));
         }
         for (tool, _) in rule.tools().filter(|(_, prefix)| prefix.is_none()) {
-            if let Some(slip) = of_tool(tool, are_shared) {
+            if let Some(slip) = of_tool(tool, vocabulary) {
                 mistakes.push(slip.problem(item, is_alone));
             }
         }
@@ -83,10 +97,13 @@ pub(super) fn lint(rules: &[ToolRule], node: &Node, are_shared: bool, reading: R
 }
 
 /// A tool's name that no tool has, or only one agent's.
-pub(super) fn of_tool(tool: &str, are_shared: bool) -> Option<Slip> {
+pub(super) fn of_tool(tool: &str, Vocabulary { is_shared, declared }: Vocabulary<'_>) -> Option<Slip> {
+    if declared.iter().any(|it| it.name == tool) {
+        return None;
+    }
     let instead = |right: &str| Meant::Instead(tool.to_string(), right.to_string());
     let Some(known) = TOOLS.iter().find(|known| known.name.eq_ignore_ascii_case(tool)) else {
-        let nearest = nearly_known(tool)?;
+        let nearest = nearly_known(tool).or_else(|| otherwise_written(tool).filter(|_| is_shared))?;
         return Some(Slip::new("unknown-tool", format!("no agent is known to have a tool `{tool}`"), instead(nearest)));
     };
     if known.name == tool {
@@ -96,7 +113,7 @@ pub(super) fn of_tool(tool: &str, are_shared: bool) -> Option<Slip> {
         Some(Slip::new("never-matches", message, instead(known.name)))
     } else {
         let message = format!("`{tool}` is only a tool of that very name; `{}` is that of every agent", known.name);
-        are_shared.then(|| Slip::new("one-name", message, instead(known.name)))
+        is_shared.then(|| Slip::new("one-name", message, instead(known.name)))
     }
 }
 
@@ -113,6 +130,35 @@ fn nearly_known(tool: &str) -> Option<&'static str> {
         length => it.len().abs_diff(length) < 2,
     };
     closest(tool, TOOLS.iter().map(|it| it.name)).filter(is_near)
+}
+
+/// The family that agents know by a name of the same words: `WriteFile` and `FileWrite` are `write_file`.
+fn otherwise_written(tool: &str) -> Option<&'static str> {
+    if tools::known(tool).is_some() || tool.starts_with("mcp__") {
+        return None;
+    }
+    let wanted = words_of(tool);
+    let is_it = |it: &&Tool| {
+        // One word may name anything, unless it can only be a shell.
+        let may_be = wanted.len() > 1 || it.kind == ArgumentKind::Shell;
+        may_be && it.names.iter().any(|name| words_of(name) == wanted)
+    };
+    TOOLS.iter().find(is_it).map(|it| it.name)
+}
+
+/// The words of a name in alphabetical order, whatever parts them: `_`, `-`, `.` or an upper-case letter.
+fn words_of(name: &str) -> Vec<String> {
+    let (mut words, mut was_lower) = (vec![String::new()], false);
+    for c in name.chars() {
+        if !c.is_alphanumeric() || c.is_uppercase() && was_lower {
+            words.push(String::new());
+        }
+        words.last_mut().into_iter().for_each(|word| word.extend(c.to_lowercase().filter(|c| c.is_alphanumeric())));
+        was_lower = !c.is_uppercase();
+    }
+    words.retain(|word| !word.is_empty());
+    words.sort_unstable();
+    words
 }
 
 /// `mcp__pay`, which names a server and no tool.
