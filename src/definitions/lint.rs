@@ -2,13 +2,13 @@
 
 use super::rules::Vocabulary;
 use super::written::Mistakes;
-use super::{rules, slips};
+use super::{excepted, rules, slips};
 use crate::contract::{Fail, NATIVE};
 use crate::dialects::{self, EventRow};
 use crate::event::{CUSTOM_PREFIX, EventSpec, On, Phase, may_be_about_a_tool, spec};
 use crate::handlers::{self, Handler, Means, Obstacle, rewrite};
 use crate::hook::Hook;
-use crate::matching::rule::Reading;
+use crate::matching::rule::{Reading, ToolRule};
 use crate::matching::tools::{self, DeclaredTool, TOOLS, Tool};
 use crate::matching::when::When;
 use crate::matching::{Matcher, MatcherRule, ToolNaming};
@@ -66,6 +66,7 @@ pub(super) fn lint(
     lint.matcher_that_no_name_fits();
     lint.matcher_of_events_that_ends_early();
     lint.rules();
+    lint.exceptions();
     lint.home_that_nothing_expands();
     let slips = lint.misspelt_members();
     lint.misspelt_placeholders();
@@ -308,6 +309,31 @@ impl<'a> Lint<'a> {
                     self.mistakes.push(problem.help("write a rule, or leave `if` out").fix(Fix::remove(key)));
                 }
                 rules::lint(written, node, self.vocabulary(), reading, self.mistakes);
+            }
+        }
+    }
+
+    /// Exceptions that take away all that the hook is for, or nothing.
+    fn exceptions(&mut self) {
+        let (rules, unless) = (&self.hook.tools.rules, &self.hook.tools.unless);
+        let Some(node) = self.node.get("unless").filter(|_| !unless.is_empty()) else { return };
+        let matched = match &self.hook.matcher {
+            Some(Matcher::Names(tools)) => tools.iter().map(|it| &**it).collect(),
+            _ => Vec::new(),
+        };
+        let of_rules: Option<Vec<_>> = rules.iter().map(ToolRule::literal_tools).collect();
+        let named = [of_rules.unwrap_or_default().concat(), matched.clone()];
+        if excepted::is_all_excepted(rules, &matched, unless) {
+            let what = if rules.is_empty() { "matcher" } else { "if" };
+            let message = format!("the hook is for nothing: `unless` takes away all that `{what}` names");
+            let problem = self.never_matches("unless", message);
+            return self.warn(problem.help(format!("name in `unless` only a part of what `{what}` names")));
+        }
+        let items = if node.items().is_empty() { std::slice::from_ref(node) } else { node.items() };
+        for (rule, item) in unless.iter().zip(items) {
+            if named.iter().any(|tools| excepted::is_about_others(rule, tools)) {
+                let message = format!("`{}` takes nothing away: the hook is for other tools", rule.text());
+                self.warn(Problem::warning(&item.span, "never-matches", message));
             }
         }
     }
