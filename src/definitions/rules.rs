@@ -78,6 +78,12 @@ pub(super) fn lint(
             mistakes.push(slip.problem(item, is_alone));
             continue;
         }
+        if reading == Reading::Covers && rule.commands().iter().any(CommandRule::is_pipe) {
+            let message =
+                format!("`{}` never covers anything: a pipe can only be denied, asked about or handled", rule.text());
+            let help = "name each of its commands by a rule of its own";
+            mistakes.push(Slip::new("never-matches", message, Meant::Help(help)).problem(item, is_alone));
+        }
         if vocabulary.is_shared
             && reading == Reading::Hits
             && let Some(slip) = of_end(rule, rules)
