@@ -188,7 +188,10 @@ fn of_form(rule: &ToolRule) -> Option<Slip> {
         return slip(message, Meant::Rules(parts.into_iter().map(str::to_string).collect()));
     }
     let names = text.split('(').next().unwrap_or_default();
-    let is_regex = names.contains(['^', '$', '\\']) || names.contains("_.*") || names.starts_with(".*");
+    let is_regex = names.contains(['^', '$', '\\'])
+        || names.contains("_.*")
+        || names.starts_with(".*")
+        || names.split('|').any(begins_a_tool);
     if is_regex || names.contains([',', ';', '&']) {
         let listed: Vec<_> = names.split([',', ';', '&', '|']).map(str::trim).filter(|it| !it.is_empty()).collect();
         let meant = listed.join("|").replace(".*", "*").replace(['^', '$', '\\'], "");
@@ -198,6 +201,14 @@ fn of_form(rule: &ToolRule) -> Option<Slip> {
     let server = rule.tools().find(|(tool, prefix)| prefix.is_none() && is_server(tool))?.0;
     let message = format!("`{server}` never matches: an MCP tool's name has a server and a tool");
     slip(message, Meant::Instead(server.to_string(), format!("{server}__*")))
+}
+
+/// `Wri.*`, the beginning of a tool's name. `container.*` has a dot of its own.
+fn begins_a_tool(name: &str) -> bool {
+    let Some(start) = name.trim().strip_suffix(".*").filter(|start| !start.is_empty()) else { return false };
+    let dotted = format!("{start}.");
+    let mut known = TOOLS.iter().flat_map(|tool| tool.names.iter().chain([&tool.name]));
+    known.clone().any(|it| it.starts_with(start)) && !known.any(|it| it.starts_with(&dotted))
 }
 
 /// The rules that a text holds one after the other, and whether only brackets are left behind the first.
@@ -264,8 +275,10 @@ fn of_pattern(rule: &ToolRule) -> Option<Slip> {
         if let Some(meant) = (tool.kind == ArgumentKind::Url).then(|| with_scheme(pattern)).flatten() {
             return slip("a URL begins with its scheme", instead(meant));
         }
-        let is_regex = tool.kind == ArgumentKind::Path && is_regex(pattern);
-        let globs = is_regex.then(|| globs_of(pattern, "**/*"))?;
+        let globs = match tool.kind {
+            ArgumentKind::Url => urls_of(pattern)?,
+            _ => is_regex_of_paths(pattern).then(|| globs_of(pattern, "**/*"))?,
+        };
         return slip("a pattern is a glob, not a regex", list(&globs));
     }
     let commands = rule.commands();
@@ -297,8 +310,12 @@ fn of_pattern(rule: &ToolRule) -> Option<Slip> {
     if let Some(inner) = between_slashes(pattern) {
         return slip("a pattern is a glob, not a regex", list(&globs_of(inner, " * ")));
     }
-    if names.iter().any(|name| is_regex(name.word) || has_dots(name)) {
+    if names.iter().any(|name| is_regex(name.word) || has_dots(name)) || ends_in_dots(pattern, rule) {
         return slip("a pattern is a glob, not a regex", list(&globs_of(pattern, " * ")));
+    }
+    if let Some(word) = word_of_signs(pattern).filter(|_| commands.iter().all(is_of_known_program)) {
+        let why = format!("in `{word}`, `[`, `?` and `+` are characters like others");
+        return slip(&why, Meant::Help("write the option by its name: it is found in every spelling and cluster"));
     }
     let (first, rest) = pattern.split_once(' ').unwrap_or((pattern, ""));
     if let Some((name, value)) = first.split_once('=')
@@ -394,6 +411,21 @@ fn misspelt(name: &Name<'_>) -> Option<&'static str> {
         }
     };
     known.iter().find(is_near).copied()
+}
+
+/// An option in which signs of a regex stand: `-[rf]+`, `-rf?`.
+fn word_of_signs(pattern: &str) -> Option<&str> {
+    let is_it = |word: &&str| {
+        let name = word.split('=').next().unwrap_or_default();
+        word.starts_with('-')
+            && name.len() > 2
+            && (name.contains("[") && name.contains(']') || name.ends_with(['?', '+']))
+    };
+    pattern.split(' ').find(is_it)
+}
+
+fn is_of_known_program(rule: &CommandRule) -> bool {
+    rule.program().is_some_and(CommandRule::knows)
 }
 
 /// Characters that no program's and no sub-command's name has.
@@ -549,6 +581,28 @@ fn is_regex(text: &str) -> bool {
         || SIGNS.iter().any(|sign| text.contains(sign))
 }
 
+/// The same of a path: `src/.+`, `*.ts$`. `.*` may be about files that begin with a dot.
+fn is_regex_of_paths(pattern: &str) -> bool {
+    let before = pattern.strip_suffix('$').and_then(|it| it.chars().next_back());
+    let ends = before.is_some_and(char::is_alphanumeric) && pattern.contains(['.', '*']);
+    is_regex(pattern) || ends || pattern.split('/').any(|part| part == ".+")
+}
+
+/// The patterns over URLs that were meant by a regex: `https?://example.com/.*`.
+fn urls_of(pattern: &str) -> Option<Vec<String>> {
+    const SIGNS: [&str; 4] = ["\\.", "\\/", "[^/]", "://.*"];
+    let bare = pattern.trim_start_matches('^');
+    let any_scheme = ["https?:", "http[s]?:", "https*:"].iter().find_map(|start| bare.strip_prefix(start));
+    if any_scheme.is_none() && bare == pattern && !SIGNS.iter().any(|sign| pattern.contains(sign)) {
+        return None;
+    }
+    let all = match any_scheme {
+        Some(rest) => vec![format!("https:{rest}"), format!("http:{rest}")],
+        None => vec![bare.to_string()],
+    };
+    Some(all.iter().flat_map(|it| globs_of(it, "*")).collect())
+}
+
 /// What is between the slashes of `/git push --force/`, where the first word is no path of a program.
 fn between_slashes(pattern: &str) -> Option<&str> {
     let inner = pattern.strip_prefix('/')?.strip_suffix('/')?;
@@ -561,6 +615,31 @@ fn has_dots(name: &Name<'_>) -> bool {
     let Some((before, behind)) = name.word.split_once(".*") else { return false };
     let is_within = !behind.is_empty() || !name.of.is_empty();
     is_within && (before.is_empty() || before.ends_with(|c: char| c.is_ascii_alphabetic()))
+}
+
+/// `.*` as the whole pattern, behind a program's name (`rm.*`), or behind a sub-command (`git push .*`). Elsewhere it may be
+/// about files that begin with a dot.
+fn ends_in_dots(pattern: &str, rule: &ToolRule) -> bool {
+    const TAKE_FILES: [&str; 9] = ["add", "rm", "mv", "restore", "checkout", "diff", "stash", "clean", "cp"];
+    if matches!(pattern, ".*" | ".+") {
+        return true;
+    }
+    let (first, rest) = pattern.split_once(' ').unwrap_or((pattern, ""));
+    if let Some(name) = first.strip_suffix(".*").or_else(|| first.strip_suffix(".+")) {
+        return name.ends_with(|c: char| c.is_ascii_alphabetic()) && is_only_program(name);
+    }
+    let mut words = rest.split(' ');
+    let verb = words.next().unwrap_or_default();
+    let is_verb = rule.commands().iter().all(|it| it.sub_commands() == 1) && !TAKE_FILES.contains(&verb);
+    is_verb && CommandRule::has_commands(first) && words.eq([".*"]) || rest == ".+" || rest.ends_with(" .+")
+}
+
+/// Whether there is a program of that name, and none that goes on with a dot.
+fn is_only_program(name: &str) -> bool {
+    let any = CommandRule::new("-").ok();
+    let known = any.iter().flat_map(CommandRule::names).flat_map(|name| name.known);
+    let dotted = format!("{name}.");
+    CommandRule::knows(name) && !known.into_iter().any(|it| it.starts_with(&dotted))
 }
 
 /// The globs that say what a regex says, one for each of its alternatives. `any` is what `.*` becomes.
