@@ -317,6 +317,14 @@ fn of_pattern(rule: &ToolRule) -> Option<Slip> {
         let why = format!("in `{word}`, `[`, `?` and `+` are characters like others");
         return slip(&why, Meant::Help("write the option by its name: it is found in every spelling and cluster"));
     }
+    if let Some((word, meant)) = pattern.split(' ').find_map(|word| Some((word, with_other_dashes(word, &names)?))) {
+        let name = word.trim_end_matches('*');
+        let why = match name.starts_with("--") {
+            true => format!("no option is called `{name}`, and `{meant}` are several"),
+            false => format!("`{name}` is several options of one letter"),
+        };
+        return slip(&why, Meant::Instead(name.to_string(), meant));
+    }
     let (first, rest) = pattern.split_once(' ').unwrap_or((pattern, ""));
     if let Some((name, value)) = first.split_once('=')
         && !name.is_empty()
@@ -411,6 +419,34 @@ fn misspelt(name: &Name<'_>) -> Option<&'static str> {
         }
     };
     known.iter().find(is_near).copied()
+}
+
+/// Programs that take long options with one dash, too.
+const ONE_DASH_OR_TWO: [&str; 8] = ["npm", "npx", "gradle", "gradlew", "mvn", "mvnw", "sbt", "ant"];
+
+/// An option of a known program with the dashes that it should have: `-force` is `--force`, and `--rf` is `-rf`.
+fn with_other_dashes(word: &str, names: &[Name<'_>]) -> Option<String> {
+    let word = word.trim_end_matches('*');
+    let letters = word.trim_start_matches('-');
+    let option = names.iter().find(|name| name.word.starts_with('-'))?;
+    let has = |name: &str| option.known.contains(&name);
+    let is_short = |letter: char| has(&format!("-{letter}"));
+    let program = option.of.split(' ').next().unwrap_or_default();
+    match word.len() - letters.len() {
+        1 if letters.len() > 2 && letters.starts_with(|c: char| c.is_ascii_lowercase()) => {
+            let long = format!("-{word}");
+            let may_be = has(word) || letters.chars().all(is_short) || ONE_DASH_OR_TWO.contains(&program);
+            let is_plain = !matches!(letters, "help" | "version");
+            // With some programs one dash and two are the same.
+            let is_cluster = option.word.len() == 2;
+            (has(&long) && !may_be && is_plain && is_cluster).then_some(long)
+        }
+        2 if (2..5).contains(&letters.len()) => {
+            let is_long = option.known.iter().any(|it| it.starts_with(word));
+            (!is_long && letters.chars().all(is_short)).then(|| format!("-{letters}"))
+        }
+        _ => None,
+    }
 }
 
 /// An option in which signs of a regex stand: `-[rf]+`, `-rf?`.
