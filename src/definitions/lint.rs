@@ -15,7 +15,7 @@ use crate::matching::{Matcher, MatcherRule, ToolNaming};
 use crate::support::nearest::closest;
 use crate::syntax::diagnostic::Severity;
 use crate::syntax::fix::{Edit, Fix, Place};
-use crate::syntax::node::{Node, NodeValue, Span};
+use crate::syntax::node::{Entry, Node, NodeValue, Span};
 use crate::syntax::problem::Problem;
 use crate::template::{PATHS, Style, Template};
 use std::sync::Arc;
@@ -213,11 +213,30 @@ impl<'a> Lint<'a> {
         }
         let tools = self.known_tools();
         for entry in entries {
+            if let Some(subject) = self.subject_repeated_by(entry, &tools) {
+                let message = format!("`patch` is over `{subject}` already, and has no member `{}`", entry.key);
+                let rest = entry.key.strip_prefix(&format!("{subject}."));
+                let problem = Problem::warning(&entry.key_span, "idle-rewrite", message).did_you_mean(&entry.key, rest);
+                self.warn(problem.or_help(format!("write what stands within `{subject}`")));
+                continue;
+            }
             let Some(meant) = slips::misspelt_argument_of(&entry.key, &tools) else { continue };
             let message = format!("no agent is known to have an argument `{}`", entry.key);
             let problem = Problem::warning(&entry.key_span, "unknown-name", message);
             self.warn(problem.did_you_mean(&entry.key, Some(meant)));
         }
+    }
+
+    /// The subject that a member of a patch repeats: `tool.input.command`, or a part of the way to it. An unknown tool may
+    /// have an argument `input`.
+    fn subject_repeated_by(&self, entry: &Entry, tools: &[&'static Tool]) -> Option<String> {
+        let subjects = self.events.iter().filter_map(|name| spec(name)?.subject).map(rewrite::written);
+        let mut subjects = subjects.filter(|subject| subject.contains('.'));
+        let is_map = matches!(entry.value.value, NodeValue::Map(_));
+        subjects.find(|subject| {
+            let is_part = is_map && !tools.is_empty() && subject.split('.').any(|part| part == entry.key);
+            entry.key == *subject || entry.key.starts_with(&format!("{subject}.")) || is_part
+        })
     }
 
     /// The tools that the hook is for, as far as they are known and said by name.

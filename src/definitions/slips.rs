@@ -27,6 +27,9 @@ const OTHER_NAMES: [(&str, &str); 6] = [
     ("tool.response", "tool.output"),
 ];
 
+/// Arguments of tools that are written as if they were members of the event.
+const ARGUMENTS: [&str; 3] = ["command", "file_path", "filePath"];
+
 /// The members that an event may have.
 struct Known {
     /// Its members, each with its own where all of them are known.
@@ -95,6 +98,9 @@ pub(super) fn slip(path: &str, is_about_tool: bool) -> Option<(String, String)> 
         return Some((first.into(), "tool.input".into()));
     }
     let Some(own) = members.get(first) else {
+        if is_about_tool && ARGUMENTS.contains(&first) {
+            return Some((first.into(), format!("tool.input.{first}")));
+        }
         let meant = elsewhere.get(first).cloned().or_else(|| near(first, names))?;
         return Some((first.into(), meant));
     };
@@ -299,6 +305,8 @@ mod tests {
             ("tool_name", Some(("tool_name", "tool.name"))),
             ("stop_hook_active", Some(("stop_hook_active", "stopActive"))),
             ("input.command", Some(("input", "tool.input"))),
+            ("command", Some(("command", "tool.input.command"))),
+            ("file_path", Some(("file_path", "tool.input.file_path"))),
             ("tool.result", Some(("tool.result", "tool.output"))),
             ("modle.name", Some(("modle", "model"))),
             ("agent.nam", Some(("agent.nam", "agent.name"))),
