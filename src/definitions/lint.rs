@@ -67,6 +67,7 @@ pub(super) fn lint(
     lint.matcher_of_events_that_ends_early();
     lint.rules();
     lint.exceptions();
+    lint.delegates_without_commands();
     lint.home_that_nothing_expands();
     let slips = lint.misspelt_members();
     lint.misspelt_placeholders();
@@ -354,6 +355,20 @@ impl<'a> Lint<'a> {
                 let message = format!("`{}` takes nothing away: the hook is for other tools", rule.text());
                 self.warn(Problem::warning(&item.span, "never-matches", message));
             }
+        }
+    }
+
+    /// A word on what commands run, beside rules that look at none.
+    fn delegates_without_commands(&mut self) {
+        let tools = &self.hook.tools;
+        let mut rules = tools.rules.iter().chain(&tools.unless);
+        if self.node.get("delegates").is_some() && rules.all(|rule| rule.commands().is_empty()) {
+            let message =
+                "`delegates` is about what the commands of a rule run, and no rule of this hook names a command";
+            let problem = Problem::warning(self.at("delegates"), "never-decides", message);
+            self.warn(
+                problem.help("add a rule such as `if: Bash(rm *)`, or leave it out").fix(Fix::remove("delegates")),
+            );
         }
     }
 

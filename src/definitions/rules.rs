@@ -267,6 +267,15 @@ fn of_pattern(rule: &ToolRule) -> Option<Slip> {
     {
         return slip("a pattern needs no quotes", instead(inner.to_string()));
     }
+    if tool.kind != ArgumentKind::Text && pattern.strip_prefix('!').is_some_and(|rest| !rest.starts_with(' ')) {
+        return slip("a pattern excludes nothing", Meant::Help("write what is left out under `unless`"));
+    }
+    if let Some((variable, rest)) = unexpanded(pattern).filter(|_| tool.kind == ArgumentKind::Path) {
+        return slip(&format!("nothing expands `{variable}` here"), instead(rest.to_string()));
+    }
+    if let Some(host) = other_case(pattern, "domain:").filter(|_| tool.kind == ArgumentKind::Url) {
+        return slip("`domain:` is written in lower case", instead(format!("domain:{host}")));
+    }
     if matches!(tool.kind, ArgumentKind::Path | ArgumentKind::Url) {
         let parts = patterns_of(pattern, tool.kind);
         if parts.len() > 1 {
@@ -482,6 +491,11 @@ fn of_argument(rule: &ToolRule, pattern: &str) -> Option<Slip> {
     if rest.starts_with('=') && !rest.starts_with("==") && rest.match_indices(',').any(and_another) {
         return slip("a rule is about one argument", Meant::Help("hold the others against a condition with `when`"));
     }
+    let is_apart = rest.starts_with("= ") || rest.trim_start().starts_with('=') && !rest.starts_with('=');
+    if let Some(value) = rest.trim_start().strip_prefix('=').filter(|it| is_apart && !it.starts_with('=')) {
+        let written = rule.text().replace(pattern, &format!("{name}={}", value.trim()));
+        return slip("no blanks are around the `=`", Meant::Instead(rule.text().to_string(), written));
+    }
     let rest = rest.trim_start();
     let comparison = ["==", "!=", ">", "<", ": "].into_iter().find(|it| rest.starts_with(it))?;
     let value = rest[comparison.len()..].trim();
@@ -539,6 +553,27 @@ fn with_scheme(pattern: &str) -> Option<String> {
     Some(if host.contains(['/', ':']) { format!("https://{host}") } else { format!("domain:{host}") })
 }
 
+/// What follows a word that is written in other letters than it has to be.
+fn other_case<'p>(pattern: &'p str, word: &str) -> Option<&'p str> {
+    let (start, rest) = pattern.split_at_checked(word.len())?;
+    (start != word && start.eq_ignore_ascii_case(word)).then_some(rest)
+}
+
+/// A variable at the beginning of a path, and the path that is meant: relative patterns count from the working directory.
+fn unexpanded(pattern: &str) -> Option<(&str, &str)> {
+    let (variable, rest) = pattern.split_once('/')?;
+    let name = variable.strip_prefix('$')?;
+    let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let is_upper = !name.contains(|c: char| c.is_ascii_lowercase());
+    let is_variable = match name.strip_prefix('{').and_then(|it| it.strip_suffix('}')) {
+        Some(inner) => is_name(inner),
+        // A directory may be called `$lib`.
+        None => is_name(name) && is_upper,
+    };
+    let is_home = ["$HOME", "${HOME}"].contains(&variable);
+    (is_variable && !is_home && !rest.is_empty()).then_some((variable, rest))
+}
+
 /// What is between quotes that stand around all of a pattern.
 fn quoted(pattern: &str) -> Option<&str> {
     let quote = pattern.chars().next().filter(|c| matches!(c, '"' | '\''))?;
@@ -552,16 +587,24 @@ fn patterns_of(pattern: &str, kind: ArgumentKind) -> Vec<String> {
     let mut depth = 0;
     let is_between = |c: char| {
         depth += i32::from(matches!(c, '{' | '[' | '(')) - i32::from(matches!(c, '}' | ']' | ')'));
-        depth == 0 && (c == ',' || c == '|')
+        depth == 0 && matches!(c, ',' | ';' | '|')
     };
     let parts: Vec<_> = pattern.split(is_between).map(str::trim).collect();
-    let is_apart = pattern.contains(", ") || pattern.contains('|');
+    let is_apart = pattern.contains(", ") || pattern.contains("; ") || pattern.contains('|');
+    let have_ends = parts.iter().all(|part| has_end(part));
     let is_pattern = |part: &&str| match kind {
         ArgumentKind::Url => part.contains("://") || part.starts_with("domain:"),
-        _ => !part.is_empty() && (is_apart || part.contains('*') || part.starts_with(['.', '/', '~'])),
+        _ => !part.is_empty() && (is_apart || have_ends || part.contains('*') || part.starts_with(['.', '/', '~'])),
     };
     let are_several = parts.iter().all(is_pattern);
     if are_several { parts.into_iter().map(str::to_string).collect() } else { vec![pattern.to_string()] }
+}
+
+/// `main.rs`: no file is called `a.rs,b.rs`.
+fn has_end(name: &str) -> bool {
+    name.rsplit_once('.').is_some_and(|(start, end)| {
+        !start.is_empty() && (1..5).contains(&end.len()) && end.starts_with(|c: char| c.is_ascii_lowercase())
+    })
 }
 
 /// The commands of `git push, git pull`: behind each comma is a program that is known, or the same again.
