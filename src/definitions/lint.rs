@@ -8,6 +8,7 @@ use crate::dialects::{self, EventRow};
 use crate::event::{CUSTOM_PREFIX, EventSpec, On, Phase, may_be_about_a_tool, spec};
 use crate::handlers::{self, Handler, Means, Obstacle, rewrite};
 use crate::hook::Hook;
+use crate::matching::cel::Held;
 use crate::matching::rule::{Reading, ToolRule};
 use crate::matching::tools::{self, DeclaredTool, TOOLS, Tool};
 use crate::matching::when::When;
@@ -74,6 +75,7 @@ pub(super) fn lint(
     lint.unguarded_when(&slips);
     lint.undecidable_when();
     lint.when_of_other_events();
+    lint.texts_in_when();
     lint.verdict_without_effect();
     lint.paths_that_may_be_options();
     lint.variables_without_quotes();
@@ -291,7 +293,7 @@ impl<'a> Lint<'a> {
         if let Some(Matcher::Names(tools)) = &self.hook.matcher {
             for tool in tools {
                 if let (Some(slip), Some(node)) = (rules::of_tool(tool, self.vocabulary()), self.node.get("matcher")) {
-                    self.warn(slip.problem(node, true));
+                    self.warn(slip.problem(&node.span, true));
                 }
                 if rules::is_server(tool) {
                     let message = format!("`{tool}` never matches: an MCP tool's name has a server and a tool");
@@ -710,6 +712,37 @@ impl<'a> Lint<'a> {
         let message = format!("`when` is never true: `event` is always {} here", names.join(" or "));
         let problem = self.never_matches("when", message);
         self.warn(problem.help("name the event in `on`, by the name that hookwire has for it"));
+    }
+
+    /// Constants of a condition that no member is: a home that nothing expands, a tool that nobody has, two at once.
+    fn texts_in_when(&mut self) {
+        let (Some(when), Some(node)) = (&self.hook.when, self.node.get("when")) else { return };
+        if let Some((member, at)) = when.contradiction() {
+            let message = format!("`when` is never true: `{member}` would have to be two things at once");
+            let problem = Problem::warning(&node.part(&at, self.text), "never-matches", message);
+            self.warn(problem.help(format!("join them by `||`, or write `{member} in [...]`")));
+        }
+        for (at, wrong, meant) in when.parts_of_texts() {
+            let message = format!("`in` looks into lists, and not for a part of a text: `{wrong}`");
+            let problem = Problem::warning(&node.part(&at, self.text), "undecidable-when", message);
+            self.warn(problem.did_you_mean(&wrong, Some(&meant)));
+        }
+        let comparisons = when.comparisons();
+        for it in &comparisons {
+            let is_only = comparisons.iter().filter(|other| other.member == it.member).count() == 1;
+            let span = node.part(&it.at, self.text);
+            if slips::is_home_of_path(&it.member, &it.text) && is_only {
+                let message = format!("`~` isn't expanded here: `{}` is held against a text as it is sent", it.text);
+                let problem = Problem::warning(&span, "unexpanded-home", message);
+                self.warn(problem.help("write the whole path, or compare its end with `endsWith` or `contains`"));
+            }
+            if it.member == "tool.name"
+                && it.how != Held::Part
+                && let Some(slip) = rules::of_tool_in_text(&it.text, self.vocabulary())
+            {
+                self.warn(slip.problem(&span, true));
+            }
+        }
     }
 
     /// A verdict that nothing waits for, or that comes too late.

@@ -11,7 +11,7 @@ use crate::matching::tools::{self, ArgumentKind, DeclaredTool, TOOLS, Tool};
 use crate::matching::urls::UrlPattern;
 use crate::support::nearest::{closest, differ_in_number};
 use crate::syntax::fix::{Edit, Fix};
-use crate::syntax::node::{Node, NodeValue};
+use crate::syntax::node::{Node, NodeValue, Span};
 use crate::syntax::problem::Problem;
 
 /// What is wrong with a rule, or with a word of it.
@@ -37,8 +37,8 @@ impl Slip {
     }
 
     /// As a problem in the place of the rule; `is_alone`: the value is the rule, and may become a list.
-    pub(super) fn problem(self, node: &Node, is_alone: bool) -> Problem {
-        let problem = Problem::warning(&node.span, self.code, self.message);
+    pub(super) fn problem(self, span: &Span, is_alone: bool) -> Problem {
+        let problem = Problem::warning(span, self.code, self.message);
         match self.meant {
             Meant::Instead(wrong, right) => problem.did_you_mean(&wrong, Some(&right)),
             Meant::Help(help) => problem.help(help),
@@ -75,24 +75,24 @@ pub(super) fn lint(
     for (rule, item) in rules.iter().zip(items) {
         let is_alone = std::ptr::eq(item, node);
         if let Some(slip) = of_form(rule).or_else(|| of_pattern(rule)) {
-            mistakes.push(slip.problem(item, is_alone));
+            mistakes.push(slip.problem(&item.span, is_alone));
             continue;
         }
         if reading == Reading::Covers && rule.commands().iter().any(CommandRule::is_pipe) {
             let message =
                 format!("`{}` never covers anything: a pipe can only be denied, asked about or handled", rule.text());
             let help = "name each of its commands by a rule of its own";
-            mistakes.push(Slip::new("never-matches", message, Meant::Help(help)).problem(item, is_alone));
+            mistakes.push(Slip::new("never-matches", message, Meant::Help(help)).problem(&item.span, is_alone));
         }
         if vocabulary.is_shared
             && reading == Reading::Hits
             && let Some(slip) = of_end(rule, rules)
         {
-            mistakes.push(slip.problem(item, is_alone));
+            mistakes.push(slip.problem(&item.span, is_alone));
         }
         for (tool, _) in rule.tools().filter(|(_, prefix)| prefix.is_none()) {
             if let Some(slip) = of_tool(tool, vocabulary) {
-                mistakes.push(slip.problem(item, is_alone));
+                mistakes.push(slip.problem(&item.span, is_alone));
             }
         }
         if rule.is_about_text("~/") {
@@ -121,6 +121,11 @@ pub(super) fn of_tool(tool: &str, Vocabulary { is_shared, declared }: Vocabulary
         let message = format!("`{tool}` is only a tool of that very name; `{}` is that of every agent", known.name);
         is_shared.then(|| Slip::new("one-name", message, instead(known.name)))
     }
+}
+
+/// A tool's name in a text that is compared with that of the event, which is the agent's own. No other agent's is wrong there.
+pub(super) fn of_tool_in_text(tool: &str, vocabulary: Vocabulary<'_>) -> Option<Slip> {
+    of_tool(tool, vocabulary).filter(|slip| slip.code != "one-name")
 }
 
 /// The family whose name is nearly one that no agent is known to use.

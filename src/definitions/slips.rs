@@ -5,7 +5,7 @@
 
 use crate::dialects::DIALECTS;
 use crate::event::{EventShape, MEMBERS};
-use crate::matching::tools::{PATCH_ARGUMENTS, TOOLS, Tool};
+use crate::matching::tools::{PATCH_ARGUMENTS, TOOLS, Tool, names_path};
 use crate::support::nearest::{closest, differ_in_number};
 use crate::template::{Placeholders, Style, Template};
 use serde_json::Value;
@@ -112,6 +112,12 @@ pub(super) fn slip(path: &str, is_about_tool: bool) -> Option<(String, String)> 
     }
     let meant = if is_argument { format!("input.{second}") } else { near(second, own)? };
     Some((format!("{first}.{second}"), format!("{first}.{meant}")))
+}
+
+/// Whether a text for a member that is a path begins with `~`.
+pub(super) fn is_home_of_path(member: &str, text: &str) -> bool {
+    let last = member.rsplit('.').next().unwrap_or_default();
+    (names_path(last) || last == "cwd") && text.trim_start_matches('^').starts_with("~/")
 }
 
 /// Whether a path leads to what events have, or to what placeholders name beside it.
