@@ -353,7 +353,9 @@ impl<'a> Lint<'a> {
         }
         let items = if node.items().is_empty() { std::slice::from_ref(node) } else { node.items() };
         for (rule, item) in unless.iter().zip(items) {
-            if named.iter().any(|tools| excepted::is_about_others(rule, tools)) {
+            // A patch in a shell text writes files, and whatever allows the text is asked about them.
+            let may_be_patch = self.hook.reading() == Reading::Covers && rule.is_about(tools::PATCH);
+            if !may_be_patch && named.iter().any(|tools| excepted::is_about_others(rule, tools)) {
                 let message = format!("`{}` takes nothing away: the hook is for other tools", rule.text());
                 self.warn(Problem::warning(&item.span, "never-matches", message));
             }

@@ -451,8 +451,8 @@ fn with_other_dashes(word: &str, names: &[Name<'_>]) -> Option<String> {
             let long = format!("-{word}");
             let may_be = has(word) || letters.chars().all(is_short) || ONE_DASH_OR_TWO.contains(&program);
             let is_plain = !matches!(letters, "help" | "version");
-            // With some programs one dash and two are the same.
-            let is_cluster = option.word.len() == 2;
+            // With some programs one dash and two are the same: then it is one option.
+            let is_cluster = names.iter().all(|name| name.word.trim_end_matches('*') != word);
             (has(&long) && !may_be && is_plain && is_cluster).then_some(long)
         }
         2 if (2..5).contains(&letters.len()) => {
