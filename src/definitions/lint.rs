@@ -667,7 +667,8 @@ impl<'a> Lint<'a> {
     fn unguarded_when(&mut self, slips: &[String]) {
         let Some(when) = &self.hook.when else { return };
         let is_slip = |path: &String| slips.iter().any(|slip| path == slip || path.starts_with(&format!("{slip}.")));
-        let unguarded: Vec<_> = when.unguarded().into_iter().filter(|path| !is_slip(path)).collect();
+        let unguarded = when.unguarded().into_iter().filter(|path| !is_slip(path));
+        let unguarded: Vec<_> = unguarded.chain(self.prompt_that_no_call_has(when)).collect();
         let Some(first) = unguarded.first() else { return };
         let names: Vec<_> = unguarded.iter().map(|it| format!("`{it}`")).collect();
         let message = format!("{} may be absent, which makes `when` undecidable", names.join(", "));
@@ -678,6 +679,14 @@ impl<'a> Lint<'a> {
             None => format!("ask first: `has({first}) && ...`"),
         });
         self.warn(problem.fix(guarding(when.source(), &unguarded)));
+    }
+
+    /// A prompt that is searched at events of tools, where it is null.
+    fn prompt_that_no_call_has(&self, when: &When) -> Option<String> {
+        let of_tools = self.events.iter().all(|name| spec(name).is_some_and(|spec| spec.tool));
+        let is_searched = || when.comparisons().iter().any(|it| it.member == "prompt" && it.how == Held::Part);
+        let is_it = !self.events.is_empty() && of_tools && is_searched() && !when.asks_for("prompt");
+        is_it.then(|| "prompt".to_string())
     }
 
     /// A condition that is in doubt for every event.
