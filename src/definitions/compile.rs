@@ -90,13 +90,13 @@ pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> Compi
         Some(_) | None => entries,
     };
     let mut defaults = RawDefaults::default();
-    let mut own_policy = None;
+    let mut written_policy = None;
     let mut tools = Vec::new();
     let mut hooks: &[Node] = &[];
     for entry in entries {
         match (entry.key.as_str(), &entry.value.value) {
             ("defaults", _) => defaults = RawDefaults::read(entry, &mut mistakes),
-            ("policy", _) => own_policy = Some(policy(entry, origin, lines, &mut mistakes)),
+            ("policy", _) => written_policy = Some(entry),
             ("tools", _) => tools = declared_tools(entry, origin.layer, &mut mistakes),
             ("dialect", _) => dialect = mistakes.dialect(entry).unwrap_or(dialects::NATIVE),
             ("hooks", NodeValue::Seq(items)) => hooks = items,
@@ -114,6 +114,8 @@ pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> Compi
             _ => mistakes.unknown_member(entry, dialect, root),
         }
     }
+    // Its rules may name tools that the file names below.
+    let own_policy = written_policy.map(|entry| policy(entry, origin, lines, &tools, &mut mistakes));
     // A mistake in one hook is reported with that hook and leaves the others in force.
     let of_hook = |problem: &Problem| hooks.iter().any(|hook| is_about(problem, hook));
     let (of_hooks, of_file): (Vec<_>, Vec<_>) = foreign.into_iter().partition(of_hook);
@@ -123,8 +125,16 @@ pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> Compi
         "{dialect}\0{}\0",
         read.as_ref().unwrap_or(root).get("defaults").map(Node::to_json).unwrap_or_default()
     );
-    let mut compiler =
-        Compiler { origin, lines, dialect, defaults, mistakes, foreign: of_hooks, named_files: Vec::new() };
+    let mut compiler = Compiler {
+        origin,
+        lines,
+        dialect,
+        tools: &tools,
+        defaults,
+        mistakes,
+        foreign: of_hooks,
+        named_files: Vec::new(),
+    };
     let mut compiled_hooks = Vec::new();
     for (position, item) in hooks.iter().enumerate() {
         let start = compiler.mistakes.found.len();
@@ -158,6 +168,8 @@ struct Compiler<'a> {
     lines: &'a LineIndex<'a>,
     /// The file's.
     dialect: &'static str,
+    /// The names that the file adds to families of tools.
+    tools: &'a [DeclaredTool],
     defaults: RawDefaults,
     mistakes: Mistakes,
     /// What the reader of another system's file found in hooks that are not compiled yet.
@@ -260,7 +272,7 @@ impl Compiler<'_> {
             return compiled(name, None, None);
         };
         let hook = make(hook_name, on, handler);
-        lint(&hook, node, raw.matcher.as_deref(), self.lines.text(), origin.means, &mut self.mistakes);
+        lint(&hook, node, raw.matcher.as_deref(), self.lines.text(), self.tools, origin.means, &mut self.mistakes);
         compiled(name, Some(hook), None)
     }
 

@@ -1,20 +1,22 @@
 //! Warnings of definitions that are well-formed, but probably not what their author means.
 
+use super::rules::Vocabulary;
 use super::written::Mistakes;
-use super::{rules, slips};
+use super::{excepted, rules, slips};
 use crate::contract::{Fail, NATIVE};
 use crate::dialects::{self, EventRow};
 use crate::event::{CUSTOM_PREFIX, EventSpec, On, Phase, may_be_about_a_tool, spec};
 use crate::handlers::{self, Handler, Means, Obstacle, rewrite};
 use crate::hook::Hook;
-use crate::matching::rule::Reading;
-use crate::matching::tools::{self, TOOLS, Tool};
+use crate::matching::cel::Held;
+use crate::matching::rule::{Reading, ToolRule};
+use crate::matching::tools::{self, DeclaredTool, TOOLS, Tool};
 use crate::matching::when::When;
 use crate::matching::{Matcher, MatcherRule, ToolNaming};
 use crate::support::nearest::closest;
 use crate::syntax::diagnostic::Severity;
 use crate::syntax::fix::{Edit, Fix, Place};
-use crate::syntax::node::{Node, NodeValue, Span};
+use crate::syntax::node::{Entry, Node, NodeValue, Span};
 use crate::syntax::problem::Problem;
 use crate::template::{PATHS, Style, Template};
 use std::sync::Arc;
@@ -31,16 +33,19 @@ struct Lint<'a> {
     text: &'a str,
     /// The events that it names; none if it is for all.
     events: &'a [Arc<str>],
+    /// The names that the file adds to families of tools.
+    declared: &'a [DeclaredTool],
     mistakes: &'a mut Mistakes,
 }
 
 /// Warns of what can hardly be meant in a hook that was made of `node`, with this matcher, in a file of this
-/// text, and of what can't work with these means.
+/// text and with these names of tools, and of what can't work with these means.
 pub(super) fn lint(
     hook: &Hook,
     node: &Node,
     matcher: Option<&str>,
     text: &str,
+    declared: &[DeclaredTool],
     means: Option<&Means>,
     mistakes: &mut Mistakes,
 ) {
@@ -48,7 +53,7 @@ pub(super) fn lint(
         On::Names(names) => &names[..],
         On::Every => &[],
     };
-    let mut lint = Lint { hook, node, matcher, text, events, mistakes };
+    let mut lint = Lint { hook, node, matcher, text, events, declared, mistakes };
     lint.guard_without_effect();
     lint.timeout_before_wait();
     lint.agents_that_are_dialects();
@@ -62,12 +67,15 @@ pub(super) fn lint(
     lint.matcher_that_no_name_fits();
     lint.matcher_of_events_that_ends_early();
     lint.rules();
+    lint.exceptions();
+    lint.delegates_without_commands();
     lint.home_that_nothing_expands();
     let slips = lint.misspelt_members();
     lint.misspelt_placeholders();
     lint.unguarded_when(&slips);
     lint.undecidable_when();
     lint.when_of_other_events();
+    lint.texts_in_when();
     lint.verdict_without_effect();
     lint.paths_that_may_be_options();
     lint.variables_without_quotes();
@@ -75,7 +83,7 @@ pub(super) fn lint(
     means.into_iter().for_each(|means| lint.obstacle(means));
 }
 
-impl Lint<'_> {
+impl<'a> Lint<'a> {
     fn at(&self, key: &str) -> &Span {
         self.node.get(key).map_or(&self.node.span, |it| &it.span)
     }
@@ -208,11 +216,30 @@ impl Lint<'_> {
         }
         let tools = self.known_tools();
         for entry in entries {
+            if let Some(subject) = self.subject_repeated_by(entry, &tools) {
+                let message = format!("`patch` is over `{subject}` already, and has no member `{}`", entry.key);
+                let rest = entry.key.strip_prefix(&format!("{subject}."));
+                let problem = Problem::warning(&entry.key_span, "idle-rewrite", message).did_you_mean(&entry.key, rest);
+                self.warn(problem.or_help(format!("write what stands within `{subject}`")));
+                continue;
+            }
             let Some(meant) = slips::misspelt_argument_of(&entry.key, &tools) else { continue };
             let message = format!("no agent is known to have an argument `{}`", entry.key);
             let problem = Problem::warning(&entry.key_span, "unknown-name", message);
             self.warn(problem.did_you_mean(&entry.key, Some(meant)));
         }
+    }
+
+    /// The subject that a member of a patch repeats: `tool.input.command`, or a part of the way to it. An unknown tool may
+    /// have an argument `input`.
+    fn subject_repeated_by(&self, entry: &Entry, tools: &[&'static Tool]) -> Option<String> {
+        let subjects = self.events.iter().filter_map(|name| spec(name)?.subject).map(rewrite::written);
+        let mut subjects = subjects.filter(|subject| subject.contains('.'));
+        let is_map = matches!(entry.value.value, NodeValue::Map(_));
+        subjects.find(|subject| {
+            let is_part = is_map && !tools.is_empty() && subject.split('.').any(|part| part == entry.key);
+            entry.key == *subject || entry.key.starts_with(&format!("{subject}.")) || is_part
+        })
     }
 
     /// The tools that the hook is for, as far as they are known and said by name.
@@ -265,9 +292,8 @@ impl Lint<'_> {
     fn tool_names(&mut self) {
         if let Some(Matcher::Names(tools)) = &self.hook.matcher {
             for tool in tools {
-                if let (Some(slip), Some(node)) = (rules::of_tool(tool, self.has_families()), self.node.get("matcher"))
-                {
-                    self.warn(slip.problem(node, true));
+                if let (Some(slip), Some(node)) = (rules::of_tool(tool, self.vocabulary()), self.node.get("matcher")) {
+                    self.warn(slip.problem(&node.span, true));
                 }
                 if rules::is_server(tool) {
                     let message = format!("`{tool}` never matches: an MCP tool's name has a server and a tool");
@@ -304,15 +330,57 @@ impl Lint<'_> {
                         Problem::warning(&node.span, "empty-if", "`if` names no rule: the hook is for every call");
                     self.mistakes.push(problem.help("write a rule, or leave `if` out").fix(Fix::remove(key)));
                 }
-                rules::lint(written, node, self.has_families(), reading, self.mistakes);
+                rules::lint(written, node, self.vocabulary(), reading, self.mistakes);
             }
         }
     }
 
-    /// Whether the name of a family stands for the tools of every agent.
-    fn has_families(&self) -> bool {
-        self.hook.contract.tool_naming == ToolNaming::Canonical
-            || dialects::has_canonical_tools(self.hook.contract.dialect)
+    /// Exceptions that take away all that the hook is for, or nothing.
+    fn exceptions(&mut self) {
+        let (rules, unless) = (&self.hook.tools.rules, &self.hook.tools.unless);
+        let Some(node) = self.node.get("unless").filter(|_| !unless.is_empty()) else { return };
+        let matched = match &self.hook.matcher {
+            Some(Matcher::Names(tools)) => tools.iter().map(|it| &**it).collect(),
+            _ => Vec::new(),
+        };
+        let of_rules: Option<Vec<_>> = rules.iter().map(ToolRule::literal_tools).collect();
+        let named = [of_rules.unwrap_or_default().concat(), matched.clone()];
+        if excepted::is_all_excepted(rules, &matched, unless) {
+            let what = if rules.is_empty() { "matcher" } else { "if" };
+            let message = format!("the hook is for nothing: `unless` takes away all that `{what}` names");
+            let problem = self.never_matches("unless", message);
+            return self.warn(problem.help(format!("name in `unless` only a part of what `{what}` names")));
+        }
+        let items = if node.items().is_empty() { std::slice::from_ref(node) } else { node.items() };
+        for (rule, item) in unless.iter().zip(items) {
+            // A patch in a shell text writes files, and whatever allows the text is asked about them.
+            let may_be_patch = self.hook.reading() == Reading::Covers && rule.is_about(tools::PATCH);
+            if !may_be_patch && named.iter().any(|tools| excepted::is_about_others(rule, tools)) {
+                let message = format!("`{}` takes nothing away: the hook is for other tools", rule.text());
+                self.warn(Problem::warning(&item.span, "never-matches", message));
+            }
+        }
+    }
+
+    /// A word on what commands run, beside rules that look at none.
+    fn delegates_without_commands(&mut self) {
+        let tools = &self.hook.tools;
+        let mut rules = tools.rules.iter().chain(&tools.unless);
+        if self.node.get("delegates").is_some() && rules.all(|rule| rule.commands().is_empty()) {
+            let message =
+                "`delegates` is about what the commands of a rule run, and no rule of this hook names a command";
+            let problem = Problem::warning(self.at("delegates"), "never-decides", message);
+            self.warn(
+                problem.help("add a rule such as `if: Bash(rm *)`, or leave it out").fix(Fix::remove("delegates")),
+            );
+        }
+    }
+
+    fn vocabulary(&self) -> Vocabulary<'a> {
+        let contract = self.hook.contract;
+        let is_shared =
+            contract.tool_naming == ToolNaming::Canonical || dialects::has_canonical_tools(contract.dialect);
+        Vocabulary { is_shared, declared: self.declared }
     }
 
     /// `mcp__*`, which as a regex is `mcp_` and underscores.
@@ -599,7 +667,8 @@ impl Lint<'_> {
     fn unguarded_when(&mut self, slips: &[String]) {
         let Some(when) = &self.hook.when else { return };
         let is_slip = |path: &String| slips.iter().any(|slip| path == slip || path.starts_with(&format!("{slip}.")));
-        let unguarded: Vec<_> = when.unguarded().into_iter().filter(|path| !is_slip(path)).collect();
+        let unguarded = when.unguarded().into_iter().filter(|path| !is_slip(path));
+        let unguarded: Vec<_> = unguarded.chain(self.prompt_that_no_call_has(when)).collect();
         let Some(first) = unguarded.first() else { return };
         let names: Vec<_> = unguarded.iter().map(|it| format!("`{it}`")).collect();
         let message = format!("{} may be absent, which makes `when` undecidable", names.join(", "));
@@ -610,6 +679,14 @@ impl Lint<'_> {
             None => format!("ask first: `has({first}) && ...`"),
         });
         self.warn(problem.fix(guarding(when.source(), &unguarded)));
+    }
+
+    /// A prompt that is searched at events of tools, where it is null.
+    fn prompt_that_no_call_has(&self, when: &When) -> Option<String> {
+        let of_tools = self.events.iter().all(|name| spec(name).is_some_and(|spec| spec.tool));
+        let is_searched = || when.comparisons().iter().any(|it| it.member == "prompt" && it.how == Held::Part);
+        let is_it = !self.events.is_empty() && of_tools && is_searched() && !when.asks_for("prompt");
+        is_it.then(|| "prompt".to_string())
     }
 
     /// A condition that is in doubt for every event.
@@ -646,6 +723,37 @@ impl Lint<'_> {
         let message = format!("`when` is never true: `event` is always {} here", names.join(" or "));
         let problem = self.never_matches("when", message);
         self.warn(problem.help("name the event in `on`, by the name that hookwire has for it"));
+    }
+
+    /// Constants of a condition that no member is: a home that nothing expands, a tool that nobody has, two at once.
+    fn texts_in_when(&mut self) {
+        let (Some(when), Some(node)) = (&self.hook.when, self.node.get("when")) else { return };
+        if let Some((member, at)) = when.contradiction() {
+            let message = format!("`when` is never true: `{member}` would have to be two things at once");
+            let problem = Problem::warning(&node.part(&at, self.text), "never-matches", message);
+            self.warn(problem.help(format!("join them by `||`, or write `{member} in [...]`")));
+        }
+        for (at, wrong, meant) in when.parts_of_texts() {
+            let message = format!("`in` looks into lists, and not for a part of a text: `{wrong}`");
+            let problem = Problem::warning(&node.part(&at, self.text), "undecidable-when", message);
+            self.warn(problem.did_you_mean(&wrong, Some(&meant)));
+        }
+        let comparisons = when.comparisons();
+        for it in &comparisons {
+            let is_only = comparisons.iter().filter(|other| other.member == it.member).count() == 1;
+            let span = node.part(&it.at, self.text);
+            if slips::is_home_of_path(&it.member, &it.text) && is_only {
+                let message = format!("`~` isn't expanded here: `{}` is held against a text as it is sent", it.text);
+                let problem = Problem::warning(&span, "unexpanded-home", message);
+                self.warn(problem.help("write the whole path, or compare its end with `endsWith` or `contains`"));
+            }
+            if it.member == "tool.name"
+                && it.how != Held::Part
+                && let Some(slip) = rules::of_tool_in_text(&it.text, self.vocabulary())
+            {
+                self.warn(slip.problem(&span, true));
+            }
+        }
     }
 
     /// A verdict that nothing waits for, or that comes too late.

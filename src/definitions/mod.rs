@@ -1,7 +1,7 @@
 //! Definition files: from text to hooks and diagnostics.
 //!
 //! `syntax` reads YAML, TOML and JSON into one spanned tree. `written` is what may stand in it, `compile`
-//! (with `policy`, `lint` and `rules`) turns the tree into hooks, `check` does both for one text, `cases` reads what hooks are
+//! (with `policy`, `lint`, `rules` and `excepted`) turns the tree into hooks, `check` does both for one text, `cases` reads what hooks are
 //! expected to say, `approved` is where the approved state of a project is kept, `links` follows symlinks, `load` keeps what is known of every file
 //! between reloads, `watch` says when to look again.
 //! Nothing past this room sees what was written, only what was meant.
@@ -11,6 +11,7 @@ pub mod cases;
 pub mod check;
 pub mod compile;
 pub(crate) mod embedded;
+mod excepted;
 mod links;
 mod lint;
 pub mod load;

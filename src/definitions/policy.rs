@@ -1,11 +1,11 @@
 //! A file's `policy` becomes one that tool calls are held against.
 
 use super::origin::Origin;
-use super::rules::lint;
+use super::rules::{Vocabulary, lint};
 use super::written::{Mistakes, RawLimits, RawPolicy};
 use crate::matching::rule::{Reading, ToolRule};
 use crate::matching::shell::CommandRule;
-use crate::matching::tools;
+use crate::matching::tools::{self, DeclaredTool};
 use crate::matching::urls::host_of_url;
 use crate::policy::Policy;
 use crate::syntax::diagnostic::{LineIndex, Position};
@@ -16,7 +16,13 @@ use crate::syntax::values::{OneOrMany, RawDuration};
 use std::num::NonZeroU64;
 
 /// A policy with a mistake allows nothing until it is fixed.
-pub(super) fn policy(entry: &Entry, origin: &Origin<'_>, lines: &LineIndex<'_>, mistakes: &mut Mistakes) -> Policy {
+pub(super) fn policy(
+    entry: &Entry,
+    origin: &Origin<'_>,
+    lines: &LineIndex<'_>,
+    declared: &[DeclaredTool],
+    mistakes: &mut Mistakes,
+) -> Policy {
     let Position { line, column } = lines.position(entry.key_span.start);
     let source = Source { layer: origin.layer, file: origin.file.into(), line, column, position: 0 };
     let before = mistakes.found.len();
@@ -30,8 +36,9 @@ pub(super) fn policy(entry: &Entry, origin: &Origin<'_>, lines: &LineIndex<'_>, 
     let allowed = rules(allow.as_ref(), node("allow"), mistakes);
     let mistake = mistakes.found.get(before).map(|problem| problem.message.clone());
     if mistake.is_none() {
-        lint(&denied, node("deny"), true, Reading::Hits, mistakes);
-        lint(&allowed, node("allow"), true, Reading::Covers, mistakes);
+        let vocabulary = Vocabulary { is_shared: true, declared };
+        lint(&denied, node("deny"), vocabulary, Reading::Hits, mistakes);
+        lint(&allowed, node("allow"), vocabulary, Reading::Covers, mistakes);
     }
     policy = denied.into_iter().fold(policy, Policy::deny_rule);
     policy = allowed.into_iter().fold(policy, Policy::allow_rule);

@@ -7,11 +7,11 @@ use super::slips::outside_of_quotes;
 use super::written::Mistakes;
 use crate::matching::rule::{Reading, ToolRule};
 use crate::matching::shell::{CommandRule, Name};
-use crate::matching::tools::{self, ArgumentKind, TOOLS};
+use crate::matching::tools::{self, ArgumentKind, DeclaredTool, TOOLS, Tool};
 use crate::matching::urls::UrlPattern;
 use crate::support::nearest::{closest, differ_in_number};
 use crate::syntax::fix::{Edit, Fix};
-use crate::syntax::node::{Node, NodeValue};
+use crate::syntax::node::{Node, NodeValue, Span};
 use crate::syntax::problem::Problem;
 
 /// What is wrong with a rule, or with a word of it.
@@ -37,8 +37,8 @@ impl Slip {
     }
 
     /// As a problem in the place of the rule; `is_alone`: the value is the rule, and may become a list.
-    pub(super) fn problem(self, node: &Node, is_alone: bool) -> Problem {
-        let problem = Problem::warning(&node.span, self.code, self.message);
+    pub(super) fn problem(self, span: &Span, is_alone: bool) -> Problem {
+        let problem = Problem::warning(span, self.code, self.message);
         match self.meant {
             Meant::Instead(wrong, right) => problem.did_you_mean(&wrong, Some(&right)),
             Meant::Help(help) => problem.help(help),
@@ -51,9 +51,23 @@ impl Slip {
     }
 }
 
-/// Warns of rules as they are written in `node`, one or a list. `are_shared`: a family's name stands for the tools of
-/// every agent. `reading`: what the rules are read for.
-pub(super) fn lint(rules: &[ToolRule], node: &Node, are_shared: bool, reading: Reading, mistakes: &mut Mistakes) {
+/// What is known of the names of tools where a rule stands.
+#[derive(Clone, Copy)]
+pub(super) struct Vocabulary<'a> {
+    /// A family's name stands for the tools of every agent.
+    pub(super) is_shared: bool,
+    /// The names that the file adds.
+    pub(super) declared: &'a [DeclaredTool],
+}
+
+/// Warns of rules as they are written in `node`, one or a list. `reading`: what the rules are read for.
+pub(super) fn lint(
+    rules: &[ToolRule],
+    node: &Node,
+    vocabulary: Vocabulary<'_>,
+    reading: Reading,
+    mistakes: &mut Mistakes,
+) {
     let items = match &node.value {
         NodeValue::Seq(items) => &items[..],
         _ => std::slice::from_ref(node),
@@ -61,18 +75,24 @@ pub(super) fn lint(rules: &[ToolRule], node: &Node, are_shared: bool, reading: R
     for (rule, item) in rules.iter().zip(items) {
         let is_alone = std::ptr::eq(item, node);
         if let Some(slip) = of_form(rule).or_else(|| of_pattern(rule)) {
-            mistakes.push(slip.problem(item, is_alone));
+            mistakes.push(slip.problem(&item.span, is_alone));
             continue;
         }
-        if are_shared
+        if reading == Reading::Covers && rule.commands().iter().any(CommandRule::is_pipe) {
+            let message =
+                format!("`{}` never covers anything: a pipe can only be denied, asked about or handled", rule.text());
+            let help = "name each of its commands by a rule of its own";
+            mistakes.push(Slip::new("never-matches", message, Meant::Help(help)).problem(&item.span, is_alone));
+        }
+        if vocabulary.is_shared
             && reading == Reading::Hits
             && let Some(slip) = of_end(rule, rules)
         {
-            mistakes.push(slip.problem(item, is_alone));
+            mistakes.push(slip.problem(&item.span, is_alone));
         }
         for (tool, _) in rule.tools().filter(|(_, prefix)| prefix.is_none()) {
-            if let Some(slip) = of_tool(tool, are_shared) {
-                mistakes.push(slip.problem(item, is_alone));
+            if let Some(slip) = of_tool(tool, vocabulary) {
+                mistakes.push(slip.problem(&item.span, is_alone));
             }
         }
         if rule.is_about_text("~/") {
@@ -83,10 +103,13 @@ pub(super) fn lint(rules: &[ToolRule], node: &Node, are_shared: bool, reading: R
 }
 
 /// A tool's name that no tool has, or only one agent's.
-pub(super) fn of_tool(tool: &str, are_shared: bool) -> Option<Slip> {
+pub(super) fn of_tool(tool: &str, Vocabulary { is_shared, declared }: Vocabulary<'_>) -> Option<Slip> {
+    if declared.iter().any(|it| it.name == tool) {
+        return None;
+    }
     let instead = |right: &str| Meant::Instead(tool.to_string(), right.to_string());
     let Some(known) = TOOLS.iter().find(|known| known.name.eq_ignore_ascii_case(tool)) else {
-        let nearest = nearly_known(tool)?;
+        let nearest = nearly_known(tool).or_else(|| otherwise_written(tool).filter(|_| is_shared))?;
         return Some(Slip::new("unknown-tool", format!("no agent is known to have a tool `{tool}`"), instead(nearest)));
     };
     if known.name == tool {
@@ -96,8 +119,13 @@ pub(super) fn of_tool(tool: &str, are_shared: bool) -> Option<Slip> {
         Some(Slip::new("never-matches", message, instead(known.name)))
     } else {
         let message = format!("`{tool}` is only a tool of that very name; `{}` is that of every agent", known.name);
-        are_shared.then(|| Slip::new("one-name", message, instead(known.name)))
+        is_shared.then(|| Slip::new("one-name", message, instead(known.name)))
     }
+}
+
+/// A tool's name in a text that is compared with that of the event, which is the agent's own. No other agent's is wrong there.
+pub(super) fn of_tool_in_text(tool: &str, vocabulary: Vocabulary<'_>) -> Option<Slip> {
+    of_tool(tool, vocabulary).filter(|slip| slip.code != "one-name")
 }
 
 /// The family whose name is nearly one that no agent is known to use.
@@ -113,6 +141,35 @@ fn nearly_known(tool: &str) -> Option<&'static str> {
         length => it.len().abs_diff(length) < 2,
     };
     closest(tool, TOOLS.iter().map(|it| it.name)).filter(is_near)
+}
+
+/// The family that agents know by a name of the same words: `WriteFile` and `FileWrite` are `write_file`.
+fn otherwise_written(tool: &str) -> Option<&'static str> {
+    if tools::known(tool).is_some() || tool.starts_with("mcp__") {
+        return None;
+    }
+    let wanted = words_of(tool);
+    let is_it = |it: &&Tool| {
+        // One word may name anything, unless it can only be a shell.
+        let may_be = wanted.len() > 1 || it.kind == ArgumentKind::Shell;
+        may_be && it.names.iter().any(|name| words_of(name) == wanted)
+    };
+    TOOLS.iter().find(is_it).map(|it| it.name)
+}
+
+/// The words of a name in alphabetical order, whatever parts them: `_`, `-`, `.` or an upper-case letter.
+fn words_of(name: &str) -> Vec<String> {
+    let (mut words, mut was_lower) = (vec![String::new()], false);
+    for c in name.chars() {
+        if !c.is_alphanumeric() || c.is_uppercase() && was_lower {
+            words.push(String::new());
+        }
+        words.last_mut().into_iter().for_each(|word| word.extend(c.to_lowercase().filter(|c| c.is_alphanumeric())));
+        was_lower = !c.is_uppercase();
+    }
+    words.retain(|word| !word.is_empty());
+    words.sort_unstable();
+    words
 }
 
 /// `mcp__pay`, which names a server and no tool.
@@ -136,7 +193,10 @@ fn of_form(rule: &ToolRule) -> Option<Slip> {
         return slip(message, Meant::Rules(parts.into_iter().map(str::to_string).collect()));
     }
     let names = text.split('(').next().unwrap_or_default();
-    let is_regex = names.contains(['^', '$', '\\']) || names.contains("_.*") || names.starts_with(".*");
+    let is_regex = names.contains(['^', '$', '\\'])
+        || names.contains("_.*")
+        || names.starts_with(".*")
+        || names.split('|').any(begins_a_tool);
     if is_regex || names.contains([',', ';', '&']) {
         let listed: Vec<_> = names.split([',', ';', '&', '|']).map(str::trim).filter(|it| !it.is_empty()).collect();
         let meant = listed.join("|").replace(".*", "*").replace(['^', '$', '\\'], "");
@@ -146,6 +206,14 @@ fn of_form(rule: &ToolRule) -> Option<Slip> {
     let server = rule.tools().find(|(tool, prefix)| prefix.is_none() && is_server(tool))?.0;
     let message = format!("`{server}` never matches: an MCP tool's name has a server and a tool");
     slip(message, Meant::Instead(server.to_string(), format!("{server}__*")))
+}
+
+/// `Wri.*`, the beginning of a tool's name. `container.*` has a dot of its own.
+fn begins_a_tool(name: &str) -> bool {
+    let Some(start) = name.trim().strip_suffix(".*").filter(|start| !start.is_empty()) else { return false };
+    let dotted = format!("{start}.");
+    let mut known = TOOLS.iter().flat_map(|tool| tool.names.iter().chain([&tool.name]));
+    known.clone().any(|it| it.starts_with(start)) && !known.any(|it| it.starts_with(&dotted))
 }
 
 /// The rules that a text holds one after the other, and whether only brackets are left behind the first.
@@ -204,6 +272,15 @@ fn of_pattern(rule: &ToolRule) -> Option<Slip> {
     {
         return slip("a pattern needs no quotes", instead(inner.to_string()));
     }
+    if tool.kind != ArgumentKind::Text && pattern.strip_prefix('!').is_some_and(|rest| !rest.starts_with(' ')) {
+        return slip("a pattern excludes nothing", Meant::Help("write what is left out under `unless`"));
+    }
+    if let Some((variable, rest)) = unexpanded(pattern).filter(|_| tool.kind == ArgumentKind::Path) {
+        return slip(&format!("nothing expands `{variable}` here"), instead(rest.to_string()));
+    }
+    if let Some(host) = other_case(pattern, "domain:").filter(|_| tool.kind == ArgumentKind::Url) {
+        return slip("`domain:` is written in lower case", instead(format!("domain:{host}")));
+    }
     if matches!(tool.kind, ArgumentKind::Path | ArgumentKind::Url) {
         let parts = patterns_of(pattern, tool.kind);
         if parts.len() > 1 {
@@ -212,8 +289,10 @@ fn of_pattern(rule: &ToolRule) -> Option<Slip> {
         if let Some(meant) = (tool.kind == ArgumentKind::Url).then(|| with_scheme(pattern)).flatten() {
             return slip("a URL begins with its scheme", instead(meant));
         }
-        let is_regex = tool.kind == ArgumentKind::Path && is_regex(pattern);
-        let globs = is_regex.then(|| globs_of(pattern, "**/*"))?;
+        let globs = match tool.kind {
+            ArgumentKind::Url => urls_of(pattern)?,
+            _ => is_regex_of_paths(pattern).then(|| globs_of(pattern, "**/*"))?,
+        };
         return slip("a pattern is a glob, not a regex", list(&globs));
     }
     let commands = rule.commands();
@@ -245,8 +324,20 @@ fn of_pattern(rule: &ToolRule) -> Option<Slip> {
     if let Some(inner) = between_slashes(pattern) {
         return slip("a pattern is a glob, not a regex", list(&globs_of(inner, " * ")));
     }
-    if names.iter().any(|name| is_regex(name.word) || has_dots(name)) {
+    if names.iter().any(|name| is_regex(name.word) || has_dots(name)) || ends_in_dots(pattern, rule) {
         return slip("a pattern is a glob, not a regex", list(&globs_of(pattern, " * ")));
+    }
+    if let Some(word) = word_of_signs(pattern).filter(|_| commands.iter().all(is_of_known_program)) {
+        let why = format!("in `{word}`, `[`, `?` and `+` are characters like others");
+        return slip(&why, Meant::Help("write the option by its name: it is found in every spelling and cluster"));
+    }
+    if let Some((word, meant)) = pattern.split(' ').find_map(|word| Some((word, with_other_dashes(word, &names)?))) {
+        let name = word.trim_end_matches('*');
+        let why = match name.starts_with("--") {
+            true => format!("no option is called `{name}`, and `{meant}` are several"),
+            false => format!("`{name}` is several options of one letter"),
+        };
+        return slip(&why, Meant::Instead(name.to_string(), meant));
     }
     let (first, rest) = pattern.split_once(' ').unwrap_or((pattern, ""));
     if let Some((name, value)) = first.split_once('=')
@@ -344,6 +435,49 @@ fn misspelt(name: &Name<'_>) -> Option<&'static str> {
     known.iter().find(is_near).copied()
 }
 
+/// Programs that take long options with one dash, too.
+const ONE_DASH_OR_TWO: [&str; 8] = ["npm", "npx", "gradle", "gradlew", "mvn", "mvnw", "sbt", "ant"];
+
+/// An option of a known program with the dashes that it should have: `-force` is `--force`, and `--rf` is `-rf`.
+fn with_other_dashes(word: &str, names: &[Name<'_>]) -> Option<String> {
+    let word = word.trim_end_matches('*');
+    let letters = word.trim_start_matches('-');
+    let option = names.iter().find(|name| name.word.starts_with('-'))?;
+    let has = |name: &str| option.known.contains(&name);
+    let is_short = |letter: char| has(&format!("-{letter}"));
+    let program = option.of.split(' ').next().unwrap_or_default();
+    match word.len() - letters.len() {
+        1 if letters.len() > 2 && letters.starts_with(|c: char| c.is_ascii_lowercase()) => {
+            let long = format!("-{word}");
+            let may_be = has(word) || letters.chars().all(is_short) || ONE_DASH_OR_TWO.contains(&program);
+            let is_plain = !matches!(letters, "help" | "version");
+            // With some programs one dash and two are the same: then it is one option.
+            let is_cluster = names.iter().all(|name| name.word.trim_end_matches('*') != word);
+            (has(&long) && !may_be && is_plain && is_cluster).then_some(long)
+        }
+        2 if (2..5).contains(&letters.len()) => {
+            let is_long = option.known.iter().any(|it| it.starts_with(word));
+            (!is_long && letters.chars().all(is_short)).then(|| format!("-{letters}"))
+        }
+        _ => None,
+    }
+}
+
+/// An option in which signs of a regex stand: `-[rf]+`, `-rf?`.
+fn word_of_signs(pattern: &str) -> Option<&str> {
+    let is_it = |word: &&str| {
+        let name = word.split('=').next().unwrap_or_default();
+        word.starts_with('-')
+            && name.len() > 2
+            && (name.contains("[") && name.contains(']') || name.ends_with(['?', '+']))
+    };
+    pattern.split(' ').find(is_it)
+}
+
+fn is_of_known_program(rule: &CommandRule) -> bool {
+    rule.program().is_some_and(CommandRule::knows)
+}
+
 /// Characters that no program's and no sub-command's name has.
 const ODD: &str = "^$(){}\"'\\<>&;`,=";
 
@@ -361,6 +495,11 @@ fn of_argument(rule: &ToolRule, pattern: &str) -> Option<Slip> {
     };
     if rest.starts_with('=') && !rest.starts_with("==") && rest.match_indices(',').any(and_another) {
         return slip("a rule is about one argument", Meant::Help("hold the others against a condition with `when`"));
+    }
+    let is_apart = rest.starts_with("= ") || rest.trim_start().starts_with('=') && !rest.starts_with('=');
+    if let Some(value) = rest.trim_start().strip_prefix('=').filter(|it| is_apart && !it.starts_with('=')) {
+        let written = rule.text().replace(pattern, &format!("{name}={}", value.trim()));
+        return slip("no blanks are around the `=`", Meant::Instead(rule.text().to_string(), written));
     }
     let rest = rest.trim_start();
     let comparison = ["==", "!=", ">", "<", ": "].into_iter().find(|it| rest.starts_with(it))?;
@@ -419,6 +558,27 @@ fn with_scheme(pattern: &str) -> Option<String> {
     Some(if host.contains(['/', ':']) { format!("https://{host}") } else { format!("domain:{host}") })
 }
 
+/// What follows a word that is written in other letters than it has to be.
+fn other_case<'p>(pattern: &'p str, word: &str) -> Option<&'p str> {
+    let (start, rest) = pattern.split_at_checked(word.len())?;
+    (start != word && start.eq_ignore_ascii_case(word)).then_some(rest)
+}
+
+/// A variable at the beginning of a path, and the path that is meant: relative patterns count from the working directory.
+fn unexpanded(pattern: &str) -> Option<(&str, &str)> {
+    let (variable, rest) = pattern.split_once('/')?;
+    let name = variable.strip_prefix('$')?;
+    let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let is_upper = !name.contains(|c: char| c.is_ascii_lowercase());
+    let is_variable = match name.strip_prefix('{').and_then(|it| it.strip_suffix('}')) {
+        Some(inner) => is_name(inner),
+        // A directory may be called `$lib`.
+        None => is_name(name) && is_upper,
+    };
+    let is_home = ["$HOME", "${HOME}"].contains(&variable);
+    (is_variable && !is_home && !rest.is_empty()).then_some((variable, rest))
+}
+
 /// What is between quotes that stand around all of a pattern.
 fn quoted(pattern: &str) -> Option<&str> {
     let quote = pattern.chars().next().filter(|c| matches!(c, '"' | '\''))?;
@@ -432,16 +592,24 @@ fn patterns_of(pattern: &str, kind: ArgumentKind) -> Vec<String> {
     let mut depth = 0;
     let is_between = |c: char| {
         depth += i32::from(matches!(c, '{' | '[' | '(')) - i32::from(matches!(c, '}' | ']' | ')'));
-        depth == 0 && (c == ',' || c == '|')
+        depth == 0 && matches!(c, ',' | ';' | '|')
     };
     let parts: Vec<_> = pattern.split(is_between).map(str::trim).collect();
-    let is_apart = pattern.contains(", ") || pattern.contains('|');
+    let is_apart = pattern.contains(", ") || pattern.contains("; ") || pattern.contains('|');
+    let have_ends = parts.iter().all(|part| has_end(part));
     let is_pattern = |part: &&str| match kind {
         ArgumentKind::Url => part.contains("://") || part.starts_with("domain:"),
-        _ => !part.is_empty() && (is_apart || part.contains('*') || part.starts_with(['.', '/', '~'])),
+        _ => !part.is_empty() && (is_apart || have_ends || part.contains('*') || part.starts_with(['.', '/', '~'])),
     };
     let are_several = parts.iter().all(is_pattern);
     if are_several { parts.into_iter().map(str::to_string).collect() } else { vec![pattern.to_string()] }
+}
+
+/// `main.rs`: no file is called `a.rs,b.rs`.
+fn has_end(name: &str) -> bool {
+    name.rsplit_once('.').is_some_and(|(start, end)| {
+        !start.is_empty() && (1..5).contains(&end.len()) && end.starts_with(|c: char| c.is_ascii_lowercase())
+    })
 }
 
 /// The commands of `git push, git pull`: behind each comma is a program that is known, or the same again.
@@ -497,6 +665,28 @@ fn is_regex(text: &str) -> bool {
         || SIGNS.iter().any(|sign| text.contains(sign))
 }
 
+/// The same of a path: `src/.+`, `*.ts$`. `.*` may be about files that begin with a dot.
+fn is_regex_of_paths(pattern: &str) -> bool {
+    let before = pattern.strip_suffix('$').and_then(|it| it.chars().next_back());
+    let ends = before.is_some_and(char::is_alphanumeric) && pattern.contains(['.', '*']);
+    is_regex(pattern) || ends || pattern.split('/').any(|part| part == ".+")
+}
+
+/// The patterns over URLs that were meant by a regex: `https?://example.com/.*`.
+fn urls_of(pattern: &str) -> Option<Vec<String>> {
+    const SIGNS: [&str; 4] = ["\\.", "\\/", "[^/]", "://.*"];
+    let bare = pattern.trim_start_matches('^');
+    let any_scheme = ["https?:", "http[s]?:", "https*:"].iter().find_map(|start| bare.strip_prefix(start));
+    if any_scheme.is_none() && bare == pattern && !SIGNS.iter().any(|sign| pattern.contains(sign)) {
+        return None;
+    }
+    let all = match any_scheme {
+        Some(rest) => vec![format!("https:{rest}"), format!("http:{rest}")],
+        None => vec![bare.to_string()],
+    };
+    Some(all.iter().flat_map(|it| globs_of(it, "*")).collect())
+}
+
 /// What is between the slashes of `/git push --force/`, where the first word is no path of a program.
 fn between_slashes(pattern: &str) -> Option<&str> {
     let inner = pattern.strip_prefix('/')?.strip_suffix('/')?;
@@ -509,6 +699,31 @@ fn has_dots(name: &Name<'_>) -> bool {
     let Some((before, behind)) = name.word.split_once(".*") else { return false };
     let is_within = !behind.is_empty() || !name.of.is_empty();
     is_within && (before.is_empty() || before.ends_with(|c: char| c.is_ascii_alphabetic()))
+}
+
+/// `.*` as the whole pattern, behind a program's name (`rm.*`), or behind a sub-command (`git push .*`). Elsewhere it may be
+/// about files that begin with a dot.
+fn ends_in_dots(pattern: &str, rule: &ToolRule) -> bool {
+    const TAKE_FILES: [&str; 9] = ["add", "rm", "mv", "restore", "checkout", "diff", "stash", "clean", "cp"];
+    if matches!(pattern, ".*" | ".+") {
+        return true;
+    }
+    let (first, rest) = pattern.split_once(' ').unwrap_or((pattern, ""));
+    if let Some(name) = first.strip_suffix(".*").or_else(|| first.strip_suffix(".+")) {
+        return name.ends_with(|c: char| c.is_ascii_alphabetic()) && is_only_program(name);
+    }
+    let mut words = rest.split(' ');
+    let verb = words.next().unwrap_or_default();
+    let is_verb = rule.commands().iter().all(|it| it.sub_commands() == 1) && !TAKE_FILES.contains(&verb);
+    is_verb && CommandRule::has_commands(first) && words.eq([".*"]) || rest == ".+" || rest.ends_with(" .+")
+}
+
+/// Whether there is a program of that name, and none that goes on with a dot.
+fn is_only_program(name: &str) -> bool {
+    let any = CommandRule::new("-").ok();
+    let known = any.iter().flat_map(CommandRule::names).flat_map(|name| name.known);
+    let dotted = format!("{name}.");
+    CommandRule::knows(name) && !known.into_iter().any(|it| it.starts_with(&dotted))
 }
 
 /// The globs that say what a regex says, one for each of its alternatives. `any` is what `.*` becomes.

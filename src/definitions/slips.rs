@@ -5,7 +5,7 @@
 
 use crate::dialects::DIALECTS;
 use crate::event::{EventShape, MEMBERS};
-use crate::matching::tools::{PATCH_ARGUMENTS, TOOLS, Tool};
+use crate::matching::tools::{PATCH_ARGUMENTS, TOOLS, Tool, names_path};
 use crate::support::nearest::{closest, differ_in_number};
 use crate::template::{Placeholders, Style, Template};
 use serde_json::Value;
@@ -26,6 +26,9 @@ const OTHER_NAMES: [(&str, &str); 6] = [
     ("tool.result", "tool.output"),
     ("tool.response", "tool.output"),
 ];
+
+/// Arguments of tools that are written as if they were members of the event.
+const ARGUMENTS: [&str; 3] = ["command", "file_path", "filePath"];
 
 /// The members that an event may have.
 struct Known {
@@ -95,6 +98,9 @@ pub(super) fn slip(path: &str, is_about_tool: bool) -> Option<(String, String)> 
         return Some((first.into(), "tool.input".into()));
     }
     let Some(own) = members.get(first) else {
+        if is_about_tool && ARGUMENTS.contains(&first) {
+            return Some((first.into(), format!("tool.input.{first}")));
+        }
         let meant = elsewhere.get(first).cloned().or_else(|| near(first, names))?;
         return Some((first.into(), meant));
     };
@@ -106,6 +112,12 @@ pub(super) fn slip(path: &str, is_about_tool: bool) -> Option<(String, String)> 
     }
     let meant = if is_argument { format!("input.{second}") } else { near(second, own)? };
     Some((format!("{first}.{second}"), format!("{first}.{meant}")))
+}
+
+/// Whether a text for a member that is a path begins with `~`.
+pub(super) fn is_home_of_path(member: &str, text: &str) -> bool {
+    let last = member.rsplit('.').next().unwrap_or_default();
+    (names_path(last) || last == "cwd") && text.trim_start_matches('^').starts_with("~/")
 }
 
 /// Whether a path leads to what events have, or to what placeholders name beside it.
@@ -299,6 +311,8 @@ mod tests {
             ("tool_name", Some(("tool_name", "tool.name"))),
             ("stop_hook_active", Some(("stop_hook_active", "stopActive"))),
             ("input.command", Some(("input", "tool.input"))),
+            ("command", Some(("command", "tool.input.command"))),
+            ("file_path", Some(("file_path", "tool.input.file_path"))),
             ("tool.result", Some(("tool.result", "tool.output"))),
             ("modle.name", Some(("modle", "model"))),
             ("agent.nam", Some(("agent.nam", "agent.name"))),

@@ -4,7 +4,7 @@
 //! knows and the event lacks is null.
 
 use super::Truth;
-use super::cel::{CelError, Failure, Outcome, Program, Reference, Untrue};
+use super::cel::{CelError, Comparison, Failure, Held, Outcome, Program, Reference, Untrue};
 use crate::event::MEMBERS;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -108,6 +108,39 @@ impl When {
             Untrue::Member(_) => None,
         });
         of_texts.chain(untrue).collect()
+    }
+
+    /// Where it holds members against constant texts.
+    pub fn comparisons(&self) -> Vec<Comparison> {
+        self.0.comparisons()
+    }
+
+    /// A member that would have to be two texts at once, and the place of the second.
+    pub fn contradiction(&self) -> Option<(String, Range<usize>)> {
+        let required: Vec<_> = self.0.comparisons().into_iter().filter(|it| it.how == Held::Required).collect();
+        let is_another =
+            |it: &&Comparison| required.iter().any(|other| other.member == it.member && other.text != it.text);
+        required.iter().rfind(is_another).map(|it| (it.member.clone(), it.at.clone()))
+    }
+
+    /// Texts in which `in` is to find a part: what it says, with its place, and what is meant.
+    pub fn parts_of_texts(&self) -> Vec<(Range<usize>, String, String)> {
+        // The arguments that agents give as texts.
+        const ARGUMENTS: [&str; 6] = [
+            "prompt",
+            "tool.input.command",
+            "tool.input.file_path",
+            "tool.input.path",
+            "tool.input.url",
+            "tool.input.content",
+        ];
+        let is_text = |path: &str| TEXTS.contains(&path) || ARGUMENTS.contains(&path);
+        let of_texts = self.0.looked_into().into_iter().filter(|(path, ..)| is_text(path));
+        let told = |(path, at, text): (String, Range<usize>, Range<usize>)| {
+            let meant = format!("{path}.contains({})", self.source().get(text).unwrap_or_default());
+            (at.clone(), self.source().get(at).unwrap_or_default().to_string(), meant)
+        };
+        of_texts.map(told).collect()
     }
 
     /// Whether it is false for certain at an event of this name.

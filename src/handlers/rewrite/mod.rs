@@ -218,6 +218,9 @@ fn commands(raw: RawRewrite, cx: &Compile<'_>) -> Result<Rewrite, Mistake> {
         return Err(Mistake::new("command", "the command has no program, or holds a NUL")
             .help("write its words: `command: [pnpm, add]`"));
     }
+    if let Some(mistake) = several_words(&raw) {
+        return Err(mistake);
+    }
     let is_option = |name: &str| name.len() > 1 && name.starts_with('-') && name != "--" && is_word(name);
     let mut options = BTreeMap::new();
     for (name, change) in raw.options.unwrap_or_default() {
@@ -262,6 +265,27 @@ fn commands(raw: RawRewrite, cx: &Compile<'_>) -> Result<Rewrite, Mistake> {
         }),
     };
     Ok(Rewrite::Commands { change, is_idempotent })
+}
+
+/// A program or an option that is several words: it would be quoted as one, which nothing is called. A path may hold blanks.
+fn several_words(raw: &RawRewrite) -> Option<Mistake> {
+    let has_blank = |word: &&str| word.trim().contains(char::is_whitespace) && !word.contains(['/', '\\']);
+    let listed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(", ");
+    let told = |field, word: &str, help| Mistake::new(field, format!("`{word}` is several words, not one")).help(help);
+    if let Some(program) = raw.program.as_deref().filter(has_blank) {
+        return Some(told("program", program, format!("write `command: [{}, ...]`", listed(program))));
+    }
+    let first = raw.command.iter().flatten().next().map(String::as_str);
+    if let Some(first) = first.filter(has_blank) {
+        return Some(told("command", first, format!("write `command: [{}]`", listed(first))));
+    }
+    let name = |option: &&str| option.split('=').next().is_some_and(|name| name.contains(char::is_whitespace));
+    let changes = raw.options.iter().flatten().flat_map(|(option, change)| match change {
+        RawOption(OptionChange::Replace(with)) => vec![option.as_str(), with],
+        RawOption(_) => vec![option.as_str()],
+    });
+    let option = changes.into_iter().find(name)?;
+    Some(told("options", option, "write an option by itself, or its value behind a `=`".into()))
 }
 
 /// Whether nothing of a body depends on the event.

@@ -137,6 +137,91 @@ impl Program {
     }
 }
 
+/// A member beside a constant text, by an operator or a function.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Comparison {
+    /// The member's path.
+    pub member: String,
+    /// The text.
+    pub text: String,
+    /// Where the text is written, in bytes.
+    pub at: Range<usize>,
+    /// How they are held together.
+    pub how: Held,
+}
+
+/// How a member is held against a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// It must be the text for the expression to be true.
+    Required,
+    /// Whether it is the text.
+    Whole,
+    /// By a part of it.
+    Part,
+}
+
+impl Program {
+    /// Where it holds members against constant texts, in the order of the text.
+    pub fn comparisons(&self) -> Vec<Comparison> {
+        let mut found = Vec::new();
+        comparisons(&self.root, true, &mut found);
+        found
+    }
+
+    /// The members in which `in` looks for a constant text, each with the whole of it and the text's place.
+    pub fn looked_into(&self) -> Vec<(String, Range<usize>, Range<usize>)> {
+        let mut found = Vec::new();
+        looked_into(&self.root, &mut found);
+        found
+    }
+}
+
+/// `is_required`: the whole is false where this is.
+fn comparisons(expr: &Expr, is_required: bool, found: &mut Vec<Comparison>) {
+    let mut compare = |member: &Expr, text: &Expr, how| {
+        if let (Some(member), Kind::Text(constant)) = (path(member), &text.kind) {
+            found.push(Comparison { member, text: constant.clone(), at: text.at.clone(), how });
+        }
+    };
+    match &expr.kind {
+        Kind::Binary { operator: operator @ (Operator::Equal | Operator::NotEqual), left, right } => {
+            let how = if is_required && *operator == Operator::Equal { Held::Required } else { Held::Whole };
+            compare(left, right, how);
+            compare(right, left, how);
+        }
+        Kind::Binary { operator: Operator::In, left, right } => {
+            let items = if let Kind::List(items) = &right.kind { &items[..] } else { &[] };
+            items.iter().for_each(|item| compare(left, &item.value, Held::Whole));
+        }
+        Kind::Call { args, .. } => match &args[..] {
+            [target, text] => compare(target, text, Held::Part),
+            _ => args.iter().for_each(|arg| comparisons(arg, false, found)),
+        },
+        Kind::Binary { operator, left, right } => {
+            let is_required = is_required && *operator == Operator::And;
+            [left, right].into_iter().for_each(|part| comparisons(part, is_required, found));
+        }
+        Kind::Not(operand) => comparisons(operand, false, found),
+        Kind::Choice { condition, then, otherwise } => {
+            [condition, then, otherwise].into_iter().for_each(|part| comparisons(part, false, found));
+        }
+        _ => {}
+    }
+}
+
+fn looked_into(expr: &Expr, found: &mut Vec<(String, Range<usize>, Range<usize>)>) {
+    match &expr.kind {
+        Kind::Binary { operator: Operator::In, left, right } => {
+            let text = path(right).filter(|_| matches!(left.kind, Kind::Text(_)));
+            found.extend(text.map(|path| (path, expr.at.clone(), left.at.clone())));
+        }
+        Kind::Binary { left, right, .. } => [left, right].into_iter().for_each(|part| looked_into(part, found)),
+        Kind::Not(operand) => looked_into(operand, found),
+        _ => {}
+    }
+}
+
 fn excludes(expr: &Expr, member: &str, text: &str) -> bool {
     let is_member = |expr: &Expr| path(expr).as_deref() == Some(member);
     let constant = |expr: &Expr| if let Kind::Text(text) = &expr.kind { Some(text.clone()) } else { None };
