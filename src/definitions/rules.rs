@@ -95,7 +95,7 @@ pub(super) fn lint(
                 mistakes.push(slip.problem(&item.span, is_alone));
             }
         }
-        if rule.is_about_text("~/") {
+        if rule.is_about_text("~/") && !rule.is_about("Grep") {
             let message = format!("`~` isn't expanded here: `{}` is held against a text as it is sent", rule.text());
             mistakes.push(Problem::warning(&item.span, "unexpanded-home", message).help("write the whole path"));
         }
@@ -271,6 +271,10 @@ fn of_pattern(rule: &ToolRule) -> Option<Slip> {
         && let Some(inner) = quoted(pattern)
     {
         return slip("a pattern needs no quotes", instead(inner.to_string()));
+    }
+    let is_place = pattern.starts_with(['/', '~']) && pattern[1..].contains('/');
+    if tool.name == "Grep" && is_place {
+        return slip("the pattern is about the text that is looked for", instead(format!("path={pattern}")));
     }
     if tool.kind != ArgumentKind::Text && pattern.strip_prefix('!').is_some_and(|rest| !rest.starts_with(' ')) {
         return slip("a pattern excludes nothing", Meant::Help("write what is left out under `unless`"));

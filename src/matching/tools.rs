@@ -262,7 +262,7 @@ pub static TOOLS: &[Tool] = &[
     Tool {
         name: "Agent",
         kind: ArgumentKind::Text,
-        arguments: &["prompt", "message"],
+        arguments: &["subagent_type", "agent_type", "prompt", "message"],
         names: &["Task", "task", "agent", "new_task", "spawn_agent", "dispatch_agent"],
     },
     Tool { name: "PowerShell", kind: ArgumentKind::Shell, arguments: &["command"], names: &["powershell", "pwsh"] },

@@ -56,6 +56,8 @@ struct Operand {
     /// A `*` that may stand for nothing: with options behind it, which may stand anywhere, or a sub-command that needs none
     /// before it.
     is_optional: bool,
+    /// The pattern ends with its `*`: `build*`, and not `build* *`.
+    is_beginning: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -529,6 +531,7 @@ impl Stage {
                 verb,
                 names,
                 is_optional,
+                is_beginning: last && word.len() > 1 && word.ends_with('*'),
             });
             if node.is_none() {
                 node = row.as_deref().filter(|_| child.is_none());
@@ -962,6 +965,11 @@ impl Stage {
                 return Held::No;
             }
             at += 1;
+            // Of files, `build*` names each: in `rm build /`, it doesn't name the second.
+            if is_last && operand.begins_file() && programs::TAKES_FILES.has(name) {
+                let files = &parsed.operands[at - 1..];
+                return to_held(files.iter().all(|item| operand.is_beginning_of(item.word, command, place)));
+            }
             if is_last && index >= self.commands && operand.is_path() {
                 // A path stands for all that follow: each is judged.
                 for item in &parsed.operands[at..] {
@@ -1528,6 +1536,18 @@ impl Operand {
             return !matches!(word.openness, Openness::Computed(_, true));
         }
         word.as_constant().is_some_and(|text| glob(&self.glob, text)) || self.is_head(word)
+    }
+
+    /// `build*`
+    fn begins_file(&self) -> bool {
+        self.is_beginning && !self.glob.starts_with('*') && !self.is_path()
+    }
+
+    /// Whether a word is a path that begins so where its command runs.
+    fn is_beginning_of(&self, word: &Word, command: &Command, place: &Place) -> bool {
+        let inside = format!("{}/**", self.glob);
+        let is_within = |pattern: &str| path::is_within(pattern, word, &command.directories, place);
+        !command.relinked && (is_within(&self.glob) || is_within(&inside))
     }
 
     /// Whether a word is what the pattern calls HEAD, by the name of its branch.

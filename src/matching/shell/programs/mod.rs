@@ -1090,6 +1090,9 @@ pub(super) static GIT_PLUMBING: Names = Names::new(
 pub(super) static GIT_REPEATERS: Names =
     Names::new("all xargs each every foreach for-each for-each-repo multi bulk repeat repos workspace meta recurse");
 
+/// Programs of which every operand is a file.
+pub(super) static TAKES_FILES: Names = Names::new("rm rmdir mkdir touch cat head tail less more");
+
 /// Programs to which an option before the sub-command is the same as behind it.
 pub(super) static TAKES_OPTIONS_ANYWHERE: Names =
     Names::new("kubectl kubecolor oc helm aws gcloud az gh doctl fly wrangler vercel netlify npm pnpm cargo uv poetry");
