@@ -123,17 +123,18 @@ const UNSHARE_LONG: &str = "\
     map-root-user map-current-user fork mount uts ipc net pid user cgroup time mount-proc \
     kill-child keep-caps";
 const CONTAINER_EXEC: Wrapper = Wrapper {
-    long: "detach interactive tty privileged",
+    // Compose has `-T`.
+    long: "detach interactive tty privileged no-TTY no-tty",
     valued_long: "env user workdir env-file detach-keys",
     remote: true,
-    ..elsewhere("docker exec", "dit", "euw", 1)
+    ..elsewhere("docker exec", "ditT", "euw", 1)
 };
 const CONTAINER_RUN: Wrapper = Wrapper {
-    long: "rm interactive tty detach privileged init read-only",
+    long: "rm interactive tty detach privileged init read-only no-TTY no-tty no-deps service-ports quiet-pull",
     valued_long: "name network volume mount env user workdir platform env-file memory publish entrypoint",
     text_long: "health-cmd",
     remote: true,
-    ..wrapper("docker run", "dit", "evupwhlm", 1)
+    ..wrapper("docker run", "ditT", "evupwhlm", 1)
 };
 
 /// Options with which pnpm gives a command to a shell.
