@@ -524,7 +524,9 @@ impl ToolRule {
                 let fits = |it: &&shell::Command| self.commands().iter().any(|own| own.fits(it));
                 // A rule that holds does so for one command, or for all that are to be covered.
                 if holds {
-                    return script.commands().iter().find(fits).map(|it| format!("`{}`", it.normal()));
+                    // By its paths from where it runs, the program's own name fits only.
+                    let found = || script.commands().iter().find(|it| is_of_program(first, it));
+                    return script.commands().iter().find(fits).or_else(found).map(|it| format!("`{}`", it.normal()));
                 }
                 if reading == Reading::Covers {
                     let other = script.commands().iter().find(|it| !fits(it));
@@ -547,11 +549,7 @@ impl ToolRule {
 
     /// The word of a command rule that no command has.
     fn missing_word(&self, rule: &CommandRule, script: &Script) -> String {
-        let name = |command: &&shell::Command| command.words.first().map(|word| word.text.clone()).unwrap_or_default();
-        let is_program = |command: &&shell::Command| {
-            rule.program().is_none_or(|program| name(command).rsplit('/').next() == Some(program))
-        };
-        let Some(command) = script.commands().iter().find(is_program) else {
+        let Some(command) = script.commands().iter().find(|it| is_of_program(rule, it)) else {
             return format!("no command runs `{}`", rule.program().unwrap_or_default());
         };
         let wanted = self.pattern().unwrap_or_default().split_whitespace().skip(1);
@@ -565,6 +563,12 @@ impl ToolRule {
             None => format!("`{}` doesn't fit", command.normal()),
         }
     }
+}
+
+/// Whether a command is one of the program that a rule names, if it names one.
+fn is_of_program(rule: &CommandRule, command: &shell::Command) -> bool {
+    let name = command.words.first().map_or("", |word| word.text.as_str());
+    rule.program().is_none_or(|program| name.rsplit('/').next() == Some(program))
 }
 
 fn quoted_thing(thing: &Thing) -> String {

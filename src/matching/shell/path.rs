@@ -133,12 +133,14 @@ pub(super) fn could_be(pattern: &str, word: &Word, directories: &Directories) ->
         }
     };
     let rooted = (word.home || text.starts_with(['/', '~'])).then_some("");
-    let mut directories = rooted.into_iter().chain(directories.all().filter(|_| rooted.is_none()));
-    match (directories.any(|directory| located(directory).is_some_and(|path| fits(&path))), doubt) {
-        (false, _) => Held::No,
-        (true, None) => Held::Yes,
-        (true, Some(why)) => Held::Doubt(why),
-    }
+    let directories = rooted.into_iter().chain(directories.all().filter(|_| rooted.is_none()));
+    // A pattern of file names within the rule's own names nothing else: its signs stand where the rule has a `*`.
+    let names = |path: &str| match word.openness {
+        Openness::Files(_) if text.len() == word.text.len() && rule::glob(pattern, path) => Held::Yes,
+        _ => doubt.map_or(Held::Yes, Held::Doubt),
+    };
+    let held = |directory| located(directory).filter(|path| fits(path)).map_or(Held::No, |path| names(&path));
+    directories.map(held).max().unwrap_or(Held::No)
 }
 
 /// Whether the word, taken as a path where its command runs, is certain to match the pattern, which is taken
