@@ -13,7 +13,7 @@ pub(super) fn is_all_excepted(rules: &[ToolRule], matched: &[&str], unless: &[To
         unless.iter().filter(is_about).any(|it| is_as_wide(it, rule, tool))
     };
     if rules.is_empty() {
-        let is_whole = |tool: &&str| unless.iter().any(|it| it.is_about(tool) && is_any(it));
+        let is_whole = |tool: &&str| unless.iter().any(|it| it.is_about(tool) && it.is_for_all_calls());
         return !matched.is_empty() && matched.iter().all(is_whole);
     }
     rules.iter().all(|rule| rule.tools().all(|(tool, _)| is_excepted(rule, tool)))
@@ -35,14 +35,9 @@ fn is_plain_name(rule: &ToolRule, tool: &str) -> bool {
     !tool.contains('*') && rule.is_about(tool)
 }
 
-/// Whether a rule is for all calls of its tools.
-fn is_any(rule: &ToolRule) -> bool {
-    matches!(rule.pattern(), None | Some("" | "*"))
-}
-
 /// Whether an exception that is about the same tool takes away all that a rule names.
 fn is_as_wide(exception: &ToolRule, rule: &ToolRule, tool: &str) -> bool {
-    if is_any(exception) {
+    if exception.is_for_all_calls() {
         return true;
     }
     let (Some(wide), Some(narrow)) = (exception.pattern(), rule.pattern()) else { return false };
@@ -81,9 +76,6 @@ fn is_wider_command(exception: &[CommandRule], wide: &str, narrow: &str) -> bool
         return false;
     }
     let script = shell::read(&example, Shell::Bash);
-    let root = Path::new("/");
-    let place =
-        Place { cwd: root, patterns: root, home: None, may_write: None, files: None, links: None, linked: None };
     let rules: Vec<_> = exception.iter().collect();
-    matches!(shell::covers(&rules, &[], &script, &place), Judgement::Yes(_))
+    matches!(shell::covers(&rules, &[], &script, &Place::at(Path::new("/"))), Judgement::Yes(_))
 }

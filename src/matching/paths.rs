@@ -233,7 +233,7 @@ pub struct PathPattern {
     /// One, or those of each alternative in braces.
     beginnings: Vec<Beginning>,
     /// What it names for a rule that stops: a pattern without a wildcard at its end names all that the directory of that
-    /// name holds, and what begins with `**` stands anywhere, not only below the working directory (`./**` does).
+    /// name holds, and what begins with `**` stands anywhere, not only below the working directory (`./**` stays below it).
     wide: Option<(From, LazyGlob)>,
 }
 

@@ -137,6 +137,11 @@ impl ToolRule {
         &self.text
     }
 
+    /// Whether it is for all calls of its tools.
+    pub fn is_for_all_calls(&self) -> bool {
+        matches!(self.argument, Argument::Any)
+    }
+
     /// What stands in the parentheses.
     pub fn pattern(&self) -> Option<&str> {
         self.pattern.as_deref()
@@ -623,7 +628,7 @@ pub fn holds<'r>(
 /// The same, without what a patch in a shell text does.
 fn holds_for_call<'r>(
     rules: impl Iterator<Item = &'r ToolRule> + Clone,
-    unless: impl Iterator<Item = &'r ToolRule>,
+    unless: impl Iterator<Item = &'r ToolRule> + Clone,
     facts: &'r Facts,
     asker: Asker,
     reading: Reading,
@@ -632,19 +637,18 @@ fn holds_for_call<'r>(
     let Some(tool) = facts.tool() else { return truth(has_none) };
     let families = facts.families(asker);
     let is_about = |rule: &&ToolRule| rule.names_tool(tool, facts, asker);
-    let (all_rules, all_unless): (Rules, Rules) = (rules.collect(), unless.collect());
-    let about = |rules: &Rules<'r>| -> Rules<'r> { rules.iter().copied().filter(is_about).collect() };
-    let (rules, unless) = (about(&all_rules), about(&all_unless));
+    let (all_rules, all_unless) = (rules.clone(), unless.clone());
+    let (rules, unless): (Rules, Rules) = (rules.filter(is_about).collect(), unless.filter(is_about).collect());
     if rules.is_empty() && !has_none {
         return Truth::No;
     }
-    let of_files = |rules: &Rules<'r>| match (reading, asker.naming) {
-        (Reading::Covers, ToolNaming::Canonical) => rules.iter().copied().filter(|it| it.is_about("Write")).collect(),
-        _ => Rules::new(),
+    // A redirection is no call, and its file is named by the rules over what is written.
+    let is_of_files = |rule: &&ToolRule| {
+        reading == Reading::Covers && asker.naming == ToolNaming::Canonical && rule.is_about("Write")
     };
     let mut judge = Judge {
-        files: of_files(&all_rules),
-        no_files: of_files(&all_unless),
+        files: all_rules.filter(is_of_files).collect(),
+        no_files: all_unless.filter(is_of_files).collect(),
         tool,
         rules: if has_none { None } else { Some(rules) },
         unless,

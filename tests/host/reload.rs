@@ -755,10 +755,8 @@ fn nothing_is_lost_or_torn_in_1000_reloads_with_200_in_flight() {
     assert!(hashes.values().all(|letters| letters.len() == 1), "{hashes:?}");
 }
 
-/// The same without anybody asking for a reload: whatever the watcher finds is one of the two.
-#[test]
-fn the_watcher_never_finds_a_mix() {
-    let (root, dir) = scratch();
+/// Directories `..A` and `..B` of ten files each, whose hooks allow with that letter.
+fn two_versions(dir: &Path) {
     for letter in ["A", "B"] {
         let version = dir.join(format!("..{letter}"));
         fs::create_dir(&version).unwrap();
@@ -767,6 +765,13 @@ fn the_watcher_never_finds_a_mix() {
             fs::write(version.join(format!("{i}.yaml")), text).unwrap();
         }
     }
+}
+
+/// The same without anybody asking for a reload: whatever the watcher finds is one of the two.
+#[test]
+fn the_watcher_never_finds_a_mix() {
+    let (root, dir) = scratch();
+    two_versions(&dir);
     symlink("..A", dir.join("..data")).unwrap();
     for i in 0..10 {
         symlink(format!("..data/{i}.yaml"), dir.join(format!("{i}.yaml"))).unwrap();
@@ -797,15 +802,10 @@ fn the_watcher_never_finds_a_mix() {
 fn a_load_sees_one_state_of_a_link_that_never_rests() {
     let (_root, dir) = scratch();
     let data = dir.join("..data");
-    for letter in ["A", "B"] {
-        let version = dir.join(format!("..{letter}"));
-        fs::create_dir(&version).unwrap();
-        for i in 0..10 {
-            let text = format!("hooks: [{{ name: {letter}{i}, on: PreToolUse, allow: {letter} }}]");
-            fs::write(version.join(format!("{i}.yaml")), text).unwrap();
-            let code = format!("return {{ additionalContext: ['{letter}'] }}");
-            fs::write(version.join(format!("{i}.js")), code).unwrap();
-        }
+    two_versions(&dir);
+    for (letter, i) in ["A", "B"].into_iter().flat_map(|letter| (0..10).map(move |i| (letter, i))) {
+        let code = format!("return {{ additionalContext: ['{letter}'] }}");
+        fs::write(dir.join(format!("..{letter}/{i}.js")), code).unwrap();
     }
     replace_link(&data, "..A");
     for i in 0..10 {

@@ -32,7 +32,7 @@ fn main() {
             let text = path.is_file().then(|| std::fs::read_to_string(path).ok()).flatten();
             text.filter(|text| text.len() <= 64 * 1024)
         };
-        let place = Place { cwd, patterns: cwd, home: None, may_write: None, files: Some(&file), links: None, linked: None };
+        let place = Place { files: Some(&file), ..Place::at(cwd) };
         let letter = match hits(&[&rule], &[], &script, &place) {
             // What isn't shown doesn't match, unless a hook says otherwise.
             Judgement::No | Judgement::Delegates(..) => b"N",

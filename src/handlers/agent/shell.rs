@@ -46,16 +46,7 @@ impl AllowList {
         // A second reader, which also knows programs that run others.
         let read = shell::read(text, Shell::Unknown);
         let rules: Vec<&CommandRule> = self.patterns.iter().map(|it| &it.pattern).collect();
-        let place = Place {
-            cwd: Path::new("/"),
-            patterns: Path::new("/"),
-            home: None,
-            may_write: None,
-            files: None,
-            links: None,
-            linked: None,
-        };
-        match shell::covers(&rules, &[], &read, &place) {
+        match shell::covers(&rules, &[], &read, &Place::at(Path::new("/"))) {
             // A shell whose text would be allowed is itself another program.
             Judgement::Yes(_) if read.commands().first().is_some_and(|it| rules.iter().any(|rule| rule.fits(it))) => {}
             Judgement::Doubt(doubt) => {

@@ -195,6 +195,13 @@ pub struct Place<'a> {
     pub linked: Option<&'a Linked<'a>>,
 }
 
+impl<'a> Place<'a> {
+    /// A directory, and nothing is known of homes, files and links.
+    pub fn at(cwd: &'a Path) -> Place<'a> {
+        Place { cwd, patterns: cwd, home: None, may_write: None, files: None, links: None, linked: None }
+    }
+}
+
 /// What couldn't be told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Doubt {

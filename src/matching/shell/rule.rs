@@ -1581,6 +1581,18 @@ struct Item<'c> {
     directories: &'c Directories,
 }
 
+impl<'c> Item<'c> {
+    fn new(
+        word: &'c Word,
+        depth: usize,
+        row: Option<&'c Row>,
+        (leaf, unsure): (bool, bool),
+        directories: &'c Directories,
+    ) -> Item<'c> {
+        Item { word, value: None, names: &[], perhaps: Vec::new(), depth, row, leaf, unsure, directories }
+    }
+}
+
 impl<'c> Parsed<'c> {
     fn new(words: &'c [Word], row: Option<&'c Row>, wanted: &[Operand], directories: &'c Directories) -> Parsed<'c> {
         let mut parsed =
@@ -1604,17 +1616,7 @@ impl<'c> Parsed<'c> {
                     continue;
                 }
                 let (known, value) = takes_value(word, node);
-                let mut item = Item {
-                    word,
-                    value: None,
-                    names: &[],
-                    perhaps: Vec::new(),
-                    depth,
-                    row: node,
-                    leaf,
-                    unsure,
-                    directories,
-                };
+                let mut item = Item::new(word, depth, node, (leaf, unsure), directories);
                 if value {
                     item.value = words.get(at);
                     // What comes after an unknown option may be an option though it stands where a value does.
@@ -1630,17 +1632,7 @@ impl<'c> Parsed<'c> {
                 parsed.options.push(item);
                 continue;
             }
-            let mut item = Item {
-                word,
-                value: None,
-                names: &[],
-                perhaps: Vec::new(),
-                depth,
-                row: node,
-                leaf,
-                unsure,
-                directories,
-            };
+            let mut item = Item::new(word, depth, node, (leaf, unsure), directories);
             if !ended || unsure {
                 match word.openness {
                     // `"$(pyenv root)"/shims/x`: no option of such a program goes on with a `/`.
@@ -1795,8 +1787,9 @@ impl OptionPattern {
 
     fn value_fits(&self, item: &Item) -> Held {
         let Some(wanted) = &self.value else { return Held::Yes };
-        let path = |value: &Word| match path::tidied_pattern(wanted).filter(|_| path::is_path(wanted)) {
-            Some(pattern) => path::could_be(&pattern, value, item.directories),
+        let pattern = if path::is_path(wanted) { path::tidied_pattern(wanted) } else { None };
+        let path = |value: &Word| match &pattern {
+            Some(pattern) => path::could_be(pattern, value, item.directories),
             None => Held::No,
         };
         let attached = item.word.text.split_once('=').map(|(_, value)| value);
@@ -2020,9 +2013,10 @@ pub fn hits(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, pl
             [stage] => {
                 let judge = || script.commands.iter().map(|command| stage.hits(command, false)).collect();
                 let held = script.judged.by(rule.id, judge);
+                let names_path = stage.names_path();
                 for (at, (command, held)) in script.commands.iter().zip(&*held).enumerate() {
                     // Where the text runs is another place in another event.
-                    let from_here = || match *held != Held::Yes && stage.names_path() {
+                    let from_here = || match names_path && *held != Held::Yes {
                         true => path::from_here(command, place).map(|command| stage.hits(&command, false)),
                         false => None,
                     };
@@ -2348,16 +2342,18 @@ pub fn covers(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, 
     }
     // What follows a pipe reads what a command writes that a rule names.
     let piped: Vec<usize> = script.flows.iter().flat_map(|flow| flow.iter().skip(1).cloned().flatten()).collect();
+    // That may look at the disk.
+    let may_write: Vec<bool> = script.commands.iter().map(|command| path::may_write(command, place)).collect();
     let is_beside = |at: usize, command: &Command| {
-        let is_plain = path::may_write(command, place) && !command.assigns;
+        let is_plain = may_write[at] && !command.assigns;
         let is_filter = || piped.contains(&at) && running::is_filter(&command.words);
         is_plain && (running::only_prints(&command.words) || is_filter())
     };
     if (0..).zip(&script.commands).all(|(at, command)| is_beside(at, command)) {
         // Alone it is what the call is about.
-        return covers_each(rules, script, place, &|_, _| false);
+        return covers_each(rules, script, place, &may_write, &|_, _| false);
     }
-    covers_each(rules, script, place, &is_beside)
+    covers_each(rules, script, place, &may_write, &is_beside)
 }
 
 /// Whether some rule covers each command, but for those that need none.
@@ -2365,6 +2361,7 @@ fn covers_each(
     rules: &[&CommandRule],
     script: &Script,
     place: &Place,
+    may_write: &[bool],
     needs_none: &dyn Fn(usize, &Command) -> bool,
 ) -> Judgement {
     for (at, command) in script.commands.iter().enumerate() {
@@ -2372,7 +2369,7 @@ fn covers_each(
             continue;
         }
         // A shell that is given a text is what the text does.
-        if command.role == Role::Transparent && script.commands.len() > 1 && path::may_write(command, place) {
+        if command.role == Role::Transparent && script.commands.len() > 1 && may_write[at] {
             continue;
         }
         let covered = rules.iter().map(|rule| match rule.stages.as_slice() {
@@ -2381,7 +2378,7 @@ fn covers_each(
         });
         // No rule over commands names a redirection to a file or an assignment.
         match covered.max() {
-            Some(Held::Yes | Held::Doubt(_)) if command.assigns || !path::may_write(command, place) => {
+            Some(Held::Yes | Held::Doubt(_)) if command.assigns || !may_write[at] => {
                 return Judgement::No;
             }
             Some(Held::Yes) => {}

@@ -4,8 +4,7 @@ use serde::Deserialize;
 
 /// A place where nobody has a home, and nothing is known of files and links.
 fn bare() -> Place<'static> {
-    let dir = Path::new("/p");
-    Place { cwd: dir, patterns: dir, home: None, may_write: None, files: None, links: None, linked: None }
+    Place::at(Path::new("/p"))
 }
 
 fn judgement(pattern: &str, text: &str) -> Judgement {
