@@ -9,6 +9,7 @@ use crate::event::Event;
 use crate::hook::Hook;
 use crate::host::Host;
 use crate::host::HostOptions;
+use crate::support::json::parse_event;
 use crate::support::shell_word;
 use crate::verdict::{Decision, Verdict};
 use serde::{Deserialize, Serialize};
@@ -105,8 +106,7 @@ impl EventArgs {
                 _ => Failure(format!("{}: {error}", self.event)),
             })?
         };
-        let value =
-            crate::support::json::parse(&text).map_err(|error| Failure(format!("the event is not JSON: {error}")))?;
+        let value = parse_event(&text).map_err(|error| Failure(format!("the event is not JSON: {error}")))?;
         self.dialect.read(unwrap_capture(value)).map_err(|error| Failure(error.to_string()))
     }
 }

@@ -15,9 +15,10 @@ use hyper::{Request, StatusCode, body};
 use hyper_util::rt::TokioIo;
 use std::io;
 use std::os::unix::net::UnixStream as StdStream;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::Mutex;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::server::create_response_with_body;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
@@ -27,7 +28,7 @@ use tokio_tungstenite::tungstenite::{Bytes, Message};
 const PROTOCOL: &str = "hookwire";
 const READ_SIZE: usize = 64 * 1024;
 
-type Socket = WebSocketStream<TokioIo<hyper::upgrade::Upgraded>>;
+type ToClient<S> = SplitSink<WebSocketStream<S>, Message>;
 
 /// The protocols that a client offers for its WebSocket.
 pub(super) fn protocols(headers: &HeaderMap) -> impl Iterator<Item = &str> {
@@ -70,28 +71,38 @@ fn begin(service: &Service, place: impl Send + 'static) -> io::Result<UnixStream
 }
 
 /// Passes messages on until one side has ended. What the session still has to say then is sent, if the client takes it.
-async fn relay(upgraded: TokioIo<hyper::upgrade::Upgraded>, ours: UnixStream, max: usize) {
+async fn relay<S: AsyncRead + AsyncWrite + Unpin>(stream: S, ours: UnixStream, max: usize) {
     let config = WebSocketConfig::default().max_message_size(Some(max)).max_frame_size(Some(max));
-    let socket = WebSocketStream::from_raw_socket(upgraded, Role::Server, Some(config)).await;
+    let socket = WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await;
     let (to_client, from_client) = socket.split();
+    let to_client = Mutex::new(to_client);
     let (from_session, to_session) = ours.into_split();
     let inward = async {
-        pass_in(from_client, to_session).await;
+        pass_in(from_client, to_session, &to_client).await;
         // The other direction ends last.
         std::future::pending::<()>().await;
     };
     tokio::select! {
         () = inward => {}
-        () = pass_out(from_session, to_client) => {}
+        () = pass_out(from_session, &to_client) => {}
     }
 }
 
-async fn pass_in(mut from_client: SplitStream<Socket>, mut to_session: OwnedWriteHalf) {
+async fn pass_in<S: AsyncRead + AsyncWrite + Unpin>(
+    mut from_client: SplitStream<WebSocketStream<S>>,
+    mut to_session: OwnedWriteHalf,
+    to_client: &Mutex<ToClient<S>>,
+) {
     let mut framed = Vec::new();
     loop {
         let message = match from_client.next().await {
             Some(Ok(message @ (Message::Text(_) | Message::Binary(_)))) => message.into_data(),
-            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => continue,
+            // Its answer is sent before more is read, or a client that pings and never reads would fill the memory.
+            Some(Ok(Message::Ping(_))) => match to_client.lock().await.flush().await {
+                Ok(()) => continue,
+                Err(_) => return,
+            },
+            Some(Ok(Message::Pong(_) | Message::Frame(_))) => continue,
             Some(Ok(Message::Close(_))) | None => return,
             Some(Err(error)) => {
                 tracing::debug!(%error, "A WebSocket ended.");
@@ -106,7 +117,7 @@ async fn pass_in(mut from_client: SplitStream<Socket>, mut to_session: OwnedWrit
     }
 }
 
-async fn pass_out(mut from_session: OwnedReadHalf, mut to_client: SplitSink<Socket, Message>) {
+async fn pass_out<S: AsyncRead + AsyncWrite + Unpin>(mut from_session: OwnedReadHalf, to_client: &Mutex<ToClient<S>>) {
     // What the session says is bounded by what it was asked.
     let mut decoder = Decoder::new(usize::MAX);
     let mut bytes = vec![0; READ_SIZE];
@@ -116,10 +127,33 @@ async fn pass_out(mut from_session: OwnedReadHalf, mut to_client: SplitSink<Sock
             // The session writes nothing else.
             let Incoming::Message(message) = incoming else { return };
             let Ok(text) = String::from_utf8(message.into()) else { return };
-            if to_client.send(Message::text(text)).await.is_err() {
+            if to_client.lock().await.send(Message::text(text)).await.is_err() {
                 return;
             }
         }
     }
-    let _ = to_client.close().await;
+    let _ = to_client.lock().await.close().await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use tokio::time::timeout;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_pings_and_does_not_read_is_not_read() {
+        const HELD: usize = 4096;
+        let (mut client, stream) = tokio::io::duplex(HELD);
+        let (ours, _session) = UnixStream::pair().unwrap();
+        tokio::spawn(relay(stream, ours, 1000));
+        // With 125 bytes, masked with zeros.
+        let ping = [&[0x89, 0x80 | 125, 0, 0, 0, 0][..], &[b'p'; 125]].concat();
+        let mut sent = 0;
+        // The clock goes on only when nobody has anything to do.
+        while timeout(Duration::from_secs(1), client.write_all(&ping)).await.is_ok() {
+            sent += ping.len();
+            assert!(sent < 1 << 20, "{sent} bytes of pings were taken in");
+        }
+    }
 }

@@ -26,11 +26,13 @@ pub fn parse(text: &str) -> Result<Value, serde_json::Error> {
 }
 
 /// Parses what an agent says of a moment. Half of a surrogate pair is read as U+FFFD, as whatever takes it for a text
-/// does: otherwise a character that was cut in two would keep the event from its guards.
+/// does: otherwise a character that was cut in two would keep the event from its guards. A byte order mark, which some
+/// programs write before each text, is passed over.
 ///
 /// # Errors
 /// Says what is wrong and where.
 pub(crate) fn parse_event(text: &str) -> Result<Value, serde_json::Error> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     parse(text).or_else(|error| match mend_halves(text) {
         Some(mended) => parse(&mended),
         None => Err(error),
@@ -211,6 +213,9 @@ mod tests {
             (r#"["\uD83D\n","é\uDE00"]"#, Ok("[\"\u{fffd}\\n\",\"é\u{fffd}\"]")),
             (r#"{"\ud83d":"\\ud83d \ud83d"}"#, Ok(r#"{"\u{fffd}":"\\ud83d \u{fffd}"}"#)),
             (r#"["\ud83d\ude00"]"#, Ok("[\"\u{1f600}\"]")),
+            // A byte order mark is no part of it; a second one is.
+            ("\u{feff}[\"\\ud83d\"]", Ok("[\"\u{fffd}\"]")),
+            ("\u{feff}\u{feff}[1]", Err("expected value")),
             // Two keys of which nothing is left to tell them apart.
             (r#"{"\ud83d":1,"\ud83e":2}"#, Err("duplicate key `\u{fffd}`")),
             (r#"{"a":"\ud83d","b":1,"b":2}"#, Err("duplicate key `b`")),

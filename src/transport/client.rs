@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 /// The longest message that is read, in bytes.
 const MAX_MESSAGE: usize = 256 * 1024 * 1024;
-/// Notifications that are kept for later.
+/// Notifications, and replies, that are kept for later.
 const MAX_EARLY: usize = 10_000;
 const NO_ANSWER: &str = "the host doesn't answer";
 const READ_SIZE: usize = 64 * 1024;
@@ -114,6 +114,9 @@ impl<'a> Received<'a> {
     }
 }
 
+/// The result of a request, or the message of its error.
+type Replied = std::result::Result<Value, String>;
+
 /// A connection to a host in another process, on which each request waits for its reply.
 ///
 /// For programs that don't want a [`Host`](crate::Host) within them; `docs/embedding.md` shows it. The methods
@@ -126,6 +129,8 @@ pub struct Client {
     requests: Requests<()>,
     /// Notifications that came while something else was waited for.
     early: VecDeque<(String, Value)>,
+    /// Replies that came while something else was waited for.
+    early_replies: VecDeque<(u64, Replied)>,
     time_limit: Duration,
     log: Option<File>,
     /// A host that was started for this connection.
@@ -177,8 +182,8 @@ impl Client {
     pub fn new(stream: UnixStream, time_limit: Duration) -> Result<Client> {
         stream.set_write_timeout(Some(time_limit))?;
         let decoder = Decoder::new(MAX_MESSAGE);
-        let (requests, early) = (Requests::default(), VecDeque::new());
-        Ok(Client { stream, decoder, requests, early, time_limit, log: None, process: None })
+        let (requests, early, early_replies) = (Requests::default(), VecDeque::new(), VecDeque::new());
+        Ok(Client { stream, decoder, requests, early, early_replies, time_limit, log: None, process: None })
     }
 
     /// Writes every message into a file, too: `>` those that are sent, `<` those that come.
@@ -216,7 +221,7 @@ impl Client {
         id: u64,
         silence: Duration,
         is_alive: impl FnOnce() -> Result<()>,
-    ) -> Result<std::result::Result<Value, String>> {
+    ) -> Result<Replied> {
         let until = Instant::now() + self.time_limit;
         match self.reply(id, until.min(Instant::now() + silence)) {
             Err(error) if error.kind() == ErrorKind::TimedOut => {
@@ -227,17 +232,13 @@ impl Client {
         }
     }
 
-    fn reply(&mut self, wanted: u64, until: Instant) -> Result<std::result::Result<Value, String>> {
+    fn reply(&mut self, wanted: u64, until: Instant) -> Result<Replied> {
         loop {
-            let message = self.next_message(until)?;
-            match Received::read(&message).map_err(unreadable)? {
-                Received::Reply { id, result } if self.requests.take(id).is_some() && id == wanted => {
-                    let read = |it: &RawValue| serde_json::from_str(it.get()).map_err(unreadable);
-                    return result.map_or_else(|problem| Ok(Err(problem)), |it| read(it).map(Ok));
-                }
-                Received::Notification { method, params } => self.keep(&method, params)?,
-                Received::Reply { .. } | Received::Other => {}
+            let at = self.early_replies.iter().position(|(id, _)| *id == wanted);
+            if let Some((_, reply)) = at.and_then(|at| self.early_replies.remove(at)) {
+                return Ok(reply);
             }
+            self.receive(until)?;
         }
     }
 
@@ -261,18 +262,27 @@ impl Client {
             if let Some((_, params)) = at.and_then(|at| self.early.remove(at)) {
                 return Ok(params);
             }
-            let message = self.next_message(until)?;
-            if let Received::Notification { method, params } = Received::read(&message).map_err(unreadable)? {
-                self.keep(&method, params)?;
-            }
+            self.receive(until)?;
         }
     }
 
-    fn keep(&mut self, method: &str, params: &str) -> Result<()> {
-        if self.early.len() >= MAX_EARLY {
-            self.early.pop_front();
+    /// Keeps the next message until somebody asks for it.
+    fn receive(&mut self, until: Instant) -> Result<()> {
+        let message = self.next_message(until)?;
+        match Received::read(&message).map_err(unreadable)? {
+            Received::Reply { id, result } if self.requests.take(id).is_some() => {
+                let reply = match result {
+                    Ok(value) => Ok(serde_json::from_str(value.get()).map_err(unreadable)?),
+                    Err(problem) => Err(problem),
+                };
+                keep(&mut self.early_replies, (id, reply));
+            }
+            Received::Notification { method, params } => {
+                let params = serde_json::from_str(params).map_err(unreadable)?;
+                keep(&mut self.early, (method.to_string(), params));
+            }
+            Received::Reply { .. } | Received::Other => {}
         }
-        self.early.push_back((method.to_string(), serde_json::from_str(params).map_err(unreadable)?));
         Ok(())
     }
 
@@ -324,10 +334,43 @@ impl Drop for Client {
     }
 }
 
+/// The oldest is forgotten where there are too many.
+fn keep<T>(kept: &mut VecDeque<T>, it: T) {
+    if kept.len() >= MAX_EARLY {
+        kept.pop_front();
+    }
+    kept.push_back(it);
+}
+
 fn is_timeout(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
 fn unreadable(problem: impl std::fmt::Display) -> Error {
     Error::other(format!("the host's reply can't be read: {problem}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_kept_for_whoever_asks_later() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let mut client = Client::new(ours, Duration::from_secs(20)).unwrap();
+        let ids: Vec<u64> = (0..3).map(|_| client.send_request("a", &Value::Null).unwrap()).collect();
+        let say = |stream: &mut UnixStream, message: Value| writeln!(stream, "{message}").unwrap();
+        say(&mut theirs, json!({"jsonrpc": "2.0", "id": ids[0], "result": "first"}));
+        say(&mut theirs, json!({"jsonrpc": "2.0", "method": "early", "params": 1}));
+        say(&mut theirs, json!({"jsonrpc": "2.0", "id": ids[2], "error": {"code": 1, "message": "third"}}));
+        say(&mut theirs, json!({"jsonrpc": "2.0", "method": "late", "params": 2}));
+        say(&mut theirs, json!({"jsonrpc": "2.0", "id": 99, "result": "nobody's"}));
+        say(&mut theirs, json!({"jsonrpc": "2.0", "id": ids[1], "result": "second"}));
+        let mut reply = |id| client.await_reply(id, Duration::from_secs(20), || Ok(())).unwrap();
+        assert_eq!(reply(ids[1]), Ok(json!("second")));
+        assert_eq!(reply(ids[0]), Ok(json!("first")));
+        assert_eq!(reply(ids[2]), Err("third".to_string()));
+        let mut notified = |name| client.notification(name, |_| true).unwrap();
+        assert_eq!((notified("late"), notified("early")), (json!(2), json!(1)));
+    }
 }

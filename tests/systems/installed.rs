@@ -344,7 +344,7 @@ fn a_failure_takes_the_chosen_direction() {
     }
 }
 
-/// A text that was cut in the middle of an emoji is judged.
+/// A text that was cut in the middle of an emoji is judged, and so is one behind a byte order mark.
 #[test]
 fn half_a_character_keeps_no_event_from_its_hooks() {
     let project = Project::new();
@@ -360,6 +360,7 @@ fn half_a_character_keeps_no_event_from_its_hooks() {
         ),
         (before("ls"), false),
         (before("git push -f; echo"), true),
+        (format!("\u{feff}{}", before("git push -f; echo")), true),
     ] {
         let output = project.run(&["hook", "claude-code", "--no-host", "--project"], stdin.as_ref());
         let said = String::from_utf8_lossy(&output.stdout);
