@@ -249,7 +249,7 @@ fn probe(dialect: &Dialect, command: &str, root: &Path) -> Result<u128, String> 
 fn version(agent: &Agent, program: &Path, report: &mut Report<'_>) -> Result<(), Failure> {
     let mut command = tokio::process::Command::new(program);
     command.arg("--version").stdin(Stdio::null()).kill_on_drop(true);
-    let runtime = super::serve::runtime()?;
+    let runtime = super::ending::runtime()?;
     let output = runtime.block_on(async { tokio::time::timeout(TIME_LIMIT, command.output()).await });
     runtime.shutdown_background();
     let said = match &output {

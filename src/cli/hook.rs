@@ -4,7 +4,8 @@
 //! judges the event: it stays up between events, and the first one starts it. Where there can be none, the
 //! event is judged here. What fails inside is said in words that the agent obeys.
 
-use super::serve::{runtime, share};
+use super::ending::runtime;
+use super::serve::share;
 use super::{DefinitionArgs, Failure, StandingArgs, nearest, project};
 use crate::definitions::approved;
 use crate::dialects::asked::{self, TIME_LIMIT, agent};
@@ -176,7 +177,7 @@ fn judge_here(args: &HookArgs, hooks: &StandingArgs, payload: Value) -> Result<V
     let _socket = share(&host, &runtime, super::serve::MAX_MESSAGE);
     let (verdict, _) = runtime.block_on(super::replay::judge(&host, args.agent, &event));
     let reply = (args.agent.reply)(&event, &verdict);
-    super::replay::settle(&host, &runtime);
+    runtime.block_on(super::replay::settle(&host));
     Ok(reply)
 }
 

@@ -1,6 +1,7 @@
 //! The command line: parses, calls the library, maps results to exit codes.
 //!
-//! Exit codes: 0 fine, 1 findings (a deny, an error in a definition), 2 usage or internal error.
+//! Exit codes: 0 fine, 1 findings (a deny, an error in a definition), 2 usage or internal error, 128 and its number if a
+//! signal has ended a command that runs hooks.
 
 mod conformance;
 mod cookbook;
@@ -8,6 +9,7 @@ mod deferred;
 mod demo;
 mod docs;
 mod doctor;
+mod ending;
 mod explain;
 mod generate;
 mod hook;
@@ -361,11 +363,15 @@ impl<E: std::error::Error> From<E> for Failure {
     }
 }
 
-/// Whether the exit code is 0 or 1.
+/// What decides the exit code.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Finding {
+    /// 0.
     Fine,
+    /// 1.
     Found,
+    /// This one, because a signal has ended the command.
+    Ended(u8),
 }
 
 /// Runs the command line of this process.
@@ -415,6 +421,7 @@ pub fn main() -> ExitCode {
     match result {
         Ok(Finding::Fine) => ExitCode::SUCCESS,
         Ok(Finding::Found) => ExitCode::from(1),
+        Ok(Finding::Ended(code)) => ExitCode::from(code),
         Err(Failure(problem)) => {
             eprintln!("hookwire: {problem}");
             ExitCode::from(2)

@@ -152,7 +152,7 @@ mod tests {
     fn the_end_doesnt_wait_for_guests_who_go_on() {
         let dir = tempfile::tempdir().unwrap();
         let host = Host::new(HostOptions { root: dir.path().into(), ..HostOptions::default() });
-        let runtime = crate::cli::serve::runtime().unwrap();
+        let runtime = crate::cli::ending::runtime().unwrap();
         let recording = Recording::start(&host, &runtime, dir.path()).unwrap_or_else(|it| panic!("{}", it.0));
         let event = Event::from_json(json!({ "event": "Stop" })).unwrap();
         let verdict = serde_json::from_value(

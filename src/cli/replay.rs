@@ -1,5 +1,6 @@
 //! `dispatch` and `replay`: events from the command line or a file, judged as `serve` would judge them.
 
+use super::ending;
 use super::output::{Output, Tone, safe, short};
 use super::{DefinitionArgs, Failure, Finding, HostArgs, dialect};
 use crate::dialects::recorded::{Recorded, unwrap_capture};
@@ -16,9 +17,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{BufRead, IsTerminal, Read};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::io::AsyncBufReadExt;
+use tokio::runtime::Runtime;
 
 #[derive(clap::Args)]
 pub(super) struct EventArgs {
@@ -131,24 +135,25 @@ pub(super) fn dispatch(args: &DispatchArgs, out: &mut Output) -> Result<Finding,
     let DispatchArgs { event: args, hooks } = args;
     let event = args.read()?;
     let host = hooks.host()?;
-    let runtime = super::serve::runtime()?;
-    // The commands of hooks reach the shared state through it.
-    let _socket = super::serve::share(&host, &runtime, super::serve::MAX_MESSAGE);
-    let (verdict, elapsed) = runtime.block_on(judge(&host, args.dialect, &event));
-    tell_notices(&host);
-    if out.json {
-        match reply(args.dialect, &event, &verdict) {
-            Some(reply) => out.json(&serde_json::json!({ "reply": reply, "verdict": verdict })),
-            None => out.json(&verdict),
+    ending::run(async |runtime| {
+        // The commands of hooks reach the shared state through it.
+        let _socket = super::serve::share(&host, runtime, super::serve::MAX_MESSAGE);
+        let (verdict, elapsed) = judge(&host, args.dialect, &event).await;
+        tell_notices(&host);
+        if out.json {
+            match reply(args.dialect, &event, &verdict) {
+                Some(reply) => out.json(&serde_json::json!({ "reply": reply, "verdict": verdict })),
+                None => out.json(&verdict),
+            }
+        } else {
+            print_verdict(out, &verdict, elapsed);
         }
-    } else {
-        print_verdict(out, &verdict, elapsed);
-    }
-    if hooks.state.is_none() {
-        forgotten(&host, &verdict).iter().for_each(|it| eprintln!("hookwire: {}", safe(it)));
-    }
-    settle(&host, &runtime);
-    Ok(if verdict.decision == Decision::Allow { Finding::Fine } else { Finding::Found })
+        if hooks.state.is_none() {
+            forgotten(&host, &verdict).iter().for_each(|it| eprintln!("hookwire: {}", safe(it)));
+        }
+        settle(&host).await;
+        Ok(if verdict.decision == Decision::Allow { Finding::Fine } else { Finding::Found })
+    })
 }
 
 /// Says that the definitions in force aren't the files as they are.
@@ -176,9 +181,8 @@ fn forgotten(host: &Host, verdict: &Verdict) -> Vec<String> {
 }
 
 /// Hooks that were started and not waited for end with the process; give them the time that `serve` gives.
-pub(super) fn settle(host: &Host, runtime: &tokio::runtime::Runtime) {
-    let settled = async { tokio::time::timeout(crate::rpc::serve::DRAIN, host.engine.settle()).await };
-    let _ = runtime.block_on(settled);
+pub(super) async fn settle(host: &Host) {
+    let _ = tokio::time::timeout(crate::rpc::serve::DRAIN, host.engine.settle()).await;
 }
 
 fn reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -> Option<Value> {
@@ -267,13 +271,16 @@ fn expected(path: &Path) -> Result<HashMap<usize, Verdict>, Failure> {
 }
 
 pub(super) fn replay(args: &ReplayArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let file: Box<dyn BufRead> = if args.file.as_os_str() == "-" {
-        Box::new(std::io::stdin().lock())
-    } else {
-        let file =
-            std::fs::File::open(&args.file).map_err(|error| Failure(format!("{}: {error}", args.file.display())))?;
-        Box::new(std::io::BufReader::new(file))
+    ending::run(async |runtime| replayed(args, runtime, out).await)
+}
+
+async fn replayed(args: &ReplayArgs, runtime: &Runtime, out: &mut Output) -> Result<Finding, Failure> {
+    let file = match args.file.as_os_str().as_encoded_bytes() {
+        b"-" => Ok(std::io::stdin().as_fd().try_clone_to_owned()?.into()),
+        _ => std::fs::File::open(&args.file),
     };
+    let file = file.map_err(|error| Failure(format!("{}: {error}", args.file.display())))?;
+    let file = tokio::fs::File::from_std(file);
     // What a call ran then is not what it would run now.
     let host_of = |hooks: &HostArgs| hooks.definitions.host(HostOptions { no_scripts: true, ..hooks.options()? });
     let host = host_of(&args.hooks)?;
@@ -285,17 +292,18 @@ pub(super) fn replay(args: &ReplayArgs, out: &mut Output) -> Result<Finding, Fai
     let other = args.against.as_ref().map(against).transpose()?;
     let mut expected = args.expect.as_deref().map(expected).transpose()?;
     let is_comparing = args.changed || other.is_some() || expected.is_some();
-    let runtime = super::serve::runtime()?;
     // The commands of hooks reach the shared state through it.
-    let _socket = super::serve::share(&host, &runtime, super::serve::MAX_MESSAGE);
+    let _socket = super::serve::share(&host, runtime, super::serve::MAX_MESSAGE);
     if !out.json {
         let head = format!("{:>4}  {:<20} {:<32} {:<6} {:>9}  {}", "line", "event", "subject", "", "µs", "why");
         let head = out.tone(Tone::Dim, &head);
         out.line(&head);
     }
     let (mut n_read, mut n_denied, mut n_bad, mut n_changed) = (0, 0, 0, 0);
-    for (index, line) in file.lines().enumerate() {
-        let (number, line) = (index + 1, line?);
+    let mut lines = tokio::io::BufReader::new(file).lines();
+    let mut number = 0;
+    while let Some(line) = lines.next_line().await? {
+        number += 1;
         if line.trim().is_empty() {
             continue;
         }
@@ -307,11 +315,11 @@ pub(super) fn replay(args: &ReplayArgs, out: &mut Output) -> Result<Finding, Fai
                 continue;
             }
         };
-        let (verdict, elapsed) = runtime.block_on(judge(&host, dialect, &event));
+        let (verdict, elapsed) = judge(&host, dialect, &event).await;
         n_read += 1;
         n_denied += usize::from(verdict.decision == Decision::Deny);
         let before = match (&other, &mut expected) {
-            (Some(other), _) => Some(runtime.block_on(judge(other, dialect, &event)).0),
+            (Some(other), _) => Some(judge(other, dialect, &event).await.0),
             (None, Some(expected)) => expected.remove(&number),
             (None, None) => was.filter(|_| args.changed),
         };
@@ -345,7 +353,7 @@ pub(super) fn replay(args: &ReplayArgs, out: &mut Output) -> Result<Finding, Fai
             }
         }
     }
-    settle(&host, &runtime);
+    settle(&host).await;
     let n_missing = expected.map_or(0, |left| left.len());
     if n_missing > 0 {
         eprintln!("hookwire: {n_missing} expected verdicts are about lines that {} doesn't have", args.file.display());

@@ -1,5 +1,6 @@
 //! `hookwire serve`.
 
+use super::ending::{self, LEAVE, SHUTDOWN, runtime};
 use super::record::Recording;
 use super::{Failure, Finding, StandingArgs};
 use crate::handlers::process_tree;
@@ -22,8 +23,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
-use tokio::runtime::{Builder, Runtime};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::runtime::Runtime;
+use tokio::signal::unix::signal;
 
 #[derive(clap::Args)]
 pub(super) struct ServeArgs {
@@ -84,12 +85,6 @@ const TOKEN: &str = "HOOKWIRE_TOKEN";
 
 /// The largest message that is read without `--max-message`, in bytes.
 pub(super) const MAX_MESSAGE: usize = 16 * 1024 * 1024;
-/// How long tasks may take to end once their replies are not waited for.
-const SHUTDOWN: Duration = Duration::from_millis(50);
-
-/// How long killed processes may take to be gone.
-const LEAVE: Duration = Duration::from_millis(200);
-
 pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
     if let Some(path) = &args.inherit {
         let listener = rustix::stdio::stdin().try_clone_to_owned()?;
@@ -156,7 +151,7 @@ fn listen(args: &ServeArgs, socket: Socket) -> Result<Finding, Failure> {
     socket.await_idle(args.idle_exit.unwrap_or(Duration::MAX), || !root.is_dir());
     // Who has connected meanwhile is answered.
     socket.retire()?.await_idle(Duration::ZERO, || true);
-    super::replay::settle(&host, &runtime);
+    runtime.block_on(super::replay::settle(&host));
     end(runtime, recording.as_deref());
     Ok(Finding::Fine)
 }
@@ -194,7 +189,7 @@ fn listen_http(args: &ServeArgs, address: &Address) -> Result<Finding, Failure> 
     })?;
     let root = host.root().to_path_buf();
     guests.await_idle(args.idle_exit.unwrap_or(Duration::MAX), || !root.is_dir());
-    super::replay::settle(&host, &runtime);
+    runtime.block_on(super::replay::settle(&host));
     made.iter().for_each(|path| drop(std::fs::remove_file(path)));
     end(runtime, recording.as_deref());
     Ok(Finding::Fine)
@@ -244,8 +239,7 @@ fn record(args: &ServeArgs, host: &Arc<Host>, runtime: &Runtime) -> Result<Optio
 /// Drops the tasks that still run, which ends their processes.
 fn end(runtime: Runtime, recording: Option<&Recording>) {
     recording.into_iter().for_each(Recording::finish);
-    runtime.shutdown_timeout(SHUTDOWN);
-    process_tree::leave(LEAVE);
+    ending::leave(runtime);
 }
 
 /// What serves one guest.
@@ -285,16 +279,6 @@ pub(super) fn share(host: &Arc<Host>, runtime: &Runtime, max_message: usize) -> 
     }
 }
 
-/// Where hooks run. Two threads are enough: hooks wait, they don't compute.
-pub(super) fn runtime() -> std::io::Result<Runtime> {
-    let runtime = Builder::new_multi_thread().worker_threads(2).thread_name("hooks").enable_all().build()?;
-    // A file may be as long as the limit allows: a write beyond is then that write's error, not the end.
-    let entered = runtime.enter();
-    drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
-    drop(entered);
-    Ok(runtime)
-}
-
 /// A client that doesn't read any more is dead or about to close stdin, and the reader ends the
 /// process in good order. If it doesn't, the process is ended from here.
 fn end_when_gone(
@@ -331,20 +315,20 @@ fn end_on_signal(
     recording: Option<Arc<Recording>>,
     clean_up: impl FnOnce() + Clone + Send + 'static,
 ) -> std::io::Result<()> {
-    let end = move |code| {
+    let end = move |code: u8| {
         clean_up();
         recording.iter().for_each(|it| it.finish());
         process_tree::leave(LEAVE);
-        std::process::exit(code);
+        std::process::exit(code.into());
     };
     let _guard = runtime.enter();
-    for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
+    for kind in ending::signals() {
         let mut signal = signal(kind)?;
         let end = end.clone();
         runtime.spawn(async move {
             if signal.recv().await.is_some() {
                 // Off the runtime: the hooks that are to end run on it.
-                std::thread::spawn(move || end(128 + kind.as_raw_value()));
+                std::thread::spawn(move || end(ending::code(kind)));
             }
         });
     }

@@ -5,7 +5,7 @@ use crate::support::models::{ModelServer, Say};
 use crate::support::*;
 use serde_json::{Value, json};
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -576,4 +576,48 @@ fn the_direction_of_a_failure_decides_and_nothing_else() {
     }
     println!("{table}");
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// A command that runs hooks ends with their processes and its temporary directories, whichever signal ends it.
+#[test]
+fn a_signal_leaves_no_process_and_no_directory_behind() {
+    use rustix::process::Signal;
+    let hook =
+        "hooks: [{ name: slow, on: PreToolUse, timeout: 100s, command: 'sleep 1000 & echo $! > $PIDS/pid; wait' }]";
+    let cases = "cases: [{ bash: ls, expect: allow }]";
+    let event = json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "ls"}}}).to_string();
+    for (words, stdin, signal) in [
+        (&["dispatch", "--isolated", "--hooks", "guard.yaml"][..], &*event, Signal::INT),
+        (&["replay", "-", "--isolated", "--hooks", "guard.yaml"], &event, Signal::TERM),
+        (&["test", "guard.test.yaml"], "", Signal::INT),
+        (&["test", "guard.test.yaml", "--watch"], "", Signal::HUP),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let pids = tempfile::tempdir().unwrap();
+        let temporary = dir.path().join("tmp");
+        std::fs::create_dir(&temporary).unwrap();
+        let definition = hook.replace("$PIDS", pids.path().to_str().unwrap());
+        std::fs::write(dir.path().join("guard.yaml"), definition).unwrap();
+        std::fs::write(dir.path().join("guard.test.yaml"), cases).unwrap();
+        let mut command = hookwire();
+        command
+            .args(words)
+            .current_dir(&dir)
+            .env("TMPDIR", &temporary)
+            .env("XDG_RUNTIME_DIR", pids.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        writeln!(pipe, "{stdin}").unwrap();
+        // `replay` would read on.
+        let pipe = (words[0] == "replay").then_some(pipe);
+        let sleep = pid_in(&pids.path().join("pid"));
+        rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(128 + signal.as_raw()), "{words:?}");
+        await_end(sleep, "the hook's process ends");
+        drop(pipe);
+        let left: Vec<_> = std::fs::read_dir(&temporary).unwrap().map(|it| it.unwrap().file_name()).collect();
+        assert_eq!(left, [""; 0], "{words:?}");
+    }
 }

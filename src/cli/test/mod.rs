@@ -5,8 +5,8 @@ mod place;
 mod report;
 mod update;
 
+use super::ending;
 use super::output::Output;
-use super::serve::runtime;
 use super::{Failure, Finding, definitions};
 use crate::definitions::approved::DEFINITIONS;
 use crate::definitions::cases::{self, CameOut, Case, Cases, Happening, Scene};
@@ -30,9 +30,10 @@ use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
+use tokio::process::Command;
 use tokio::runtime::Runtime;
 
 #[derive(clap::Args)]
@@ -97,21 +98,22 @@ impl Tried {
 }
 
 pub(super) fn run(args: &TestArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let runtime = runtime()?;
     let given = if args.paths.is_empty() { &[definitions()][..] } else { &args.paths };
-    if !args.watch {
-        return once(given, args, &runtime, out);
-    }
-    loop {
-        let before = stamps(given);
-        if let Err(Failure(problem)) = once(given, args, &runtime, out) {
-            eprintln!("hookwire: {problem}");
+    ending::run(async |runtime| {
+        if !args.watch {
+            return once(given, args, runtime, out).await;
         }
-        eprintln!("hookwire: waiting for a change; Ctrl-C ends it");
-        while stamps(given) == before {
-            std::thread::sleep(PAUSE);
+        loop {
+            let before = stamps(given);
+            if let Err(Failure(problem)) = once(given, args, runtime, out).await {
+                eprintln!("hookwire: {problem}");
+            }
+            eprintln!("hookwire: waiting for a change; Ctrl-C ends it");
+            while stamps(given) == before {
+                tokio::time::sleep(PAUSE).await;
+            }
         }
-    }
+    })
 }
 
 /// How often files are looked at.
@@ -148,7 +150,7 @@ fn stamps(given: &[PathBuf]) -> Stamps {
     found
 }
 
-fn once(given: &[PathBuf], args: &TestArgs, runtime: &Runtime, out: &mut Output) -> Result<Finding, Failure> {
+async fn once(given: &[PathBuf], args: &TestArgs, runtime: &Runtime, out: &mut Output) -> Result<Finding, Failure> {
     let mut files = BTreeSet::new();
     for path in given {
         collect(path, &mut files, 0).map_err(|error| match error.kind() {
@@ -163,7 +165,7 @@ fn once(given: &[PathBuf], args: &TestArgs, runtime: &Runtime, out: &mut Output)
     }
     let mut tested = Vec::new();
     for file in files {
-        tested.push(test(&file, args, runtime)?);
+        tested.push(test(&file, args, runtime).await?);
     }
     match args.report {
         _ if out.json => tested.iter().for_each(|it| it.json(out)),
@@ -225,7 +227,7 @@ fn collect(path: &Path, files: &mut BTreeSet<PathBuf>, depth: usize) -> std::io:
     Ok(())
 }
 
-fn test(file: &Path, args: &TestArgs, runtime: &Runtime) -> Result<Tested, Failure> {
+async fn test(file: &Path, args: &TestArgs, runtime: &Runtime) -> Result<Tested, Failure> {
     let name = file.display().to_string();
     let text = std::fs::read_to_string(file).map_err(|error| Failure(format!("{name}: {error}")))?;
     let read = if args.update {
@@ -245,7 +247,7 @@ fn test(file: &Path, args: &TestArgs, runtime: &Runtime) -> Result<Tested, Failu
     if let Some(setup) = &setup {
         let mut shell = Command::new("sh");
         shell.args(["-euc", setup]).current_dir(place.work()).stdin(Stdio::null()).stdout(std::io::stderr());
-        let status = shell.status()?;
+        let status = shell.kill_on_drop(true).status().await?;
         if !status.success() {
             return Err(Failure(format!("{name}: `setup` failed: {status}")));
         }
@@ -265,7 +267,7 @@ fn test(file: &Path, args: &TestArgs, runtime: &Runtime) -> Result<Tested, Failu
     let mut came_out = Vec::new();
     for (position, case) in cases.iter().enumerate().filter(|(_, case)| case.name.contains(&args.filter)) {
         let started = Instant::now();
-        let judged = runtime.block_on(bench.judge(case));
+        let judged = bench.judge(case).await;
         let took = started.elapsed();
         let mismatch = judged.as_ref().map_or_else(|problem| Some(problem.clone()), |verdict| case.mismatch(verdict));
         let mismatch = mismatch.map(|text| text.replace(&copied, &known));

@@ -1,0 +1,60 @@
+//! How commands that run hooks end: with all that they have started, be it that their work is done or that a signal
+//! ends them.
+
+use super::{Failure, Finding};
+use crate::handlers::process_tree;
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// How long tasks may take to end once nobody waits for them.
+pub(super) const SHUTDOWN: Duration = Duration::from_millis(50);
+/// How long killed processes may take to be gone.
+pub(super) const LEAVE: Duration = Duration::from_millis(200);
+
+/// The signals that end a command.
+pub(super) fn signals() -> [SignalKind; 3] {
+    [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()]
+}
+
+/// The exit code of a command that a signal has ended, as a shell gives it.
+pub(super) fn code(kind: SignalKind) -> u8 {
+    128 + kind.as_raw_value() as u8
+}
+
+/// Where hooks run. Two threads are enough: hooks wait, they don't compute.
+pub(super) fn runtime() -> std::io::Result<Runtime> {
+    let runtime = Builder::new_multi_thread().worker_threads(2).thread_name("hooks").enable_all().build()?;
+    // A file may be as long as the limit allows: a write beyond is then that write's error, not the end.
+    let entered = runtime.enter();
+    drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
+    drop(entered);
+    Ok(runtime)
+}
+
+/// Runs a command's work until it is done, or until a signal comes. Then the work is dropped, and with it go the
+/// processes of its hooks, its socket and its temporary directories. So the work must not wait but by `await`.
+pub(super) fn run(work: impl AsyncFnOnce(&Runtime) -> Result<Finding, Failure>) -> Result<Finding, Failure> {
+    let runtime = runtime()?;
+    let result = runtime.block_on(async {
+        let [mut terminate, mut interrupt, mut hangup] = {
+            let [a, b, c] = signals();
+            [signal(a)?, signal(b)?, signal(c)?]
+        };
+        let [a, b, c] = signals();
+        tokio::select! {
+            _ = terminate.recv() => Ok(Finding::Ended(code(a))),
+            _ = interrupt.recv() => Ok(Finding::Ended(code(b))),
+            _ = hangup.recv() => Ok(Finding::Ended(code(c))),
+            result = work(&runtime) => result,
+        }
+    });
+    leave(runtime);
+    result
+}
+
+/// Drops the tasks that still run, which ends their processes.
+pub(super) fn leave(runtime: Runtime) {
+    runtime.shutdown_timeout(SHUTDOWN);
+    process_tree::leave(LEAVE);
+}
