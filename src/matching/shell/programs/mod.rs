@@ -1001,13 +1001,24 @@ pub(super) fn skip_delimited(rest: &mut Peekable<Chars>, delimiter: char) -> boo
     false
 }
 
+/// Where a setting of wget names the program that asks for a password: `wget -e use_askpass=curl`. Letter case and joints
+/// don't count in a setting's name.
+fn askpass_of_wget(word: &str) -> Option<usize> {
+    let mut names = word.match_indices('=').scan(0, |start, (at, _)| {
+        let name = &word[std::mem::replace(start, at + 1)..at];
+        let letters = name.bytes().filter(u8::is_ascii_alphanumeric).map(|byte| byte.to_ascii_lowercase());
+        Some((letters.collect::<Vec<_>>().ends_with(b"useaskpass"), at + 1))
+    });
+    names.find(|(is_askpass, _)| *is_askpass).map(|(_, value)| value)
+}
+
 /// Options whose value is a command line: the program (and git's command), letters, long names.
 static TEXT_OPTIONS: &[(&str, &str, &[&str])] = &[
     ("rsync", "e", &["rsh", "rsync-path"]),
     // It runs each, in order.
     ("fish", "cC", &["command", "init-command"]),
     ("scp", "S", &[]),
-    ("sftp", "S", &[]),
+    ("sftp", "SD", &[]),
     (
         "tar",
         "IF",
@@ -1040,10 +1051,33 @@ static TEXT_OPTIONS: &[(&str, &str, &[&str])] = &[
     ("man", "PH", &["pager", "html"]),
     ("zip", "", &["unzip-command"]),
     ("wget", "", &["use-askpass"]),
+    ("svn", "", &["diff-cmd", "diff3-cmd", "editor-cmd"]),
+    (
+        "aria2c",
+        "",
+        &[
+            "on-download-complete",
+            "on-download-error",
+            "on-download-pause",
+            "on-download-start",
+            "on-download-stop",
+            "on-bt-download-complete",
+        ],
+    ),
+    ("yt-dlp", "", &["exec", "exec-before-download", "downloader", "external-downloader"]),
+    ("youtube-dl", "", &["exec", "external-downloader"]),
+    ("cpio", "", &["rsh-command"]),
+    ("mysql", "", &["pager"]),
+    ("mariadb", "", &["pager"]),
+    ("iptables", "", &["modprobe"]),
+    ("ip6tables", "", &["modprobe"]),
+    ("gpg", "", &["photo-viewer", "agent-program", "dirmngr-program"]),
     ("rg", "", &["pre", "hostname-bin"]),
     ("fd", "xX", &["exec", "exec-batch"]),
     ("fdfind", "xX", &["exec", "exec-batch"]),
     ("bat", "", &["pager"]),
+    ("batcat", "", &["pager"]),
+    ("delta", "", &["pager"]),
     ("ag", "", &["pager"]),
     ("ack", "", &["pager"]),
     ("git grep", "O", &["open-files-in-pager"]),
@@ -1129,6 +1163,7 @@ pub(super) fn text_operands(program: &str, words: &[Word]) -> Vec<(usize, usize)
                 .map(|(at, word)| (at, usize::from(word.text.starts_with('!'))))
                 .collect()
         }
+        "wget" => all.filter_map(|(at, word)| Some((at, askpass_of_wget(&word.text)?))).collect(),
         _ => Vec::new(),
     }
 }
