@@ -2,6 +2,7 @@
 //! rewrite again.
 
 use super::aggregate::{Folded, combine_rewrites, ends};
+use super::policy_gate::CountedCall;
 use super::run::{self, HookRun, RunLimits};
 use super::{Engine, HooksInForce, aside, is_chain};
 use crate::contract::{Composition, Contract, NATIVE};
@@ -218,6 +219,10 @@ pub(super) struct Chain {
     /// The outermost layer of the hooks whose answers end the client's chain.
     ended_at: Option<Layer>,
 }
+    /// The `once` hooks that have run: they are spent when the event is decided.
+    pub claims: Vec<OnceClaim>,
+    /// The limits that count the call, if it isn't denied.
+    pub counted: Vec<CountedCall>,
 
 /// How an `ask` counts when a value is judged again.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -247,6 +252,7 @@ struct MemberRun {
 }
 
 /// The members that a chain has yet to run, in order, and where it has ended.
+    claims: Vec<OnceClaim>,
 pub(super) struct Rest {
     members: Peekable<vec::IntoIter<Member>>,
     ended: Ended,
@@ -290,6 +296,8 @@ impl Chain {
         }
     }
 
+            claims: Vec::new(),
+            counted: Vec::new(),
     /// Runs members under a composition: those that are `waiting`, and then the rest.
     pub(super) async fn run(
         &mut self,
@@ -443,6 +451,7 @@ impl Chain {
         self.errors.extend(conflicts);
         if combined.is_some() && !self.folded.withheld {
             self.folded.subject = combined;
+            self.claims.extend(run.claims);
         }
         self.folded.withheld |= withheld;
         let before = self.version;
@@ -646,7 +655,7 @@ impl MemberRun {
             && event.spec.phase == Phase::After
             && event.spec.subject.is_some()
             && run.answer.decision.is_some();
-        let HookRun { answer, outcome, .. } = run;
+        let HookRun { answer, outcome, claim, .. } = run;
         let rewrote = rewrites(event, &answer).then(|| (hook.clone(), true)).into_iter().collect();
         MemberRun {
             name: hook.name.clone(),
@@ -675,6 +684,7 @@ fn run_at_once(
         },
         block @ Member::Block { .. } => Err(block),
     }
+            claims: claim.into_iter().collect(),
 }
 
 /// Runs a member, or several in parallel; and which of them belong to the one list of the client's system.
@@ -743,3 +753,4 @@ fn run_block<'a>(
     let rest = Rest::of(members, contract, chain.moment.event().spec);
     Box::pin(chain.run(engine, limits, contract, None, rest))
 }
+                claims: chain.claims,

@@ -24,10 +24,11 @@ use crate::services::client::Client;
 use crate::verdict::{Decision, Outcome, Verdict};
 use compose::{Asks, Chain, Member, Rest};
 pub use intercept::{Interceptor, Judging, PassThrough};
+use policy_gate::{Admission, CountedCall};
 use run::RunLimits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sessions::Sessions;
+use sessions::{OnceClaim, Sessions};
 use std::mem::take;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -301,9 +302,11 @@ async fn decide_in_time(engine: &Engine, question: &Question, depth: u8, begun: 
     let limits = RunLimits::of(question, depth, &[]);
     let running = match begun {
         Begun::Read(moment) => {
-            let (mut moment, denied) = policy_gate::admit(engine, &limits, moment).await;
+            let Admission { mut moment, denied, counted } = policy_gate::admit(engine, &limits, moment).await;
             let selected = aside::hold(engine, &limits, &mut moment, select).await;
-            Running::begin(question, moment, denied, selected)
+            let mut running = Running::begin(question, moment, denied, selected);
+            running.chain.counted = counted;
+            running
         }
         Begun::Unselected(mut moment) => {
             let selected = aside::hold_aside(engine, &limits, &mut moment, select).await;
@@ -386,8 +389,9 @@ pub fn deadline(event: &Event) -> Option<Instant> {
 
 /// The verdict, which takes what the chain has come to.
 fn finish(engine: &Engine, question: &Question, chain: &mut Chain) -> Verdict {
-    let Chain { folded, outcomes, errors, first, moment, .. } = chain;
+    let Chain { folded, outcomes, errors, first, moment, claims, counted, .. } = chain;
     let (outcomes, mut errors) = (take(outcomes), take(errors));
+    take(claims).into_iter().for_each(OnceClaim::spend);
     let event = &question.event;
     errors.extend(question.hooks.files.broken.iter().cloned());
     if let Some(session) = &question.hooks.session {
@@ -440,6 +444,9 @@ fn finish(engine: &Engine, question: &Question, chain: &mut Chain) -> Verdict {
         verdict.subject = None;
         verdict.replaced = false;
         verdict.grant = None;
+    }
+    if verdict.decision != Decision::Deny {
+        take(counted).into_iter().for_each(CountedCall::keep);
     }
     verdict.patch = verdict.subject.as_ref().and_then(|after| patch_between(first.event().subject()?, after));
     engine.sessions.note(event, &mut verdict);

@@ -8,7 +8,7 @@ use crate::event::set_pointer;
 use crate::handlers::Moment;
 use crate::hook_set::Selected;
 use crate::policy::{self, Policy};
-use crate::services::state::{Scope, StateError};
+use crate::services::state::{Scope, StateError, Store};
 use crate::support::digest;
 use crate::verdict::{Decision, Outcome, Status};
 use serde_json::{Value, json};
@@ -18,31 +18,68 @@ use std::time::Duration;
 /// How long a run's count of calls is kept: long after any run has ended.
 const COUNT_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// Judges a tool call by the policies: the moment with what they grant, or why it is denied.
-pub(super) async fn admit(
-    engine: &Engine,
-    limits: &RunLimits<'_>,
-    mut moment: Arc<Moment>,
-) -> (Arc<Moment>, Option<String>) {
+/// A tool call that the policies have judged.
+pub(super) struct Admission {
+    /// The moment, with what the policies grant.
+    pub moment: Arc<Moment>,
+    /// Why it is denied, if it is.
+    pub denied: Option<String>,
+    /// The limits that count it.
+    pub counted: Vec<CountedCall>,
+}
+
+/// A call that a limit counts from when it is admitted, so that calls at the same time don't pass the limit together.
+/// It is counted no more when it is dropped before it is kept: then it was denied or cancelled, and doesn't happen.
+pub(super) struct CountedCall {
+    state: Store,
+    key: String,
+    is_kept: bool,
+}
+
+impl CountedCall {
+    /// The call may happen.
+    pub(super) fn keep(mut self) {
+        self.is_kept = true;
+    }
+}
+
+impl Drop for CountedCall {
+    fn drop(&mut self) {
+        if self.is_kept {
+            return;
+        }
+        let one_less = |calls: Option<&Value>| {
+            let calls = calls.and_then(Value::as_u64).map(|calls| json!(calls.saturating_sub(1)));
+            Ok(calls)
+        };
+        if let Err(StateError(error)) = self.state.update(&Scope::Guards, &self.key, Some(COUNT_KEPT), one_less) {
+            tracing::warn!(%error, "A call that was denied stays counted.");
+        }
+    }
+}
+
+/// Judges a tool call by the policies.
+pub(super) async fn admit(engine: &Engine, limits: &RunLimits<'_>, mut moment: Arc<Moment>) -> Admission {
     let policies = &limits.hooks.files.policies;
+    let admission = |moment, denied| Admission { moment, denied, counted: Vec::new() };
     if policies.is_empty() || !policy::is_tool_request(moment.event()) {
-        return (moment, None);
+        return admission(moment, None);
     }
     if let Some(reason) = refusal(engine, limits, &mut moment).await {
-        return (moment, Some(reason));
+        return admission(moment, Some(reason));
     }
     let event = moment.event();
     // Boxed: most hosts have no policies, and an event's future is made for each event.
-    let left = match Box::pin(count(engine, policies, &moment)).await {
-        Ok(left) => left,
-        Err(reason) => return (moment, Some(reason)),
+    let (left, counted) = match Box::pin(count(engine, policies, &moment)).await {
+        Ok(counted) => counted,
+        Err(reason) => return admission(moment, Some(reason)),
     };
     let Some(grant) = policy::grant(policies.iter().map(|it| &**it), event.data().get("grant"), left) else {
-        return (moment, None);
+        return Admission { moment, denied: None, counted };
     };
     let mut event = (**event).clone();
     event.change(|data| set_pointer(data, "/grant", grant));
-    (Arc::new(moment.rewritten(Arc::new(event))), None)
+    Admission { moment: Arc::new(moment.rewritten(Arc::new(event))), denied: None, counted }
 }
 
 async fn refusal(engine: &Engine, limits: &RunLimits<'_>, moment: &mut Arc<Moment>) -> Option<String> {
@@ -52,13 +89,17 @@ async fn refusal(engine: &Engine, limits: &RunLimits<'_>, moment: &mut Arc<Momen
 
 /// Counts a call against every limit of its run: how many are left, or which limit is reached. A call
 /// that is refused doesn't count.
-async fn count(engine: &Engine, policies: &[Arc<Policy>], moment: &Moment) -> Result<Option<u64>, String> {
+async fn count(
+    engine: &Engine,
+    policies: &[Arc<Policy>],
+    moment: &Moment,
+) -> Result<(Option<u64>, Vec<CountedCall>), String> {
     let event = moment.event();
     let state = &engine.services.state;
+    let (mut left, mut all): (Option<u64>, _) = (None, Vec::new());
     if &*event.name != "PreToolUse" {
-        return Ok(None);
+        return Ok((left, all));
     }
-    let mut left: Option<u64> = None;
     for policy in policies {
         let Some(max) = policy.limits().max_calls else { continue };
         let run = engine.services.runs.durable(event);
@@ -74,7 +115,12 @@ async fn count(engine: &Engine, policies: &[Arc<Policy>], moment: &Moment) -> Re
         });
         // Without a count nobody knows that a call is within the limit.
         let saved = match counted {
-            Ok(_) => state.saved().await,
+            Ok(_) => {
+                if !reached {
+                    all.push(CountedCall { state: state.clone(), key, is_kept: false });
+                }
+                state.saved().await
+            }
             Err(error) => Err(error),
         };
         saved.map_err(|StateError(error)| format!("the policy failed to count calls: {error}"))?;
@@ -82,7 +128,7 @@ async fn count(engine: &Engine, policies: &[Arc<Policy>], moment: &Moment) -> Re
             return Err(format!("the policy's limit is reached: {max} tool calls in this run"));
         }
     }
-    Ok(left)
+    Ok((left, all))
 }
 
 impl Chain {

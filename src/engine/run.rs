@@ -2,7 +2,7 @@
 //! once for every kind of handler.
 
 use super::aggregate;
-use super::sessions::Claim;
+use super::sessions::{Claim, OnceClaim};
 use super::{Engine, HooksInForce, NestedJudge, Question, Report, aside};
 use crate::contract::{Contract, Fail, NATIVE};
 use crate::event::{CONTEXT_MEMBERS, Event, Phase, merge_patch};
@@ -91,19 +91,26 @@ pub(super) struct HookRun {
     pub outcome: Box<Outcome>,
     /// It gave no answer: the one here is what its failure counts as.
     pub has_failed: bool,
+    /// The event was over before the hook was.
+    is_cut_off: bool,
+    /// Spent when the event is decided.
+    pub claim: Option<OnceClaim>,
 }
 
 impl HookRun {
     fn without_answer(outcome: Outcome) -> HookRun {
-        HookRun { answer: Box::default(), outcome: Box::new(outcome), has_failed: false }
+        let (answer, outcome) = (Box::default(), Box::new(outcome));
+        HookRun { answer, outcome, has_failed: false, is_cut_off: false, claim: None }
     }
 }
 
 enum Failure {
     /// Crashed, unreadable, refused.
     Error(String),
-    /// Out of time.
+    /// Out of its own time.
     Stopped(String),
+    /// Out of the event's time.
+    CutOff(String),
 }
 
 /// Runs a hook, or starts it if it is detached.
@@ -146,15 +153,23 @@ pub(super) async fn run_in_time(
 ) -> HookRun {
     let hook = &selected.hook;
     let event = moment.event();
-    let claim = if hook.once { engine.sessions.claim(event, hook) } else { Claim::First };
-    if claim == Claim::Ran {
-        return HookRun::without_answer(skipped(selected, "ran once in this session"));
-    }
+    let (claim, is_unknown) = match hook.once.then(|| engine.sessions.claim(event, hook)) {
+        None => (None, false),
+        Some(Claim::First(claim)) => (Some(claim), false),
+        Some(Claim::Unknown) => (None, true),
+        Some(Claim::Ran) => return HookRun::without_answer(skipped(selected, "ran once in this session")),
+    };
     let mut run = match hook.detached {
         true => HookRun::without_answer(detach(engine, limits, selected, moment)),
         false => run_now(engine, limits, selected, moment).await,
     };
-    if claim == Claim::Unknown {
+    // A hook that didn't come to its end has judged nothing.
+    run.claim = claim.filter(|_| !run.is_cut_off && run.outcome.status != Status::Skipped);
+    if hook.detached {
+        // It runs on, whatever becomes of the event.
+        run.claim.take().into_iter().for_each(OnceClaim::spend);
+    }
+    if is_unknown {
         // A guard that judges once too often is better than one that doesn't judge.
         let why = "can't tell whether it ran once in this session: too many hooks have";
         tracing::warn!(hook = %hook.name, event_id = %event.id, "{why}");
@@ -271,7 +286,7 @@ async fn limited(
         (None, timeout) => (timeout, OWN_LIMIT),
     };
     if limits.early_deadline.is_cancelled() || until.is_some_and(|until| until <= now) {
-        return Err(Failure::Stopped(format!("start before {why}")));
+        return Err(out_of_time(why, format!("start before {why}")));
     }
     let judge = limits.nested_judge(engine);
     let call = Call {
@@ -300,7 +315,7 @@ async fn limited(
         // A timer is late by a moment, which says nothing.
         let is_on_time = why == OWN_LIMIT && took < hook.timeout.saturating_add(LATE);
         let had = if is_on_time { hook.timeout } else { took };
-        Failure::Stopped(format!("finish within {why} ({})", humantime::format_duration(had)))
+        out_of_time(why, format!("finish within {why} ({})", humantime::format_duration(had)))
     };
     let result = tokio::select! {
         biased;
@@ -310,7 +325,7 @@ async fn limited(
             Err(panic) => Err(panicked(hook, &*panic)),
         },
         () = timer => Err(stopped()),
-        () = early_deadline => Err(Failure::Stopped("finish before the input ended".into())),
+        () = early_deadline => Err(Failure::CutOff("finish before the input ended".into())),
     };
     // No timer stops a handler that computes. What a strict one lets pass after its time, it has not judged in time.
     let is_late = until.is_some_and(|until| until < Instant::now());
@@ -319,6 +334,11 @@ async fn limited(
         Ok(answer) if is_late && is_strict && answer.decision != Some(Decision::Deny) => Err(stopped()),
         result => result,
     }
+}
+
+/// Who gave the time tells whose end it is: the hook's own, or the event's.
+fn out_of_time(limit: &'static str, error: String) -> Failure {
+    if limit == OWN_LIMIT { Failure::Stopped(error) } else { Failure::CutOff(error) }
 }
 
 /// Runs the handler, unless a file that it starts is another than a person has approved.
@@ -419,7 +439,7 @@ fn finish(
     let hook = &selected.hook;
     hook.handler.mask(match &mut result {
         Ok(answer) => Ok(answer),
-        Err(Failure::Error(error) | Failure::Stopped(error)) => Err(error),
+        Err(Failure::Error(error) | Failure::Stopped(error) | Failure::CutOff(error)) => Err(error),
     });
     let event = moment.event();
     let mut said = None;
@@ -432,6 +452,7 @@ fn finish(
     {
         result = Err(Failure::Error(format!("give a valid reply: {}", answer.remarks.join("; "))));
     }
+    let is_cut_off = matches!(result, Err(Failure::CutOff(_)));
     let (mut answer, error, stopped) = match result {
         Ok(answer) => (answer, None, false),
         Err(failure) => {
@@ -440,7 +461,7 @@ fn finish(
                     said = (hook.contract.failed)(hook.handler.key(), &error);
                     (error, false)
                 }
-                Failure::Stopped(error) => (error, true),
+                Failure::Stopped(error) | Failure::CutOff(error) => (error, true),
             };
             // The verdict doesn't wait for a detached hook, so its failure decides nothing.
             let is_unfound = event.spec.phase == Phase::Gate && (hook.contract.is_unfound)(&error);
@@ -509,7 +530,7 @@ fn finish(
     } else {
         answer.signals.clear();
     }
-    HookRun { answer, outcome: Box::new(outcome), has_failed }
+    HookRun { answer, outcome: Box::new(outcome), has_failed, is_cut_off, claim: None }
 }
 
 /// A run that ends doesn't do one more thing: at a gate a `stop` is a deny, and where the agent wants to rest it

@@ -9,6 +9,7 @@ use lru::LruCache;
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 /// Sessions that are remembered at once; the one without an event for longest is forgotten first.
 const MAX_SESSIONS: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
@@ -43,14 +44,37 @@ struct Session {
 }
 
 /// Whether a `once` hook may run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Claim {
     /// It hasn't in this session.
-    First,
+    First(OnceClaim),
     /// It has.
     Ran,
     /// It may have: so many have in this session that no more are remembered.
     Unknown,
+}
+
+/// The one run of a `once` hook in a session. A claim that is dropped before it is spent is given back: the hook has
+/// judged nothing if its event was cancelled.
+pub(super) struct OnceClaim {
+    sessions: Arc<Sessions>,
+    session: Name,
+    hook: Name,
+    is_spent: bool,
+}
+
+impl OnceClaim {
+    /// The hook's run has ended, and so has its event: it doesn't run again in this session.
+    pub(super) fn spend(mut self) {
+        self.is_spent = true;
+    }
+}
+
+impl Drop for OnceClaim {
+    fn drop(&mut self) {
+        if !self.is_spent {
+            self.sessions.0.lock().give_back(&self.session, &self.hook);
+        }
+    }
 }
 
 /// Agents of a session that are sent back at once. Beyond, all are counted anew, because each may be
@@ -73,14 +97,14 @@ impl Session {
 }
 
 impl Sessions {
-    /// Whether a `once` hook may run now; the first claim in a session is.
-    pub(super) fn claim(&self, event: &Event, hook: &Hook) -> Claim {
+    /// Whether a `once` hook may run now: the first in a session may, until it gives its claim back.
+    pub(super) fn claim(self: &Arc<Self>, event: &Event, hook: &Hook) -> Claim {
         // Names may be given twice; the place in the file changes with every edit above it.
         let fingerprint = format!("{:x}", hook.fingerprint);
         self.claim_name(event.session(), of_texts(&[&*hook.source.file, &hook.name, &fingerprint]))
     }
 
-    fn claim_name(&self, session: &str, hook: Name) -> Claim {
+    fn claim_name(self: &Arc<Self>, session: &str, hook: Name) -> Claim {
         let known = &mut *self.0.lock();
         let ran = &mut known.session(session).ran;
         if ran.contains(&hook) {
@@ -93,7 +117,7 @@ impl Sessions {
         known.n_once += 1;
         // The present session is the last one, and has fewer.
         while known.n_once > MAX_ALL_ONCE && known.forget_oldest() {}
-        Claim::First
+        Claim::First(OnceClaim { sessions: self.clone(), session: of_texts(&[session]), hook, is_spent: false })
     }
 
     /// Counts send-backs and overrides the one that is too many.
@@ -136,6 +160,13 @@ impl Known {
         self.n_once -= gone.map_or(0, |it| it.ran.len());
     }
 
+    /// The session may be forgotten meanwhile.
+    fn give_back(&mut self, session: &Name, hook: &Name) {
+        if self.sessions.peek_mut(session).is_some_and(|session| session.ran.remove(hook)) {
+            self.n_once -= 1;
+        }
+    }
+
     /// Whether there was one.
     fn forget_oldest(&mut self) -> bool {
         let gone = self.sessions.pop_lru();
@@ -164,8 +195,15 @@ mod tests {
 
     #[test]
     fn an_active_session_is_remembered() {
-        let sessions = Sessions::default();
-        let ran = |session: &str| sessions.claim_name(session, of_texts(&["hook"])) == Claim::Ran;
+        let sessions = Arc::<Sessions>::default();
+        let ran = |session: &str| match sessions.claim_name(session, of_texts(&["hook"])) {
+            Claim::First(claim) => {
+                claim.spend();
+                false
+            }
+            Claim::Ran => true,
+            Claim::Unknown => panic!("there are few"),
+        };
         assert!(!ran("active") && !ran("quiet"));
         for n in 0..MAX_SESSIONS.get() {
             ran(&n.to_string());
@@ -180,15 +218,21 @@ mod tests {
 
     #[test]
     fn hooks_that_ran_are_remembered_within_bounds() {
-        let sessions = Sessions::default();
+        let sessions = Arc::<Sessions>::default();
         let claim =
             |session: usize, hook: usize| sessions.claim_name(&session.to_string(), of_texts(&[&hook.to_string()]));
+        let first = |session, hook| match claim(session, hook) {
+            Claim::First(claim) => claim,
+            Claim::Ran | Claim::Unknown => panic!("{hook} has not run in {session}"),
+        };
         for session in 0..2 * MAX_ALL_ONCE / MAX_ONCE {
             for hook in 0..MAX_ONCE {
-                assert_eq!(claim(session, hook), Claim::First);
+                // A claim that is given back leaves nothing behind.
+                drop(first(session, hook));
+                first(session, hook).spend();
             }
             // Neither once more nor never again: whoever asks has to say so.
-            assert_eq!([claim(session, MAX_ONCE), claim(session, 0)], [Claim::Unknown, Claim::Ran]);
+            assert!(matches!([claim(session, MAX_ONCE), claim(session, 0)], [Claim::Unknown, Claim::Ran]));
             let known = sessions.0.lock();
             assert_eq!(known.n_once, known.sessions.iter().map(|(_, it)| it.ran.len()).sum::<usize>());
             assert!(known.n_once <= MAX_ALL_ONCE);

@@ -845,6 +845,51 @@ fn once_is_once_a_session() {
     });
 }
 
+/// A hook has judged nothing if its run or its event was cut off.
+#[test]
+fn a_once_hook_is_spent_when_its_event_is_decided() {
+    let short = || {
+        let mut event = call();
+        event["deadlineMs"] = json!(100);
+        event
+    };
+    for (definitions, first, cut_off, then) in [
+        // Cancelled while it runs, by its own end, while another hook runs, by the event's deadline.
+        (
+            "a, once: true, fail: closed, timeout: 2s, callback: hang",
+            call(),
+            "cancelled",
+            "deny by a: hook `a` failed to finish within its timeout (2s) | a cancelled",
+        ),
+        (
+            "a, once: true, ask: sure?\n b, timeout: 2s, callback: hang",
+            call(),
+            "cancelled",
+            "ask by a: sure? | a blocking, b cancelled",
+        ),
+        (
+            "a, once: true, fail: closed, timeout: 2s, callback: hang",
+            short(),
+            "deny",
+            "deny by a: hook `a` failed to finish within its timeout (2s) | a cancelled",
+        ),
+    ] {
+        block_on(async {
+            let world = World::new("native", definitions);
+            let of_first = tokio::time::timeout(Duration::from_secs(1), world.decide(&first)).await;
+            assert_eq!(of_first.map_or("cancelled", |verdict| verdict.decision.as_str()), cut_off, "{definitions}");
+            compare(&world.decide(&call()).await, &world, definitions, then);
+            assert!(outcomes(&world.decide(&call()).await).starts_with("a skipped"), "{definitions}");
+        });
+    }
+    // A detached hook runs on.
+    block_on(async {
+        let world = World::new("native", "a, once: true, async: true, callback: '{}'\n b, timeout: 2s, callback: hang");
+        assert!(tokio::time::timeout(Duration::from_secs(1), world.decide(&call())).await.is_err());
+        assert_eq!(outcomes(&world.decide(&call()).await), "a skipped, b cancelled");
+    });
+}
+
 // ------------------------------------------------------------------------------------------ time
 
 #[test]

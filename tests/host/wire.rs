@@ -405,6 +405,27 @@ fn cancelling_ends_the_process() {
     await_end(pid, "the process is gone");
 }
 
+/// What was cancelled has not been judged.
+#[test]
+fn a_once_hook_judges_what_comes_again_after_it_was_cancelled() {
+    let (mut host, dir) = slow_host("once: true, fail: closed,");
+    let id = host.ask("hooks/dispatch", bash("make"));
+    let pid = pid_in(&dir.path().join("slow.pid"));
+    host.notify("$/cancelRequest", json!({"id": id}));
+    assert_eq!(host.reply(id)["error"]["code"], -32800);
+    await_end(pid, "the process is gone");
+    std::fs::remove_file(dir.path().join("slow.pid")).unwrap();
+    let id = host.ask("hooks/dispatch", bash("make"));
+    let again = pid_in(&dir.path().join("slow.pid"));
+    rustix::process::kill_process(
+        rustix::process::Pid::from_raw(again.cast_signed()).unwrap(),
+        rustix::process::Signal::KILL,
+    )
+    .unwrap();
+    assert_eq!(host.reply(id)["result"]["decision"], "deny");
+    assert_eq!(outcomes(&host.dispatch(bash("make"))), ["slow skipped"]);
+}
+
 #[test]
 fn an_id_in_flight_belongs_to_its_request() {
     let mut host = with_callback(json!({}));

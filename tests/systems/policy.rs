@@ -3,7 +3,7 @@
 
 use crate::support::*;
 use hookwire::agent_hook::{ChainError, ExecutionGrant};
-use hookwire::{Answer, Decision, Event, Host, Policy, Status, Verdict};
+use hookwire::{Answer, Decision, Event, HookEvent, Host, Policy, Status, Verdict};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -45,16 +45,53 @@ async fn a_limit_counts_the_calls_of_a_run() {
     let (host, _dir) =
         host("policy: { limits: { maxCalls: 2 } }\nhooks: [{ name: no, on: PreToolUse, if: Bash(no), deny: no }]\n");
     let mut left = Vec::new();
-    for (command, run) in [("ls", "r"), ("no", "r"), ("ls", "r"), ("ls", "other")] {
+    for (command, run) in [("ls", "r"), ("no", "r"), ("ls", "r"), ("ls", "r"), ("ls", "other")] {
         let mut event = bash(command);
         event.change(|data| data["run"] = run.into());
         let verdict = host.dispatch(event).await;
         let by = verdict.decided_by.as_deref().unwrap_or("nobody").to_string();
         left.push((by, verdict.grant.map(|grant| grant["callsLeft"].clone())));
     }
-    // A call that a hook denied was counted: the policy came first. Its grant is void.
-    let expected = [("nobody", Some(json!(1))), ("no", None), ("policy", None), ("nobody", Some(json!(1)))];
+    // A call that a hook denied isn't counted. Its grant is void.
+    let expected = [
+        ("nobody", Some(json!(1))),
+        ("no", None),
+        ("nobody", Some(json!(0))),
+        ("policy", None),
+        ("nobody", Some(json!(1))),
+    ];
     assert_eq!(left, expected.map(|(by, left)| (by.to_string(), left)));
+}
+
+/// Calls at the same time don't pass the limit together, and one that is cancelled gives its place back.
+#[tokio::test]
+async fn a_call_counts_while_it_is_judged() {
+    let judging = Arc::new(tokio::sync::Notify::new());
+    let begun = judging.clone();
+    let host = Host::builder()
+        .policy(Policy::new().max_calls(1))
+        .on("PreToolUse", "waits", move |event: HookEvent| {
+            let begun = begun.clone();
+            async move {
+                if event.tool_input().is_some_and(|input| input["command"] == "slow") {
+                    begun.notify_one();
+                    std::future::pending::<()>().await;
+                }
+                Answer::default()
+            }
+        })
+        .build()
+        .unwrap();
+    let first = tokio::spawn({
+        let host = host.clone();
+        async move { host.dispatch(bash("slow")).await }
+    });
+    judging.notified().await;
+    assert_eq!(host.dispatch(bash("ls")).await.decided_by.as_deref(), Some("policy"));
+    first.abort();
+    assert!(first.await.unwrap_err().is_cancelled());
+    assert_eq!(host.dispatch(bash("ls")).await.decision, Decision::Allow);
+    assert_eq!(host.dispatch(bash("ls")).await.decided_by.as_deref(), Some("policy"));
 }
 
 #[tokio::test]
