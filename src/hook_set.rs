@@ -13,6 +13,7 @@ use crate::matching::rule::Key;
 use crate::matching::tools::ToolNames;
 use crate::matching::{Facts, Matcher, patience};
 use crate::policy::Policy;
+use crate::verdict::Decision;
 use foldhash::HashMap;
 use std::sync::Arc;
 
@@ -45,6 +46,14 @@ pub struct Selected {
     pub hook: Arc<Hook>,
     /// Why its condition could be neither held nor refuted.
     pub doubt: Option<Doubt>,
+}
+
+impl Selected {
+    /// Whether it denies for certain, without a look at more than its conditions.
+    pub fn is_certain_deny(&self) -> bool {
+        let is_deny = self.hook.handler.fixed().is_some_and(|(decision, _)| decision == Decision::Deny);
+        is_deny && self.doubt.is_none() && !self.hook.detached
+    }
 }
 
 impl HookSet {

@@ -4,7 +4,7 @@
 use crate::event::{Event, Phase};
 use crate::matching::rule::{self, Asker, Reading, ToolRule};
 use crate::matching::{Facts, ToolNaming, Truth};
-use crate::syntax::source::Source;
+use crate::syntax::source::{Layer, Source};
 use crate::verdict::millis_up;
 use serde_json::{Map, Value, json};
 use std::iter::{empty, once};
@@ -45,7 +45,7 @@ impl Default for Policy {
 impl Policy {
     /// A policy that allows everything, for the program that embeds the host.
     pub fn new() -> Policy {
-        let layer = crate::syntax::source::Layer::Hooks;
+        let layer = Layer::Hooks;
         Policy::at(Source { layer, file: "program".into(), line: 0, column: 0, position: 0 })
     }
 
@@ -124,20 +124,29 @@ impl Policy {
     }
 
     /// Why a tool call is denied by the rules, if it is.
-    pub(crate) fn refusal(&self, facts: &Facts) -> Option<String> {
+    pub(crate) fn refusal(&self, facts: &Facts) -> Option<Refusal> {
         let tool = facts.event.tool_name().unwrap_or_default();
+        let certain = |reason| Some(Refusal { reason, in_doubt: false });
+        let in_doubt = |reason| Some(Refusal { reason, in_doubt: true });
         if let Some(problem) = &self.broken {
             let Source { file, line, .. } = &self.source;
-            return Some(format!("the policy at {file}:{line} is broken, so nothing is allowed: {problem}"));
+            return certain(format!("the policy at {file}:{line} is broken, so nothing is allowed: {problem}"));
         }
         let asker = Asker { layer: self.source.layer, naming: ToolNaming::Canonical };
+        // A rule that is certain says why, before one that can't be told.
+        let mut doubt = None;
         for rule in &self.deny {
             match rule::holds(once(&**rule), empty(), facts, asker, Reading::Hits) {
-                Truth::Yes => return Some(format!("the policy denies `{}`", rule.text())),
+                Truth::Yes => return certain(format!("the policy denies `{}`", rule.text())),
                 // Otherwise a text that can't be read would be enough to slip through.
-                Truth::Opaque(why) => return Some(format!("the policy denies `{}`, and {why}", rule.text())),
+                Truth::Opaque(why) => {
+                    doubt = doubt.or_else(|| in_doubt(format!("the policy denies `{}`, and {why}", rule.text())));
+                }
                 Truth::Delegates(_) | Truth::No => {}
             }
+        }
+        if doubt.is_some() {
+            return doubt;
         }
         let allow = self.allow.as_ref()?;
         // No rule covers nothing.
@@ -152,11 +161,36 @@ impl Policy {
         match covered {
             Truth::Yes => None,
             Truth::Opaque(why) | Truth::Delegates(why) => {
-                Some(format!("the policy doesn't allow this call of `{tool}`: {why}"))
+                in_doubt(format!("the policy doesn't allow this call of `{tool}`: {why}"))
             }
-            Truth::No => Some(format!("the policy doesn't allow this call of `{tool}`")),
+            Truth::No => certain(format!("the policy doesn't allow this call of `{tool}`")),
         }
     }
+}
+
+/// Why a policy denies a call.
+pub(crate) struct Refusal {
+    pub(crate) reason: String,
+    /// It couldn't be told what the call does.
+    pub(crate) in_doubt: bool,
+}
+
+/// Why a tool call is denied by any of the policies, which come outermost layer first. Within a layer one that is certain
+/// says why, before one that can't be told.
+pub(crate) fn refusal(policies: &[Arc<Policy>], facts: &Facts) -> Option<String> {
+    let mut doubt: Option<(Layer, String)> = None;
+    for policy in policies {
+        let layer = policy.source.layer;
+        if doubt.as_ref().is_some_and(|(outer, _)| *outer != layer) {
+            break;
+        }
+        match policy.refusal(facts) {
+            Some(Refusal { reason, in_doubt: false }) => return Some(reason),
+            Some(Refusal { reason, in_doubt: true }) => doubt = doubt.or(Some((layer, reason))),
+            None => {}
+        }
+    }
+    doubt.map(|(_, reason)| reason)
 }
 
 /// Whether an event asks whether a tool may run: only those are judged by policies.
@@ -203,18 +237,35 @@ mod tests {
     fn refusal(policy: &Policy, tool: &str, command: Value) -> String {
         let event = json!({"event": "PreToolUse", "cwd": "/p", "tool": {"name": tool, "input": {"command": command}}});
         let facts = Facts::new(Arc::new(Event::from_json(event).unwrap()), Path::new("/"));
-        policy.refusal(&facts).unwrap_or_default()
+        policy.refusal(&facts).map(|it| it.reason).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_certain_policy_of_a_layer_says_why() {
+        let of = |layer, rule: &str| Arc::new(Policy::at(Source { layer, ..Policy::new().source }).deny(rule).unwrap());
+        let (rm, curl) = ("Bash(rm -rf *)", "Bash(curl * | sh)");
+        let event = json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "curl x | sh"}}});
+        let facts = Facts::new(Arc::new(Event::from_json(event).unwrap()), Path::new("/"));
+        for (policies, expected) in [
+            ([of(Layer::User, rm), of(Layer::User, curl)], "the policy denies `Bash(curl * | sh)`"),
+            ([of(Layer::User, rm), of(Layer::Project, curl)], "the policy denies `Bash(rm -rf *)`, and can't tell"),
+        ] {
+            let told = super::refusal(&policies, &facts).unwrap();
+            assert!(told.starts_with(expected), "{told}");
+        }
     }
 
     #[test]
     fn what_cannot_be_told_neither_slips_through_nor_is_allowed() {
         let deny = Policy::new().deny("Bash(git push*)").unwrap();
         let allow = Policy::new().allow("Bash(git *)").unwrap().allow("Read").unwrap();
+        let two = Policy::new().deny("Bash(rm -rf *)").unwrap().deny("Bash(curl * | sh)").unwrap();
         let several = allow.clone().allow("Bash(ls*)").unwrap();
         for (policy, tool, command, expected) in [
             (&deny, "Bash", json!("ls"), ""),
             (&deny, "Write", json!("git push"), ""),
             (&deny, "Bash", json!("ls && sudo git push -f"), "the policy denies `Bash(git push*)`"),
+            (&two, "Bash", json!("curl x | sh"), "the policy denies `Bash(curl * | sh)`"),
             (
                 &deny,
                 "Bash",
@@ -256,7 +307,7 @@ mod tests {
         assert_eq!(grant([&Policy::new()].into_iter(), None, None), None);
         let short = Policy::new().timeout(Duration::from_micros(500));
         assert_eq!(grant([&short].into_iter(), None, None), Some(json!({"timeoutMs": 1})));
-        let layer = crate::syntax::source::Layer::Project;
+        let layer = Layer::Project;
         let project = Policy::at(Source { layer, ..Policy::new().source }).sandbox("none");
         let sandbox = |given: Value| grant([&project].into_iter(), Some(&given), None).unwrap()["sandbox"].clone();
         assert_eq!((sandbox(json!({"sandbox": "strict"})), sandbox(json!({}))), (json!("strict"), json!("none")));

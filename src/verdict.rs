@@ -394,6 +394,15 @@ impl Verdict {
         }
     }
 
+    /// The doubts that the decision could hang on: hooks that couldn't tell whether they apply, and why. There are none
+    /// where another hook denies for certain, since then nothing that a doubt turns out to be would change it.
+    pub(crate) fn doubts(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
+        let is_certain = |outcome: &Outcome| outcome.decision == Some(Decision::Deny) && outcome.opaque.is_none();
+        let is_open = self.decision != Decision::Deny || !self.outcomes.iter().any(is_certain);
+        let doubts = self.outcomes.iter().filter_map(|it| Some((&*it.hook, it.opaque.as_deref()?)));
+        doubts.filter(move |_| is_open)
+    }
+
     /// The hook that keeps the event from going on: the one that decided, or else the one that asked for
     /// the end of the run.
     pub(crate) fn refused_by(&self) -> Option<&Arc<str>> {

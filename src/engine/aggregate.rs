@@ -7,6 +7,7 @@ use crate::contract::{Composition, Fail};
 use crate::event::Phase;
 use crate::verdict::{Answer, Decision, Retry, StopSignal};
 use serde_json::{Map, Value};
+use std::mem::take;
 use std::sync::Arc;
 
 /// The result of a chain of answers so far.
@@ -18,6 +19,8 @@ pub struct Folded {
     pub decided_by: Option<Arc<str>>,
     /// Its reason, and the reasons of others that gave the same where the composition collects.
     pub reasons: Vec<String>,
+    /// It couldn't tell whether it applies.
+    pub in_doubt: bool,
     /// The subject's value after all rewrites.
     pub subject: Option<Value>,
     /// A hook replaced what would have happened.
@@ -39,17 +42,23 @@ pub struct Folded {
 }
 
 impl Folded {
-    /// Takes one more answer in.
-    pub fn add(&mut self, composition: Composition, phase: Phase, hook: &Arc<str>, answer: Answer) {
+    /// Takes one more answer in. `in_doubt`: of a hook that couldn't tell whether it applies.
+    pub fn add(&mut self, composition: Composition, phase: Phase, hook: &Arc<str>, answer: Answer, in_doubt: bool) {
         // At a note the thing has happened, and no decision can stop it.
         let decision = if phase == Phase::Note { None } else { answer.decision };
         if let Some(decision) = decision {
+            let is_second_deny = decision == Decision::Deny && self.decision == Some(decision);
+            // Of two denies the certain one says why.
+            let is_surer = is_second_deny && self.in_doubt && !in_doubt;
             // A second block replaces the first one's message. (instructor.)
-            let replaces = composition == Composition::Middleware && decision == Decision::Deny;
-            if self.decision.is_none_or(|strongest| decision > strongest || decision == strongest && replaces) {
+            let replaces = is_second_deny && composition == Composition::Middleware && self.in_doubt == in_doubt;
+            if self.decision.is_none_or(|strongest| decision > strongest) || replaces || is_surer {
+                let earlier = take(&mut self.reasons);
+                let collected = earlier.into_iter().filter(|_| is_surer && collects(composition));
+                self.reasons = answer.reason.into_iter().chain(collected).collect();
                 self.decision = Some(decision);
                 self.decided_by = Some(hook.clone());
-                self.reasons = answer.reason.into_iter().collect();
+                self.in_doubt = in_doubt;
             } else if self.decision == Some(decision) && decision != Decision::Allow && collects(composition) {
                 self.reasons.extend(answer.reason);
             }
@@ -237,7 +246,7 @@ mod tests {
     fn fold(composition: Composition, answers: &[Answer]) -> Folded {
         let mut folded = Folded::default();
         for (n, answer) in answers.iter().enumerate() {
-            folded.add(composition, Phase::Gate, &Arc::from(format!("h{n}")), answer.clone());
+            folded.add(composition, Phase::Gate, &Arc::from(format!("h{n}")), answer.clone(), false);
             if ends(composition, Phase::Gate, answer) {
                 break;
             }

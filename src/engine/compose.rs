@@ -4,6 +4,7 @@
 use super::aggregate::{Folded, combine_rewrites, ends};
 use super::policy_gate::CountedCall;
 use super::run::{self, HookRun, RunLimits};
+use super::sessions::OnceClaim;
 use super::{Engine, HooksInForce, aside, is_chain};
 use crate::contract::{Composition, Contract, NATIVE};
 use crate::event::{Event, EventSpec, Phase};
@@ -218,11 +219,11 @@ pub(super) struct Chain {
     allowed: Vec<(Arc<str>, Option<String>, u32)>,
     /// The outermost layer of the hooks whose answers end the client's chain.
     ended_at: Option<Layer>,
-}
     /// The `once` hooks that have run: they are spent when the event is decided.
     pub claims: Vec<OnceClaim>,
     /// The limits that count the call, if it isn't denied.
     pub counted: Vec<CountedCall>,
+}
 
 /// How an `ask` counts when a value is judged again.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -243,16 +244,18 @@ struct MemberRun {
     /// The layer for which the answer ends the chain, if it does.
     layer: Layer,
     answer: Box<Answer>,
+    /// The hook that gave it couldn't tell whether it applies.
+    in_doubt: bool,
     withheld: bool,
     /// The hooks that rewrote, for judging again, and whether the value is theirs alone.
     rewrote: Vec<(Arc<Hook>, bool)>,
     judged: SmallVec<[Arc<Hook>; 1]>,
     outcomes: Vec<Outcome>,
     errors: Vec<String>,
+    claims: Vec<OnceClaim>,
 }
 
 /// The members that a chain has yet to run, in order, and where it has ended.
-    claims: Vec<OnceClaim>,
 pub(super) struct Rest {
     members: Peekable<vec::IntoIter<Member>>,
     ended: Ended,
@@ -293,11 +296,11 @@ impl Chain {
             made: Vec::new(),
             allowed: Vec::new(),
             ended_at: None,
+            claims: Vec::new(),
+            counted: Vec::new(),
         }
     }
 
-            claims: Vec::new(),
-            counted: Vec::new(),
     /// Runs members under a composition: those that are `waiting`, and then the rest.
     pub(super) async fn run(
         &mut self,
@@ -371,7 +374,9 @@ impl Chain {
     fn skip_ended(&mut self, member: Member, ended: &Ended, client: &Contract) -> Option<Member> {
         let has_ended = ended.includes(&member, client);
         match member {
-            Member::Hook(selected) if has_ended => {
+            Member::Hook(selected)
+                if has_ended && !ended.layer.is_some_and(|layer| self.is_to_say_why(&selected, layer)) =>
+            {
                 let why = match &self.folded.decided_by {
                     Some(hook) if self.folded.decision == Some(Decision::Deny) => format!("denied by `{hook}` before"),
                     _ => "the chain had ended".to_string(),
@@ -386,6 +391,16 @@ impl Chain {
                 (!members.is_empty()).then_some(Member::Block { contract, layer, members })
             }
         }
+    }
+
+    /// Whether a hook has a say although a deny has ended the chain of its layer: that deny was in doubt, and this one is
+    /// certain. It says why, then, whatever the priorities are: a doubt of another rule would mislead.
+    fn is_to_say_why(&self, selected: &Selected, ended_at: Layer) -> bool {
+        let Folded { decision, in_doubt, .. } = self.folded;
+        decision == Some(Decision::Deny)
+            && in_doubt
+            && selected.hook.source.layer == ended_at
+            && selected.is_certain_deny()
     }
 
     /// Adds what members made of the same value to the chain, in list order.
@@ -436,6 +451,7 @@ impl Chain {
             }
             self.judged.extend(run.judged.into_iter().map(|hook| (hook, self.version)));
             makers.extend(run.rewrote);
+            self.claims.extend(run.claims);
             self.errors.extend(run.errors);
             let remark = |remark: &String| format!("hook `{}`: {remark}", run.name);
             self.errors.extend(run.answer.remarks.iter().map(remark));
@@ -446,12 +462,11 @@ impl Chain {
             if !is_alone {
                 run.answer.subject = None;
             }
-            self.folded.add(contract.composition, event.spec.phase, &run.name, *run.answer);
+            self.folded.add(contract.composition, event.spec.phase, &run.name, *run.answer, run.in_doubt);
         }
         self.errors.extend(conflicts);
         if combined.is_some() && !self.folded.withheld {
             self.folded.subject = combined;
-            self.claims.extend(run.claims);
         }
         self.folded.withheld |= withheld;
         let before = self.version;
@@ -589,12 +604,14 @@ impl Chain {
         };
         let hooks = hooks.clone();
         let again = aside::hold(engine, limits, &mut self.moment, move |facts| hooks.select(facts)).await;
+        // The layer of the hook that denies the value: it ends the judging.
+        let mut ended = None;
         for selected in again {
             let hook = &selected.hook;
             let made_it = version > 0 && knows(&self.made, hook, Some(version));
             let is_exempt = is_their_own && hook.contract == client && !is_outside(hook.source.layer);
             let settled = made_it || is_exempt || knows(&self.judged, hook, Some(version));
-            if settled || hook.detached || hook.once {
+            if settled || hook.detached || hook.once || ended.is_some_and(|at| !self.is_to_say_why(&selected, at)) {
                 continue;
             }
             let moment = self.moment.clone();
@@ -631,11 +648,11 @@ impl Chain {
             if denied && run.outcome.status != Status::Cancelled {
                 run.outcome.status = Status::Blocking;
             }
-            self.folded.add(Composition::Onion, phase, &hook.name, answer);
-            self.outcomes.push(*run.outcome);
             if denied {
-                break;
+                ended = ended.or(Some(hook.source.layer));
             }
+            self.folded.add(Composition::Onion, phase, &hook.name, answer, run.outcome.opaque.is_some());
+            self.outcomes.push(*run.outcome);
         }
     }
 }
@@ -661,11 +678,13 @@ impl MemberRun {
             name: hook.name.clone(),
             layer: hook.source.layer,
             answer,
+            in_doubt: outcome.opaque.is_some(),
             withheld,
             rewrote,
             judged: smallvec![hook],
             outcomes: vec![*outcome],
             errors: Vec::new(),
+            claims: claim.into_iter().collect(),
         }
     }
 }
@@ -684,7 +703,6 @@ fn run_at_once(
         },
         block @ Member::Block { .. } => Err(block),
     }
-            claims: claim.into_iter().collect(),
 }
 
 /// Runs a member, or several in parallel; and which of them belong to the one list of the client's system.
@@ -726,6 +744,7 @@ async fn run_in_time(engine: &Engine, limits: &RunLimits<'_>, member: Member, mo
             MemberRun {
                 name,
                 layer: chain.ended_at.unwrap_or(layer),
+                in_doubt: chain.folded.in_doubt,
                 withheld: chain.folded.withheld,
                 rewrote: chain.made.into_iter().map(|(hook, version)| (hook, version == chain.version)).collect(),
                 // Of a block that rewrote, no hook is known to have judged the final value.
@@ -737,6 +756,7 @@ async fn run_in_time(engine: &Engine, limits: &RunLimits<'_>, member: Member, mo
                 answer: Box::new(chain.folded.into_answer()),
                 outcomes: chain.outcomes,
                 errors: chain.errors,
+                claims: chain.claims,
             }
         }
     }
@@ -753,4 +773,3 @@ fn run_block<'a>(
     let rest = Rest::of(members, contract, chain.moment.event().spec);
     Box::pin(chain.run(engine, limits, contract, None, rest))
 }
-                claims: chain.claims,

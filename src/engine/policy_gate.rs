@@ -84,7 +84,7 @@ pub(super) async fn admit(engine: &Engine, limits: &RunLimits<'_>, mut moment: A
 
 async fn refusal(engine: &Engine, limits: &RunLimits<'_>, moment: &mut Arc<Moment>) -> Option<String> {
     let set = limits.hooks.files.clone();
-    aside::hold(engine, limits, moment, move |facts| set.policies.iter().find_map(|policy| policy.refusal(facts))).await
+    aside::hold(engine, limits, moment, move |facts| policy::refusal(&set.policies, facts)).await
 }
 
 /// Counts a call against every limit of its run: how many are left, or which limit is reached. A call

@@ -341,7 +341,10 @@ impl ExplainResult {
         };
         let policies = policies.iter().filter(|_| policy::is_tool_request(&facts.event));
         let policy = policies
-            .map(|policy| PolicyExplanation { source: policy.source.clone(), denies: policy.refusal(facts) })
+            .map(|policy| PolicyExplanation {
+                source: policy.source.clone(),
+                denies: policy.refusal(facts).map(|it| it.reason),
+            })
             .collect();
         let commands = facts.all_calls().flat_map(|call| &call.alternatives).flat_map(|subject| match subject {
             Subject::Shell { script, .. } => script.commands(),

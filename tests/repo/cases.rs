@@ -59,6 +59,17 @@ fn cases_tell_what_is_not_as_expected() {
     }
 }
 
+/// What another guard of the file can't tell changes nothing beside a certain deny, and doesn't give the reason.
+#[test]
+fn two_guards_in_one_file() {
+    let guards = "defaults: { fail: closed }\nhooks:\n  - { name: no-rm, on: PreToolUse, if: Bash(rm -rf *), deny: No removals. }\n  - { name: no-curl-sh, on: PreToolUse, if: 'Bash(curl * | sh)', deny: No downloads. }\n";
+    let cases = "cases:\n  - { bash: curl x | sh, expect: deny, reason: No downloads., outcomes: { no-rm: doubt } }\n  - { bash: $X, expect: doubt }\n";
+    let dir = hooks(&[("guards.yaml", guards), ("guards.test.yaml", cases)]);
+    let output = hookwire().current_dir(dir.path()).args(["test", "guards.test.yaml"]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(text, "guards.test.yaml: 2 of 2 as expected\n");
+}
+
 /// It is told once, not for each case.
 #[test]
 fn no_case_counts_beside_a_broken_definition() {

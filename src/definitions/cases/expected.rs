@@ -154,7 +154,7 @@ impl Case {
     pub(crate) fn mismatch(&self, verdict: &Verdict) -> Option<String> {
         let Some(expected) = &self.expected else { return Some("nothing is expected yet".into()) };
         let is_named = |hook: &str, part| self.outcomes.get(hook) == Some(&part);
-        let doubts = verdict.outcomes.iter().filter_map(|outcome| Some((&*outcome.hook, outcome.opaque.as_deref()?)));
+        let mut doubts = verdict.doubts();
         let doubt = doubts.clone().find(|(hook, _)| !is_named(hook, Part::Doubt));
         let failed = failure(verdict);
         let other = self.outcomes.iter().find(|(hook, part)| !part.holds(hook, verdict));
@@ -178,7 +178,7 @@ impl Case {
                 Expected::Deny => verdict.decision == Decision::Deny,
                 Expected::Ask => verdict.decision == Decision::Ask,
                 Expected::Allow => is_allowed && is_plain,
-                Expected::Doubt => doubts.count() > 0,
+                Expected::Doubt => doubts.next().is_some(),
                 Expected::Command(expected) => is_allowed && command == Some(expected.as_str()),
                 Expected::Subject(expected) => is_allowed && verdict.subject.as_ref() == Some(expected),
                 Expected::Context(part) => {
@@ -235,7 +235,7 @@ impl CameOut {
             return None;
         }
         let expected = match (verdict.decision, &verdict.subject, verdict.additional_context.first()) {
-            _ if verdict.outcomes.iter().any(|outcome| outcome.opaque.is_some()) => Expected::Doubt,
+            _ if verdict.doubts().next().is_some() => Expected::Doubt,
             (Decision::Deny, ..) => Expected::Deny,
             (Decision::Ask, ..) => Expected::Ask,
             (Decision::Defer, ..) => return None,
@@ -279,6 +279,14 @@ mod tests {
             value.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
             serde_json::from_value(value).unwrap()
         };
+        let beside = |decided: Value| {
+            let in_doubt =
+                json!({"hook": "d", "status": "blocking", "decision": "deny", "opaque": "why", "durationMicros": 1});
+            json!({"decision": decided["decision"], "outcomes": [in_doubt, decided]})
+        };
+        let certain = |decision: &str| {
+            beside(json!({"hook": "h", "status": "blocking", "decision": decision, "durationMicros": 1}))
+        };
         let outcome = |key: &str| json!({"decision": "ask", "outcomes": [{"hook": "h", "status": "blocking", key: "why", "durationMicros": 1}]});
         for (expected, extra, fits) in [
             ("allow", json!({}), true),
@@ -292,6 +300,12 @@ mod tests {
             ("ask", outcome("error"), false),
             ("doubt", outcome("opaque"), true),
             ("doubt", json!({"decision": "ask"}), false),
+            // Nothing hangs on a doubt beside a certain deny.
+            ("deny", certain("deny"), true),
+            ("doubt", certain("deny"), false),
+            ("deny, outcomes: { d: doubt, h: deny }", certain("deny"), true),
+            ("ask", certain("ask"), false),
+            ("doubt", certain("ask"), true),
             ("allow", json!({"subject": {"command": "a"}}), false),
             ("{ command: a }", json!({"subject": {"command": "a"}}), true),
             ("{ command: a }", json!({"subject": {"command": "b"}}), false),
