@@ -13,6 +13,7 @@ use crate::matching::rule::Key;
 use crate::matching::tools::ToolNames;
 use crate::matching::{Facts, Matcher, patience};
 use crate::policy::Policy;
+use crate::syntax::source::Layer;
 use crate::verdict::Decision;
 use foldhash::HashMap;
 use std::sync::Arc;
@@ -192,7 +193,10 @@ impl Bucket {
         let has_time = |(n, _): &(usize, &Call)| if *n == 0 { patience::was_enough() } else { patience::is_left() };
         let calls = || facts.all_calls().enumerate().take_while(has_time).map(|(_, call)| call);
         // Where a call can't be read, each hook's own conditions decide.
-        if !self.by_program.is_empty() {
+        if !self.by_program.is_empty() && facts.as_shell(Layer::Managed).is_some() {
+            // What an unknown tool's text names in any language is in doubt.
+            self.by_program.values().for_each(|found| ids.extend(found));
+        } else if !self.by_program.is_empty() {
             for programs in calls().map(Call::programs) {
                 match programs {
                     Some(programs) => {
@@ -278,7 +282,6 @@ mod tests {
     use crate::support::file::read_named;
     use crate::syntax::diagnostic::LineIndex;
     use crate::syntax::node::Node;
-    use crate::syntax::source::Layer;
     use proptest::prelude::*;
     use proptest::sample::select;
     use serde_json::{Value, json};

@@ -132,7 +132,7 @@ impl Policy {
             let Source { file, line, .. } = &self.source;
             return certain(format!("the policy at {file}:{line} is broken, so nothing is allowed: {problem}"));
         }
-        let asker = Asker { layer: self.source.layer, naming: ToolNaming::Canonical };
+        let asker = Asker { layer: self.source.layer, naming: ToolNaming::Canonical, guesses: true };
         // A rule that is certain says why, before one that can't be told.
         let mut doubt = None;
         for rule in &self.deny {
@@ -266,6 +266,13 @@ mod tests {
             (&deny, "Write", json!("git push"), ""),
             (&deny, "Bash", json!("ls && sudo git push -f"), "the policy denies `Bash(git push*)`"),
             (&two, "Bash", json!("curl x | sh"), "the policy denies `Bash(curl * | sh)`"),
+            (
+                &deny,
+                "run_shell",
+                json!("git push"),
+                "the policy denies `Bash(git push*)`, and can't tell whether `Bash(git push*)` holds: `run_shell` isn't known",
+            ),
+            (&deny, "run_shell", json!("ls"), ""),
             (
                 &deny,
                 "Bash",

@@ -18,18 +18,21 @@ use crate::event::{Event, Phase, patch_between};
 use crate::handlers::{self, Judge, Moment, Services};
 use crate::hook::Hook;
 use crate::hook_set::{HookSet, Selected};
-use crate::matching::{Facts, patience};
+use crate::matching::{Facts, patience, rule};
 use crate::policy;
 use crate::services::client::Client;
 use crate::verdict::{Decision, Outcome, Verdict};
 use compose::{Asks, Chain, Member, Rest};
 pub use intercept::{Interceptor, Judging, PassThrough};
+use lru::LruCache;
+use parking_lot::Mutex;
 use policy_gate::{Admission, CountedCall};
 use run::RunLimits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sessions::{OnceClaim, Sessions};
 use std::mem::take;
+use std::num::NonZeroUsize;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,6 +56,8 @@ pub struct Engine {
     sessions: Arc<Sessions>,
     detached: Arc<Semaphore>,
     aside: Arc<Semaphore>,
+    /// The tools of which was told that they may be shells.
+    maybe_shells: Arc<Mutex<LruCache<Box<str>, ()>>>,
 }
 
 /// One event to decide.
@@ -134,6 +139,8 @@ pub struct Report {
 const MAX_DETACHED: usize = 256;
 /// Reports that a slow listener may fall behind before it loses some.
 const REPORT_QUEUE: usize = 1024;
+/// Tools of which is remembered that a person was told something.
+const MAX_TOLD: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
 /// How long a client's person has for an `ask`, unless the host is started with another time.
 const ASK_TIMEOUT: Duration = Duration::from_secs(300);
 /// How often in a row a Stop or SubagentStop may send an agent back to work.
@@ -151,12 +158,22 @@ impl Engine {
             sessions: Arc::default(),
             detached: Arc::new(Semaphore::new(MAX_DETACHED)),
             aside: Arc::new(Semaphore::new(aside::MAX_ASIDE)),
+            maybe_shells: Arc::new(Mutex::new(LruCache::new(MAX_TOLD))),
         }
     }
 
     /// Every hook's run from now on. A listener that falls behind loses the oldest.
     pub fn reports(&self) -> broadcast::Receiver<Report> {
         self.reports.subscribe()
+    }
+
+    /// Tells once of each tool that it may be a shell, and what makes that certain.
+    fn tell_of_shell(&self, facts: &Facts) {
+        let Some(tool) = facts.tool().filter(|_| facts.was_taken_for_shell()) else { return };
+        if self.maybe_shells.lock().put(tool.into(), ()).is_none() {
+            let advice = rule::declaration(tool);
+            tracing::warn!(tool, advice, "A tool that isn't known may be a shell; rules about commands are in doubt.");
+        }
     }
 
     /// Whether no detached hook runs.
@@ -256,7 +273,14 @@ struct Running {
 impl Running {
     /// A chain that begins. All hooks are skipped where policies deny the event, for a reason, or where it doesn't name its
     /// tool.
-    fn begin(question: &Question, moment: Arc<Moment>, denied: Option<String>, selected: Vec<Selected>) -> Running {
+    fn begin(
+        engine: &Engine,
+        question: &Question,
+        moment: Arc<Moment>,
+        denied: Option<String>,
+        selected: Vec<Selected>,
+    ) -> Running {
+        engine.tell_of_shell(&moment.facts);
         let refusal = denied.map(|reason| (policy::NAME.into(), reason));
         let refusal = refusal.or_else(|| question.hooks.unnamed(&moment.facts));
         let mut chain = Chain::start(moment);
@@ -284,7 +308,7 @@ fn decide_at_once(engine: &Engine, question: &Question, depth: u8) -> Result<Ver
     let Some(selected) = patience::quickly(|| question.hooks.select(&moment.facts)) else {
         return Err(Begun::Unselected(moment));
     };
-    let mut running = Running::begin(question, moment, None, selected);
+    let mut running = Running::begin(engine, question, moment, None, selected);
     let limits = RunLimits::of(question, depth, &running.redacting);
     let chain = &mut running.chain;
     running.waiting = chain.run_ahead(engine, &limits, question.contract, &mut running.rest);
@@ -304,13 +328,13 @@ async fn decide_in_time(engine: &Engine, question: &Question, depth: u8, begun: 
         Begun::Read(moment) => {
             let Admission { mut moment, denied, counted } = policy_gate::admit(engine, &limits, moment).await;
             let selected = aside::hold(engine, &limits, &mut moment, select).await;
-            let mut running = Running::begin(question, moment, denied, selected);
+            let mut running = Running::begin(engine, question, moment, denied, selected);
             running.chain.counted = counted;
             running
         }
         Begun::Unselected(mut moment) => {
             let selected = aside::hold_aside(engine, &limits, &mut moment, select).await;
-            Running::begin(question, moment, None, selected)
+            Running::begin(engine, question, moment, None, selected)
         }
         Begun::Runs(running) => *running,
     };

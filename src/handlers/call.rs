@@ -66,7 +66,9 @@ pub struct HookView<'a> {
 impl HookView<'_> {
     /// Who asks, for what a tool is called.
     pub fn asker(&self) -> Asker {
-        Asker { layer: self.source.layer, naming: self.contract.tool_naming }
+        // Hooks of other systems are for the tools that their documents name.
+        let guesses = self.contract.dialect == NATIVE;
+        Asker { layer: self.source.layer, naming: self.contract.tool_naming, guesses }
     }
 }
 

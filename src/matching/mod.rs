@@ -114,6 +114,8 @@ pub struct Facts {
     unread: Option<&'static str>,
     call: OnceLock<Call>,
     declared: OnceLock<Call>,
+    as_shell: OnceLock<Option<Call>>,
+    taken_for_shell: OnceLock<()>,
     may_hold_patch: OnceLock<bool>,
 }
 
@@ -198,6 +200,8 @@ impl Facts {
             unread: None,
             call,
             declared,
+            as_shell: OnceLock::new(),
+            taken_for_shell: OnceLock::new(),
             may_hold_patch,
         }
     }
@@ -260,6 +264,32 @@ impl Facts {
         if patience::was_enough() { call.get_or_init(|| read) } else { &NOT_READ }
     }
 
+    /// The call of a tool that no table and no file knows, read as one of a shell, if its input looks like that.
+    pub fn as_shell(&self, layer: Layer) -> Option<&Call> {
+        if let Some(read) = self.as_shell.get() {
+            return read.as_ref().filter(|_| self.declared(layer).is_none());
+        }
+        let read = self.read(self.row_as_shell(layer)?);
+        // What isn't read now is read apart, and then all is held again.
+        if patience::was_enough() { self.as_shell.get_or_init(|| Some(read)).as_ref() } else { None }
+    }
+
+    fn row_as_shell(&self, layer: Layer) -> Option<Row<'_>> {
+        let is_unknown = self.families.is_empty() && self.declared(layer).is_none();
+        let tool = self.tool().filter(|tool| is_unknown && !tool.is_empty())?;
+        Row::as_shell(tool, self.event.tool_input()?)
+    }
+
+    /// Notes that a rule about commands is in doubt because an unknown tool may be a shell.
+    fn note_taken_for_shell(&self) {
+        let _ = self.taken_for_shell.set(());
+    }
+
+    /// Whether a rule about commands was in doubt because an unknown tool may be a shell.
+    pub fn was_taken_for_shell(&self) -> bool {
+        self.taken_for_shell.get().is_some()
+    }
+
     /// How a definition of a layer reads the input of the event's tool.
     pub fn row(&self, layer: Layer) -> Row<'_> {
         match self.declared(layer) {
@@ -285,13 +315,14 @@ impl Facts {
         let others =
             self.families.iter().chain(declared).chain(patched).copied().filter(move |name| tool != Some(*name));
         let mcp = self.event.original.as_ref().and_then(|it| it.tool.as_deref());
-        tool.into_iter().chain(others).chain(mcp)
+        let as_shell = self.row_as_shell(Layer::Managed).map_or(&[][..], |row| row.families());
+        tool.into_iter().chain(others).chain(mcp).chain(as_shell.iter().copied())
     }
 
     /// The tool call in every way in which some definition may read it.
     pub fn all_calls(&self) -> impl Iterator<Item = &Call> {
         let declared = self.declared(Layer::Session).map(|_| self.call(Layer::Session));
-        [self.call(Layer::Managed)].into_iter().chain(declared)
+        [self.call(Layer::Managed)].into_iter().chain(declared).chain(self.as_shell(Layer::Managed))
     }
 
     /// The files that the commands of a shell call run, as far as they name them.

@@ -45,6 +45,8 @@ pub struct Asker {
     pub layer: Layer,
     /// Whether its vocabulary knows canonical names.
     pub naming: ToolNaming,
+    /// Whether its rules about commands are held against a tool that nobody knows, too, if that may be a shell.
+    pub guesses: bool,
 }
 
 /// A compiled rule.
@@ -459,7 +461,10 @@ impl ToolRule {
         let no = |why: &str| Finding { holds: Some(false), why: why.to_string() };
         let Some(tool) = facts.tool() else { return no("the event names no tool") };
         if !self.names_tool(tool, facts, asker) && !self.names_patch(facts.patched(asker)) {
-            return no(&format!("another tool, `{tool}`"));
+            return match if_shell(once(self), empty(), facts, asker) {
+                Truth::Opaque(why) if reading == Reading::Hits => Finding { holds: None, why: why.into_owned() },
+                _ => no(&format!("another tool, `{tool}`")),
+            };
         }
         let holds = match holds(once(self), empty(), facts, asker, reading) {
             Truth::Yes => true,
@@ -606,6 +611,10 @@ pub fn holds<'r>(
     reading: Reading,
 ) -> Truth {
     let own = holds_for_call(rules.clone(), unless.clone(), facts, asker, reading);
+    let own = match reading {
+        Reading::Hits => own.or(|| if_shell(rules.clone(), unless.clone(), facts, asker)),
+        Reading::Covers => own,
+    };
     let patched = facts.patched(asker);
     if patched.is_empty() {
         return own;
@@ -623,6 +632,49 @@ pub fn holds<'r>(
         Reading::Covers if !unless.is_empty() => own.and(|| hits(unless, Rules::new()).not()),
         Reading::Hits | Reading::Covers => own,
     }
+}
+
+/// What rules about commands say of a tool that nobody knows, if it is a shell: they are in doubt where its text does,
+/// or names, what they name. Nothing else about it is in doubt, because most tools are no shell.
+fn if_shell<'r>(
+    rules: impl Iterator<Item = &'r ToolRule> + Clone,
+    unless: impl Iterator<Item = &'r ToolRule> + Clone,
+    facts: &'r Facts,
+    asker: Asker,
+) -> Truth {
+    if !asker.guesses {
+        return Truth::No;
+    }
+    let (Some(tool), Some(call)) = (facts.tool(), facts.as_shell(asker.layer)) else { return Truth::No };
+    let is_about_shells = |rule: &&ToolRule| rule.names_any("", &["Bash"]);
+    let is_exception = |rule: &&ToolRule| is_about_shells(rule) || rule.names_tool(tool, facts, asker);
+    let unless: Rules = unless.filter(is_exception).collect();
+    for rule in rules.filter(|rule| !rule.commands().is_empty() && is_about_shells(rule)) {
+        let (files, no_files, only) = (Rules::new(), Rules::new(), Some(once(rule).collect()));
+        let judge = Judge { tool, rules: only, unless: unless.clone(), files, no_files, has_families: true, facts };
+        let is_named = |subject: &Subject| match subject {
+            Subject::Shell { text, .. } => match judge.subject(subject, Reading::Hits) {
+                Truth::Yes => true,
+                Truth::No => false,
+                // It may be a text for something else than a shell.
+                Truth::Opaque(_) | Truth::Delegates(_) => rule.commands().iter().any(|it| it.is_named_in(text)),
+            },
+            // Of a call that takes too long to read, everything is in doubt.
+            Subject::Unclear(_) => facts.why_unread().is_some(),
+            Subject::Items(_) => false,
+        };
+        if call.alternatives.iter().chain(&call.others).any(is_named) {
+            facts.note_taken_for_shell();
+            let tool = short(tool);
+            return rule.doubt(&format!("`{tool}` isn't known and may be a shell; {}", declaration(&tool)));
+        }
+    }
+    Truth::No
+}
+
+/// What a person writes to make certain that a tool is a shell.
+pub(crate) fn declaration(tool: &str) -> String {
+    format!("if it is one, a file should say `tools: {{ Bash: {tool} }}`")
 }
 
 /// The same, without what a patch in a shell text does.
@@ -882,7 +934,7 @@ mod tests {
         }
     }
 
-    const ASKER: Asker = Asker { layer: Layer::Project, naming: ToolNaming::Canonical };
+    const ASKER: Asker = Asker { layer: Layer::Project, naming: ToolNaming::Canonical, guesses: true };
 
     fn facts(cwd: &Path, tool: &str, input: &Value) -> Facts {
         let event = json!({"event": "PreToolUse", "cwd": cwd, "tool": {"name": tool, "input": input}});
@@ -936,6 +988,17 @@ mod tests {
             let (hits, covers) = judge(&row.rules, &row.unless, &row.tool, &row.input);
             ((hits.to_string(), covers.to_string()), (row.hits, row.covers))
         });
+    }
+
+    #[test]
+    fn a_tool_that_may_be_a_shell_is_in_doubt_where_it_is_not_read() {
+        let rule = ToolRule::new("Bash(git push*)").unwrap();
+        for (tool, input, expected) in
+            [("run_shell", json!({"command": "ls"}), "opaque"), ("search", json!({"query": "ls"}), "no")]
+        {
+            let facts = facts(Path::new("/p"), tool, &input).unread("it takes too long");
+            assert_eq!(word(holds(once(&rule), empty(), &facts, ASKER, Reading::Hits)), expected, "{tool}");
+        }
     }
 
     /// A rule about a command hits those that do the same in other words, and no `*` of an allow covers what does more.
@@ -1055,7 +1118,7 @@ mod tests {
             let facts = Facts::new(Arc::new(Event::from_json(event).unwrap()), Path::new("/")).with_names(&names);
             let rule = ToolRule::new(rule).unwrap();
             for (naming, expected) in [(ToolNaming::Canonical, expected), (ToolNaming::Own, "no")] {
-                let holds = holds(once(&rule), empty(), &facts, Asker { layer, naming }, Reading::Hits);
+                let holds = holds(once(&rule), empty(), &facts, Asker { layer, naming, guesses: false }, Reading::Hits);
                 assert_eq!(word(holds), expected, "{layer:?} {} {tool}", rule.text());
             }
         }

@@ -313,6 +313,10 @@ const COMMAND: &str = "command";
 /// The members of a shell call that don't say what it does.
 pub const REMARKS: &[&str] = &["description", "timeout", "run_in_background"];
 
+/// The members that hold a text or an argument list for a shell in the input of many a tool that nobody knows, beside
+/// those that shells have here.
+const LIKE_COMMANDS: &[&str] = &["shell_command", "bash_command", "shell", "bash", "argv", "code"];
+
 /// Tools that are known to use one shell.
 static SHELLS: &[(&str, Shell)] = &[
     ("Bash", Shell::Bash),
@@ -428,6 +432,19 @@ impl<'a> Row<'a> {
     /// As a file has it.
     pub fn declared(it: &'a DeclaredTool) -> Row<'a> {
         Row { name: &it.name, tool: family(it.family), argument: it.argument.as_deref() }
+    }
+
+    /// An unknown tool as if a file had declared it to be a shell, if its input has an argument that a shell's has:
+    /// `run_shell(command)` of a framework.
+    pub fn as_shell(name: &'a str, input: &'a Value) -> Option<Row<'a>> {
+        let tool = family("Bash")?;
+        let input = input.as_object()?;
+        let is_among = |names: &[&str], key: &str| names.iter().any(|name| is_same_name(name, key));
+        let like = || input.keys().find(|key| is_among(LIKE_COMMANDS, key)).map(String::as_str);
+        match input.keys().any(|key| is_among(tool.arguments, key) || key == COMMANDS) {
+            true => Some(Row { name, tool: Some(tool), argument: None }),
+            false => like().map(|key| Row { name, tool: Some(tool), argument: Some(key) }),
+        }
     }
 
     /// Whether it types into a program that runs already, which need be no shell.
@@ -1056,7 +1073,7 @@ fn arguments_beside(input: &Value) -> Option<&Value> {
 /// can't be read.
 pub fn shell_texts<'v>(command: &'v Value, input: &Value) -> Option<Vec<Cow<'v, str>>> {
     let text = shell_text(command)?;
-    let arguments = match arguments_beside(input) {
+    let arguments = match arguments_beside(input).filter(|it| !std::ptr::eq(*it, command)) {
         None => return Some(vec![text]),
         Some(Value::String(arguments)) => arguments.clone(),
         Some(Value::Array(words)) => {

@@ -116,6 +116,11 @@ impl CommandRule {
         self.stages.iter().any(|stage| stage.hits(command, self.stages.len() > 1) != Held::No)
     }
 
+    /// Whether a text of any language names what the rule names: its words, whole and in order.
+    pub fn is_named_in(&self, text: &str) -> bool {
+        self.stages.iter().all(|stage| stage.is_named_in(text, Some(&[])))
+    }
+
     /// The program's name if the rule names one and holds for nothing else.
     pub fn program(&self) -> Option<&str> {
         let first = self.stages.first()?;
