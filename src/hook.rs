@@ -14,6 +14,7 @@ use globset::GlobMatcher;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -66,6 +67,9 @@ pub struct Hook {
     pub fingerprint: u64,
 }
 
+/// The priority of what stands in for a broken definition: no hook of its layer can end the chain before.
+const BEFORE_ALL: i64 = i64::MIN;
+
 /// A condition of a hook. They are held against an event in this order.
 ///
 /// Most hooks miss most events, and few people ask why, so a failed condition is no more than this;
@@ -106,6 +110,53 @@ pub struct Miss {
 }
 
 impl Hook {
+    /// Stands in for a definition that can't be read: at these events it denies, whatever the call, before any hook of
+    /// its layer. `problem` ends the sentence "the hook failed to ...".
+    pub(crate) fn broken(
+        name: Arc<str>,
+        on: Vec<Arc<str>>,
+        source: Source,
+        contract: &'static Contract,
+        problem: String,
+    ) -> Hook {
+        let mut hash = DefaultHasher::new();
+        (&*source.file, source.position, &problem).hash(&mut hash);
+        Hook {
+            name,
+            description: None,
+            on: On::Names(on),
+            matcher: None,
+            tools: ToolCondition::default(),
+            when: None,
+            agents: Vec::new(),
+            handler: Handler::Broken(problem),
+            priority: Some(BEFORE_ALL),
+            timeout: contract.timeout,
+            fail: Some(Fail::Closed),
+            default_fail: None,
+            delegates: None,
+            detached: false,
+            parallel: false,
+            once: false,
+            enabled: true,
+            tags: Vec::new(),
+            contract,
+            source,
+            pins: None,
+            fingerprint: hash.finish(),
+        }
+    }
+
+    /// Whether it stands in for a definition that is broken.
+    pub(crate) fn is_broken(&self) -> bool {
+        matches!(self.handler, Handler::Broken(_))
+    }
+
+    /// Whether it stands in for a definition of which nothing can be told, so that no tool is called.
+    pub(crate) fn denies_every_call(&self) -> bool {
+        self.is_broken() && self.priority == Some(BEFORE_ALL)
+    }
+
     /// The failure direction in force, for a moment of this phase.
     pub fn fail_at(&self, phase: Phase) -> Fail {
         self.said_fail(phase).unwrap_or(if phase == Phase::Gate { self.contract.gates_fail } else { Fail::Open })

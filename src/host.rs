@@ -2,6 +2,7 @@
 
 use crate::definitions::approved::{self, DEFINITIONS};
 use crate::definitions::embedded;
+pub use crate::definitions::last_good::LastGood;
 use crate::definitions::load::{Changes, Kept, LayerDir, Loaded, Loader, Look};
 use crate::definitions::watch::{self, Watching};
 use crate::engine::{Engine, Honours, Interceptor, PassThrough};
@@ -41,6 +42,8 @@ pub struct HostOptions {
     pub as_written: bool,
     /// Load the machine's and the user's definitions.
     pub system: bool,
+    /// Whether a definition that is broken when the host starts is judged by what an earlier host has kept of it.
+    pub last_good: LastGood,
     /// Hosts and ports that `http` hooks may reach beyond the public internet.
     pub allow_hosts: Vec<HostPort>,
     /// The values that hooks share.
@@ -206,7 +209,7 @@ impl Host {
         let Own { hooks, policies, asker, interceptor } = own;
         let client_has_model = asker.client.as_ref().is_some_and(|client| client.answers().models);
         let means = Means { client_has_model, ..options.means(options.may_start) };
-        let mut loader = Loader::new(options.dirs(), means);
+        let mut loader = Loader::new(options.dirs(), means).with_last_good(options.last_good);
         if options.self_defence {
             match embedded::own_hooks() {
                 Ok(hooks) => hooks.into_iter().for_each(|hook| loader.add(hook, Vec::new())),

@@ -118,12 +118,24 @@ pub(super) fn doctor(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Fai
 fn definitions(host: &Host, report: &mut Report<'_>) {
     let published = host.published();
     report.begin("definitions");
-    let n = published.hooks.hooks.len();
+    let n = published.hooks.hooks.iter().filter(|hook| !hook.is_broken()).count();
     let health = if n == 0 { Health::Doubtful } else { Health::Fine };
     report.say(health, &format!("{n} {} in force", if n == 1 { "hook" } else { "hooks" }));
     for diagnostic in published.diagnostics.iter() {
         let health = if diagnostic.severity == Severity::Error { Health::Bad } else { Health::Doubtful };
         report.say(health, &diagnostic.one_line());
+    }
+    for (book, is_kept) in host.loader().kept_on_disk() {
+        let (dir, record) = (book.directory().display(), book.place().display());
+        match is_kept {
+            true => report.say(Health::Fine, &format!("the last good state of {dir} is kept")),
+            false => report.say(
+                Health::Doubtful,
+                &format!(
+                    "the last good state of {dir} isn't kept: no host has run since it changed, or none could write {record}"
+                ),
+            ),
+        }
     }
 }
 

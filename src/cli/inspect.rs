@@ -57,7 +57,7 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failu
             let text = text.unwrap_or_else(|| std::fs::read_to_string(file).unwrap_or_default().into());
             sources.entry(given(file)).or_insert(text).clone()
         });
-        n_hooks = Some(hooks.hooks.len());
+        n_hooks = Some(hooks.hooks.iter().filter(|hook| !hook.is_broken()).count());
         diagnostics.extend(untried.iter().chain(published.diagnostics.iter()).map(|it| Diagnostic {
             file: given(&it.file),
             message: given(&it.message),

@@ -33,7 +33,7 @@ use crate::definitions::approved::{self, DEFINITIONS};
 use crate::definitions::cases::is_definition_file;
 use crate::dialects;
 use crate::handlers::HostPort;
-use crate::host::{Host, HostOptions};
+use crate::host::{Host, HostOptions, LastGood};
 use crate::rpc::VERDICTS;
 use crate::services::models::ModelRef;
 use crate::services::state::Store;
@@ -214,8 +214,10 @@ struct StandingArgs {
 }
 
 impl StandingArgs {
+    /// Its host judges for agents, so the next one goes on from what it finds good.
     fn options(&self) -> Result<HostOptions, Failure> {
-        Ok(HostOptions { poll: self.poll, ..self.host.options()? })
+        let options = self.host.options()?;
+        Ok(HostOptions { poll: self.poll, last_good: options.last_good.and_kept(), ..options })
     }
 
     /// The same definitions on another command line, of a process that runs elsewhere.
@@ -284,6 +286,7 @@ impl DefinitionArgs {
             trusted: !self.isolated,
             self_defence: self.self_defence,
             system: !self.isolated,
+            last_good: if self.isolated { LastGood::Ignored } else { LastGood::Used },
             ..HostOptions::default()
         }
     }

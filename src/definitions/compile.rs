@@ -41,7 +41,7 @@ pub struct Compiled {
     pub whole: Span,
     /// The hook; `None` when its definition is broken.
     pub hook: Option<Arc<Hook>>,
-    /// Stands in for a broken definition that is readable as a gate that fails closed.
+    /// Stands in for a broken definition: it denies tool calls, or what a gate that fails closed is for.
     pub stand_in: Option<Arc<Hook>>,
     /// Names the definition as written, what the file says for all its hooks and the content of the
     /// files that it names included.
@@ -187,8 +187,15 @@ impl Compiler<'_> {
             |name, hook, stand_in| Compiled { name, span, whole, hook, stand_in, digest: [0; 16], problems: 0..0 };
         let NodeValue::Map(entries) = &node.value else {
             let message = format!("a hook is a map, found {}", node.kind());
+            let Origin { layer, file, .. } = *self.origin;
+            let Position { line, column } = self.lines.position(node.span.start);
+            let stand_in = layer.is_trusted().then(|| {
+                let source = Source { layer, file: file.into(), line, column, position };
+                let problem = format!("run: its definition at {file}:{line}:{column} is broken: {message}");
+                deny_tools(format!("{file}#{position}").into(), Vec::new(), source, &problem)
+            });
             self.mistakes.push(Problem::error(&node.span, "wrong-type", message));
-            return compiled(None, None, None);
+            return compiled(None, None, stand_in);
         };
         let errors_before = self.mistakes.n_errors();
         self.mistakes.found.extend(self.foreign.extract_if(.., |problem| is_about(problem, node)));
@@ -250,7 +257,7 @@ impl Compiler<'_> {
                 enabled: raw.enabled.unwrap_or(true),
                 tags: raw.tags.clone().map(|tags| tags.0).unwrap_or_default(),
                 contract,
-                source,
+                source: source.clone(),
                 pins,
                 fingerprint: fingerprint(written.handlers.first()),
             })
@@ -258,14 +265,18 @@ impl Compiler<'_> {
         if self.mistakes.n_errors() > errors_before {
             let why = self.mistakes.found.iter().rev().find(|it| it.severity == Severity::Error);
             let why = why.map(|it| it.message.as_str()).unwrap_or_default();
-            let closed = fail.unwrap_or(contract.gates_fail) == Fail::Closed
-                && raw.enabled != Some(false)
-                && raw.r#async != Some(true);
-            let stand_in = on.filter(|on| closed && on.includes_a_gate()).map(|on| {
-                let label = name.clone().unwrap_or_else(|| format!("{}#{position}", origin.file).into());
-                let problem = format!("run: its definition at {}:{line}:{column} is broken: {why}", origin.file);
-                make(label, on, Handler::Broken(problem))
-            });
+            let is_off = raw.enabled == Some(false) || raw.r#async == Some(true);
+            let closed = fail.unwrap_or(contract.gates_fail) == Fail::Closed && !is_off;
+            let judges_tools = on.as_ref().is_none_or(On::may_be_about_a_tool);
+            let problem = || format!("run: its definition at {}:{line}:{column} is broken: {why}", origin.file);
+            let label = || name.clone().unwrap_or_else(|| format!("{}#{position}", origin.file).into());
+            let stand_in = if origin.layer.is_trusted() && judges_tools && !is_off && fail != Some(Fail::Open) {
+                let gates = on.filter(|_| closed).map(|on| on.gates()).unwrap_or_default();
+                Some(deny_tools(label(), gates, source.clone(), &problem()))
+            } else {
+                let gate = on.filter(|on| closed && on.includes_a_gate());
+                gate.map(|on| make(label(), on, Handler::Broken(problem())))
+            };
             return compiled(name, None, stand_in);
         }
         let (Some(hook_name), Some(on), Some(handler)) = (name.clone(), on, handler) else {
@@ -467,6 +478,16 @@ impl Compiler<'_> {
             }
         }
     }
+}
+
+/// What stands in for a definition of a person's own layers that can't be read: nobody can tell what it would have said,
+/// so no tool is called until it is fixed. It denies at these gates besides.
+pub(super) fn deny_tools(name: Arc<str>, mut gates: Vec<Arc<str>>, source: Source, problem: &str) -> Arc<Hook> {
+    gates.extend(On::tool_gates());
+    gates.sort();
+    gates.dedup();
+    let problem = format!("{problem}; no tool is called until somebody fixes it (`hookwire check` shows where)");
+    Arc::new(Hook::broken(name, gates, source, &dialects::native().contract, problem))
 }
 
 /// Where it is reported that a hook lacks something: its name, else its first key.

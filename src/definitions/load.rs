@@ -3,23 +3,20 @@
 
 use super::approved::{DEFINITIONS, Record, tree};
 use super::cases::{is_cases_file, is_definition_file};
-use super::compile::{Compiled, compile};
+pub(crate) use super::file_state::unreadable;
+use super::file_state::{Defined, FileState, Named, Place, file_problem};
+use super::last_good::{Book, LastGood, Texts};
 use super::links::Links;
 use super::names::duplicate_name;
-use super::origin::Origin;
-use super::written::FILE_FIELDS;
-use crate::dialects;
+use crate::handlers::Means;
 use crate::handlers::approved::Approved;
-use crate::handlers::{Handler, KINDS, Means};
 use crate::hook::Hook;
 use crate::hook_set::HookSet;
-use crate::matching::tools::{DeclaredTool, ToolNames};
+use crate::matching::tools::ToolNames;
 use crate::policy::Policy;
+use crate::support;
 use crate::support::file::{Signature, Unread, read, signature};
-use crate::support::nearest::closest;
-use crate::syntax::diagnostic::{Diagnostic, LineIndex, Range, Severity};
-use crate::syntax::formats::{self, Format};
-use crate::syntax::node::{Node, NodeValue, Span};
+use crate::syntax::diagnostic::{Diagnostic, LineIndex, Severity};
 use crate::syntax::problem::Problem;
 use crate::syntax::source::Layer;
 use sha2::{Digest, Sha256};
@@ -58,6 +55,8 @@ pub enum Kept {
 pub struct Loader {
     dirs: Vec<LayerDir>,
     means: Means,
+    /// What an earlier host has kept of each directory.
+    books: Vec<Option<Book>>,
     files: Files,
     /// Files that had changed at the last look, as they were then; see [`Look::Settled`].
     restless: HashMap<PathBuf, Signature>,
@@ -133,43 +132,6 @@ type Key = (usize, PathBuf);
 type Files = BTreeMap<Key, Arc<FileState>>;
 type InForce = HashMap<(Layer, Arc<str>), Vec<[u8; 16]>>;
 
-#[derive(Clone, Default)]
-struct FileState {
-    /// Where it was read.
-    real: PathBuf,
-    /// As it was when it was read.
-    signature: Option<Signature>,
-    /// It may have changed since without looking different.
-    racy: bool,
-    content: Option<[u8; 32]>,
-    text: Arc<str>,
-    hooks: Vec<Defined>,
-    policy: Option<Arc<Policy>>,
-    tools: Vec<DeclaredTool>,
-    /// Name and place of every hook that can be read, for duplicates.
-    names: Vec<(Arc<str>, Span, Range)>,
-    diagnostics: Vec<Diagnostic>,
-    /// Other files that the definitions name, as they were when they were read.
-    named: Vec<Named>,
-}
-
-/// A file that a definition names. When it changes, the definition is compiled again.
-#[derive(Clone, Debug, PartialEq)]
-struct Named {
-    path: PathBuf,
-    /// `None` if it leads nowhere.
-    signature: Option<Signature>,
-    /// It may have changed since without looking different.
-    racy: bool,
-}
-
-/// A hook with what names its definition.
-#[derive(Clone)]
-struct Defined {
-    hook: Arc<Hook>,
-    digest: [u8; 16],
-}
-
 /// A load during which files changed is done again: it may hold files of two states that were
 /// never there together. Files that never stop changing are taken as they are.
 const MAX_TRIES: usize = 4;
@@ -181,18 +143,6 @@ const MAX_BROKEN: usize = 8;
 pub const NOT_TRUSTED: &str = "not-trusted";
 /// Other definitions of a project are in force than it has now.
 pub const CHANGED_SINCE: &str = "changed-since-trusted";
-const NO_HOOK: &str = "; no hook of this file is in force";
-
-/// What is said of a file that can't be read, and the text that stands before the place.
-pub(crate) fn unreadable(error: &Unread) -> (Problem, &str) {
-    let before = match error {
-        Unread::NotText(before) => before.as_str(),
-        Unread::Error(_) => "",
-    };
-    let place = before.len()..before.len();
-    (Problem::error(&place, "unreadable", format!("failed to read the file: {error}")), before)
-}
-
 /// Whether a diagnostic says that definitions aren't in force as they are, which is no mistake of theirs. Its file is their
 /// directory.
 pub fn is_about_trust(diagnostic: &Diagnostic) -> bool {
@@ -203,6 +153,7 @@ impl Loader {
     /// A loader that has read nothing yet, for a host that can do so much for hooks.
     pub fn new(dirs: Vec<LayerDir>, means: Means) -> Loader {
         Loader {
+            books: dirs.iter().map(|_| None).collect(),
             dirs,
             means,
             files: Files::new(),
@@ -217,12 +168,18 @@ impl Loader {
         }
     }
 
+    /// Goes on from what an earlier host has kept on disk.
+    pub(crate) fn with_last_good(mut self, last_good: LastGood) -> Loader {
+        self.books = self.dirs.iter().map(|dir| Book::open(dir, last_good)).collect();
+        self
+    }
+
     /// Adds a hook that is in no file, with warnings about it; the next load puts it in force.
     pub(crate) fn add(&mut self, hook: Hook, warnings: Vec<Diagnostic>) {
         self.own_warnings.extend(warnings);
         let digest = Sha256::digest(format!("program\0{}", self.own.len()));
         let digest = digest.first_chunk().copied().unwrap_or_default();
-        self.own.push(Defined { hook: Arc::new(hook), digest });
+        self.own.push(Defined { hook: Arc::new(hook), digest, from: None });
     }
 
     /// Adds a policy of the program that embeds the host.
@@ -263,7 +220,36 @@ impl Loader {
         }
         self.restless = scan.restless;
         self.watch = scan.watch;
+        for (index, missing) in scan.is_missing.iter().enumerate().filter(|_| !self.was_early) {
+            // A directory that is away may come back.
+            let texts = if *missing { None } else { Some(self.good_texts(index)) };
+            if let Some((book, texts)) = self.books[index].as_mut().zip(texts) {
+                book.keep(texts);
+            }
+        }
+        let of_books = self.books.iter().flatten().filter_map(|book| {
+            let mut problem = file_problem("last-good", book.problem()?.to_string());
+            problem.severity = Severity::Warning;
+            Some(at_path(book.place(), problem))
+        });
+        scan.problems.extend(of_books);
         self.assemble(scan.problems, scan.unsettled)
+    }
+
+    /// The texts of a directory's files that are in force, by the files' paths below it.
+    fn good_texts(&self, index: usize) -> Texts {
+        let below = |path: &Path| path.strip_prefix(&self.dirs[index].path).unwrap_or(path).to_path_buf();
+        // The record is JSON, whose names are texts.
+        let good = self.known(index).filter(|((_, path), state)| !state.good.is_empty() && path.to_str().is_some());
+        good.map(|((_, path), state)| (below(path), state.good.clone())).collect()
+    }
+
+    /// The directories of which the last good state is kept, and whether that is the one in force.
+    pub(crate) fn kept_on_disk(&self) -> impl Iterator<Item = (&Book, bool)> {
+        let books = self.books.iter().enumerate().filter_map(|(index, book)| Some((index, book.as_ref()?)));
+        let kept = books.map(|(index, book)| (book, self.good_texts(index)));
+        kept.filter(|(book, texts)| !book.is_empty() || !texts.is_empty())
+            .map(|(book, texts)| (book, book.says(&texts)))
     }
 
     fn is_as_before(&self, scan: &Scan) -> bool {
@@ -278,6 +264,7 @@ impl Loader {
         for (index, dir) in self.dirs.iter().enumerate() {
             scan.visited.clear();
             scan.found.clear();
+            scan.is_missing.push(false);
             match &dir.kept {
                 Kept::AsItIs => {}
                 Kept::Approved(state) => {
@@ -300,20 +287,7 @@ impl Loader {
             let metadata = match metadata {
                 Ok(metadata) => metadata,
                 Err(error) => {
-                    // A directory that was there is not a deletion of its files one by one: a mount, a
-                    // symlink being swapped, guards moved out of the way.
-                    let had_any = self.known(index).next().is_some();
-                    if had_any || dir.layer == Layer::Hooks || error.kind() != io::ErrorKind::NotFound {
-                        let what = match error.kind() {
-                            io::ErrorKind::NotFound if is_file => "the file doesn't exist".to_string(),
-                            io::ErrorKind::NotFound => "the directory doesn't exist".to_string(),
-                            io::ErrorKind::NotADirectory => "it is not a directory".to_string(),
-                            _ => format!("failed to open the directory: {error}"),
-                        };
-                        let kept = if had_any { "; its last good hooks stay in force" } else { "" };
-                        scan.problems.push(path_diagnostic(&dir.path, "missing-directory", format!("{what}{kept}")));
-                    }
-                    self.keep(index, &dir.path, &mut scan);
+                    self.without_directory(index, is_file, &error, &mut scan);
                     continue;
                 }
             };
@@ -327,8 +301,8 @@ impl Loader {
                 let signature = Some(Signature::from_metadata(&metadata));
                 scan.found.push(Found { path: dir.path.clone(), real, signature, is_found: false });
             }
-            for unreadable in std::mem::take(&mut scan.unreadable) {
-                self.keep(index, &unreadable, &mut scan);
+            for (unreadable, message) in std::mem::take(&mut scan.unreadable) {
+                self.keep_unread(index, &unreadable, "unreadable", message, &mut scan);
             }
             for found in std::mem::take(&mut scan.found) {
                 let key = (index, found.path.clone());
@@ -339,7 +313,7 @@ impl Loader {
                     scan.files.extend(before.map(|before| (key, before.clone())));
                     continue;
                 }
-                if let Some(state) = self.update(&found, dir.layer, None, before, look, &mut scan) {
+                if let Some(state) = self.update(index, &found, None, before, look, &mut scan) {
                     for Named { path, signature, .. } in &state.named {
                         let real = scan.follow_path(path);
                         let (path, signature) = (path.clone(), *signature);
@@ -351,6 +325,89 @@ impl Loader {
             }
         }
         scan
+    }
+
+    /// A layer's directory that can't be opened. One that was there is not a deletion of its files one by one: a mount, a
+    /// symlink being swapped, guards moved out of the way.
+    fn without_directory(&self, index: usize, is_file: bool, error: &io::Error, scan: &mut Scan) {
+        let dir = &self.dirs[index];
+        let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+        let what = match error.kind() {
+            io::ErrorKind::NotFound if is_file => "the file doesn't exist".to_string(),
+            io::ErrorKind::NotFound => "the directory doesn't exist".to_string(),
+            io::ErrorKind::NotADirectory => "it is not a directory".to_string(),
+            _ => format!("failed to open the directory: {error}"),
+        };
+        let has_known = self.known(index).any(|(_, state)| state.has_good());
+        // A link that leads nowhere is there.
+        if is_gone(error) && !has_known && fs::symlink_metadata(&dir.path).is_err_and(|error| is_gone(&error)) {
+            scan.is_missing[index] = true;
+            if dir.layer == Layer::Hooks {
+                scan.problems.push(path_diagnostic(&dir.path, "missing-directory", what));
+            }
+            return;
+        }
+        self.keep_unread(index, &dir.path, "missing-directory", what, scan);
+    }
+
+    /// A directory that can't be read is a broken one: what is known of the files in it stays as it is, what an earlier
+    /// host has kept of them is in force, and without either no tool is called.
+    fn keep_unread(&self, index: usize, under: &Path, code: &'static str, message: String, scan: &mut Scan) {
+        let kept: Vec<_> =
+            self.known(index).filter(|((_, path), state)| path.starts_with(under) && state.has_good()).collect();
+        let mut problem = file_problem(code, message);
+        if !kept.is_empty() {
+            let time = kept.iter().filter(|(_, state)| state.signature.is_none()).find_map(|(_, state)| state.time());
+            problem.message.push_str(&match time {
+                Some(time) => format!("; its state of {time} is in force"),
+                None => "; its last good hooks stay in force".into(),
+            });
+            scan.files.extend(kept.into_iter().map(|(key, state)| (key.clone(), state.clone())));
+            scan.problems.push(at_path(under, problem));
+            return;
+        }
+        let dir = &self.dirs[index];
+        let files = self.books[index].iter().flat_map(Book::files).map(|file| dir.path.join(file));
+        let (layer, means) = (dir.layer, &self.means);
+        let place = Place { path: under, real: under, signature: None, is_found: true, layer, approved: None, means };
+        let mut time = None;
+        for path in files.filter(|path| path.starts_with(under)) {
+            let found = Found { real: path.clone(), path, signature: None, is_found: true };
+            if let Some(mut state) = self.restore(index, &found) {
+                if time.is_none() {
+                    time = state.time().map(str::to_string);
+                    state.told = Some(place.told(time.as_deref()));
+                }
+                scan.files.insert((index, found.path), Arc::new(state));
+            }
+        }
+        match time {
+            Some(time) => {
+                problem.message.push_str(&format!("; its state of {time} is in force"));
+                scan.problems.push(at_path(under, problem));
+            }
+            None => {
+                let state = place.broken("".into(), false, None, vec![problem]);
+                scan.files.insert((index, under.to_path_buf()), Arc::new(state));
+            }
+        }
+    }
+
+    /// What an earlier host has kept of a file.
+    fn restore(&self, index: usize, found: &Found) -> Option<FileState> {
+        let book = self.books[index].as_ref()?;
+        let file = found.path.strip_prefix(&self.dirs[index].path).unwrap_or(&found.path);
+        let place = self.place(index, found, None);
+        let state = place.restore(book.of(file))?;
+        // It is no state that the file was seen in.
+        let (signature, content) = (None, None);
+        Some(FileState { signature, content, diagnostics: Vec::new(), names: Vec::new(), named: Vec::new(), ..state })
+    }
+
+    fn place<'a>(&'a self, index: usize, found: &'a Found, approved: Option<&'a Arc<Approved>>) -> Place<'a> {
+        let Found { path, real, signature, is_found } = found;
+        let (layer, means) = (self.dirs[index].layer, &self.means);
+        Place { path, real, signature: *signature, is_found: *is_found, layer, approved, means }
     }
 
     /// What is known of a directory's files.
@@ -382,7 +439,7 @@ impl Loader {
             let key = (index, found.path.clone());
             // Another state's files name other copies.
             let before = self.files.get(&key).filter(|before| before.real.starts_with(&real));
-            if let Some(state) = self.update(&found, dir.layer, Some(&approved), before, Look::Now, scan) {
+            if let Some(state) = self.update(index, &found, Some(&approved), before, Look::Now, scan) {
                 scan.files.insert(key, state);
             }
         }
@@ -391,8 +448,8 @@ impl Loader {
     /// Reads one file again if it may have changed. `None`: it is new and not finished yet.
     fn update(
         &self,
+        index: usize,
         found: &Found,
-        layer: Layer,
         approved: Option<&Arc<Approved>>,
         before: Option<&Arc<FileState>>,
         look: Look<'_>,
@@ -438,24 +495,20 @@ impl Loader {
         {
             return Some(before.clone());
         }
-        Some(match read(&found.real) {
-            Ok(read) => new_state(found, read, (layer, approved), &self.means, before, is_stale, &mut scan.links),
-            Err(error) => {
-                let (problem, before_it) = unreadable(&error);
-                let state = broken_state(found, before, None, before_it.into(), vec![problem]);
-                // The same trouble as before is no news.
-                match before {
-                    Some(before)
-                        if before.content.is_none()
-                            && before.signature == state.signature
-                            && before.racy == state.racy
-                            && before.diagnostics == state.diagnostics =>
-                    {
-                        before.clone()
-                    }
-                    _ => Arc::new(state),
-                }
-            }
+        let read = read(&found.real);
+        let place = self.place(index, found, approved);
+        let state = read_state(place, &read, before, is_stale, &mut scan.links);
+        // The first look at a file that something is wrong with goes on from what an earlier host has kept.
+        if before.is_some() || !state.needs_last_good() {
+            return Some(state);
+        }
+        if let Some(kept) = self.restore(index, found) {
+            return Some(read_state(place, &read, Some(&Arc::new(kept)), is_stale, &mut scan.links));
+        }
+        let unusable = self.books[index].as_ref().and_then(Book::unusable);
+        Some(match (&state.told, unusable) {
+            (Some(told), Some(why)) => Arc::new(FileState { told: Some(format!("{told}; {why}")), ..(*state).clone() }),
+            _ => state,
         })
     }
 
@@ -484,12 +537,12 @@ impl Loader {
             if diagnostics.len() > start {
                 sources.insert(path.display().to_string(), state.text.clone());
             }
-            for Defined { hook, digest } in &state.hooks {
+            for Defined { hook, digest, .. } in &state.hooks {
                 in_force.entry((layer, hook.name.clone())).or_default().push(*digest);
                 hooks.push(hook.clone());
             }
         }
-        for Defined { hook, digest } in &self.own {
+        for Defined { hook, digest, .. } in &self.own {
             in_force.entry((hook.source.layer, hook.name.clone())).or_default().push(*digest);
             hooks.push(hook.clone());
         }
@@ -503,15 +556,18 @@ impl Loader {
             broken.push(format!("and {more} more mistakes; see `hookwire check`"));
         }
         let notices: Vec<_> = diagnostics.iter().filter(|it| is_about_trust(it)).map(Diagnostic::one_line).collect();
+        let told: Vec<_> = self.files.values().filter_map(|state| state.told.clone()).take(MAX_BROKEN).collect();
         let changes = changes(&self.in_force, &in_force, &hooks, &self.published.hooks);
         let (hash, before) = (self.hash(), self.published.clone());
-        if before.generation == 0 || before.hash != hash || *before.broken != *broken || *before.notices != *notices {
+        let is_told = *before.notices == *notices && *before.told == *told;
+        if before.generation == 0 || before.hash != hash || *before.broken != *broken || !is_told {
             let policies = self.files.values().filter_map(|state| state.policy.clone());
             let mut policies: Vec<_> = policies.chain(self.own_policies.iter().cloned()).collect();
             policies.sort_by_key(|policy| policy.source.layer);
             let mut set = HookSet::new(hooks, before.generation + 1, hash, broken);
             set.policies = policies;
             set.notices = notices.into();
+            set.told = told.into();
             let tools = self.files.values().flat_map(|state| state.tools.iter().cloned());
             set.tool_names = Arc::new(ToolNames(tools.collect()));
             self.published = Arc::new(set);
@@ -537,12 +593,12 @@ impl Loader {
             let path = path.strip_prefix(&dir.path).unwrap_or(path);
             hash.update(format!("{:?}\0{index}\0{}\0", dir.layer, path.display()));
             hash.update(state.content.unwrap_or_default());
-            for Defined { hook, digest } in &state.hooks {
+            for Defined { hook, digest, .. } in &state.hooks {
                 hash.update(format!("{}\0", hook.name));
                 hash.update(digest);
             }
         }
-        for Defined { hook, digest } in &self.own {
+        for Defined { hook, digest, .. } in &self.own {
             hash.update(format!("{}\0", hook.name));
             hash.update(digest);
         }
@@ -550,19 +606,30 @@ impl Loader {
     }
 }
 
-/// A file's text, compiled unless it is the one that is known.
-fn new_state(
-    found: &Found,
-    (text, signature): (String, Signature),
-    (layer, approved): (Layer, Option<&Arc<Approved>>),
-    means: &Means,
+/// A file's state as it has been read now, compiled unless it is the one that is known.
+fn read_state(
+    place: Place<'_>,
+    read: &Result<(String, Signature), Unread>,
     before: Option<&Arc<FileState>>,
     is_stale: bool,
     links: &mut Links,
 ) -> Arc<FileState> {
+    let (text, signature) = match read {
+        Ok((text, signature)) => (text, *signature),
+        Err(error) => {
+            let (problem, before_it) = unreadable(error);
+            let state = place.broken(before_it.into(), false, before.map(|it| &**it), vec![problem]);
+            // The same trouble as before is no news.
+            let is_as_before = |before: &&Arc<FileState>| {
+                before.content.is_none()
+                    && (before.signature, before.racy) == (state.signature, state.racy)
+                    && before.diagnostics == state.diagnostics
+            };
+            return before.filter(is_as_before).cloned().unwrap_or_else(|| Arc::new(state));
+        }
+    };
     let racy = signature.is_racy();
     let content: [u8; 32] = Sha256::digest(text.as_bytes()).into();
-    let seen = |state: FileState| Arc::new(FileState { signature: Some(signature), racy, ..state });
     if let Some(before) = before
         && before.content == Some(content)
         && !is_stale
@@ -570,124 +637,17 @@ fn new_state(
         if before.signature == Some(signature) && before.racy == racy {
             return before.clone();
         }
-        return seen(FileState { real: found.real.clone(), ..(**before).clone() });
+        return Arc::new(FileState { real: place.real.into(), signature: Some(signature), racy, ..(**before).clone() });
     }
-    let text: Arc<str> = text.into();
-    let had_policy = |it: &Arc<FileState>| it.policy.as_ref().is_some_and(|policy| !policy.is_broken());
-    let had_hooks = before.is_some_and(|before| !before.hooks.is_empty() || had_policy(before));
-    if had_hooks && text.trim().is_empty() {
-        // Editors truncate before they write.
-        let mut empty = file_problem("empty-file", "the file is empty".into());
-        empty.help = Some("delete the file to remove its hooks".into());
-        return seen(broken_state(found, before, Some(content), text, vec![empty]));
-    }
-    let format = Format::from_path(&found.path).unwrap_or_default();
-    let root = match formats::parse(&text, format) {
-        Ok(root) => root,
-        Err(problems) => {
-            return seen(broken_state(found, before, Some(content), text, problems));
-        }
-    };
-    if found.is_found && !had_hooks && !holds_definitions(&root) {
-        let mut hint = file_problem("not-definitions", "it has no `hooks`: nothing of it is in force".into());
-        hint.severity = Severity::Hint;
-        let file = found.path.display().to_string();
-        let problem = misnamed_policy(&root).unwrap_or(hint);
-        let diagnostics = vec![problem.to_diagnostic(&file, &LineIndex::new(&text))];
-        let (real, content) = (found.real.clone(), Some(content));
-        return seen(FileState { real, content, text, diagnostics, ..FileState::default() });
-    }
-    let file = found.path.display().to_string();
-    let known_as = if approved.is_some() { &found.real } else { &found.path };
-    let parent = known_as.parent().unwrap_or(Path::new("/"));
-    let (named, links) = (RefCell::new(Vec::new()), RefCell::new(links));
+    let links = RefCell::new(links);
     let read = |path: &Path| {
         let real = links.borrow_mut().real(path);
-        let result = read(&real);
+        let result = support::file::read(&real);
         let signature = result.as_ref().map_or_else(|_| self::signature(&real), |(_, signature)| Some(*signature));
-        let racy = signature.is_some_and(|signature| signature.is_racy());
-        named.borrow_mut().push(Named { path: path.to_path_buf(), signature, racy });
-        result.map(|(text, _)| text).map_err(|error| error.to_string())
+        (result.map(|(text, _)| text).map_err(|error| error.to_string()), signature)
     };
-    let origin = Origin {
-        real_dir: found.real.parent().filter(|_| approved.is_none()),
-        approved,
-        means: Some(means),
-        ..Origin::new(&file, parent, layer, &read)
-    };
-    let lines = LineIndex::new(&text);
-    let compiled = compile(&root, &origin, &lines);
-    let named = named.into_inner();
-    let mut problems = compiled.problems;
-    if had_hooks && compiled.is_broken {
-        return seen(FileState { named, ..broken_state(found, before, Some(content), text, problems) });
-    }
-    if compiled.is_broken
-        && let Some(first) = problems.first_mut()
-    {
-        if compiled.policy.as_ref().is_some_and(Policy::is_broken) {
-            first.message.push_str("; until it is fixed, the policy allows nothing");
-        } else if compiled.hooks.is_empty() && compiled.policy.is_none() {
-            first.message.push_str(NO_HOOK);
-        }
-    }
-    let mut hooks = Vec::new();
-    let mut names: Vec<(Arc<str>, _, _)> = Vec::new();
-    for Compiled { name, span, hook, stand_in, digest, problems: own, .. } in compiled.hooks {
-        let nth = names.iter().filter(|(it, _, _)| Some(it) == name.as_ref()).count();
-        if let Some(name) = &name {
-            names.push((name.clone(), span.clone(), lines.range(&span)));
-        }
-        let defined = |hook| Defined { hook, digest };
-        if let Some(hook) = hook {
-            hooks.push(defined(hook));
-            continue;
-        }
-        let kept = before.zip(name).and_then(|(before, name)| last_good(before, &name, nth));
-        let fate = match (&kept, &stand_in) {
-            (Some(_), _) => "its last good form stays in force",
-            (None, Some(_)) => "it fails closed: its events are denied until it is fixed",
-            (None, None) => "the hook is not in force",
-        };
-        if let Some(first) = problems[own].iter_mut().find(|it| it.severity == Severity::Error) {
-            first.message.push_str(&format!("; {fate}"));
-        }
-        hooks.extend(kept.or(stand_in.map(defined)));
-    }
-    let diagnostics = problems.iter().map(|problem| problem.to_diagnostic(&file, &lines)).collect();
-    let (policy, tools) = (compiled.policy.map(Arc::new), compiled.tools);
-    let (real, content) = (found.real.clone(), Some(content));
-    seen(FileState { real, content, text, hooks, policy, tools, names, diagnostics, named, ..FileState::default() })
-}
-
-/// The nth hook of a name, as it was before it was broken.
-fn last_good(before: &FileState, name: &str, nth: usize) -> Option<Defined> {
-    let is_good = |it: &&Defined| &*it.hook.name == name && !matches!(it.hook.handler, Handler::Broken(_));
-    before.hooks.iter().filter(is_good).nth(nth).cloned()
-}
-
-/// A file that can't be used keeps its last good hooks in force.
-fn broken_state(
-    found: &Found,
-    before: Option<&Arc<FileState>>,
-    content: Option<[u8; 32]>,
-    text: Arc<str>,
-    mut problems: Vec<Problem>,
-) -> FileState {
-    let kept = before.map(|before| (**before).clone()).unwrap_or_default();
-    let FileState { hooks, policy, .. } = &kept;
-    let fate = if hooks.is_empty() && policy.is_none() { NO_HOOK } else { "; its last good hooks stay in force" };
-    if let Some(first) = problems.first_mut() {
-        first.message.push_str(fate);
-    }
-    let file = found.path.display().to_string();
-    let lines = LineIndex::new(&text);
-    let diagnostics = problems.iter().map(|problem| problem.to_diagnostic(&file, &lines)).collect();
-    let racy = found.signature.is_some_and(|signature| signature.is_racy());
-    // The places of the names are of another text: duplicates are not reported until the file is fixed.
-    let (names, named) = (Vec::new(), Vec::new());
-    let (real, signature) = (found.real.clone(), found.signature);
-    FileState { real, signature, racy, content, text, names, diagnostics, named, ..kept }
+    let place = Place { signature: Some(signature), ..place };
+    Arc::new(place.compile(text.as_str().into(), None, before.map(|it| &**it), &read))
 }
 
 /// Whether a name has an ending of definitions, or nearly, and is none: `guard.jsonc`, `guard.yaml.txt`.
@@ -697,10 +657,6 @@ fn is_nearly_definition(name: &Path) -> bool {
     !is_definition_file(name)
         && !is_cases_file(name)
         && endings.any(|it| ["yaml", "yml", "toml", "json", "jsonc", "json5", "yamll", "ymal"].contains(&it))
-}
-
-fn file_problem(code: &'static str, message: String) -> Problem {
-    Problem::error(&(0..0), code, message)
 }
 
 fn path_diagnostic(path: &Path, code: &'static str, message: String) -> Diagnostic {
@@ -737,10 +693,13 @@ struct Scan {
     is_early: bool,
     looked_at: Vec<Found>,
     directories: Vec<(PathBuf, Signature)>,
+    /// Of each layer's directory, whether it isn't there.
+    is_missing: Vec<bool>,
     // Of one layer's directory.
     visited: HashSet<PathBuf>,
     found: Vec<Found>,
-    unreadable: Vec<PathBuf>,
+    /// Directories that can't be read, and what is said of each.
+    unreadable: Vec<(PathBuf, String)>,
     /// Files that aren't read and look like definitions.
     passed_over: Vec<PathBuf>,
 }
@@ -834,9 +793,7 @@ impl Scan {
             // It was deleted while we looked: a deletion like any other.
             Err(error) if error.kind() == io::ErrorKind::NotFound && depth > 0 => return,
             Err(error) => {
-                let message = format!("failed to read the directory: {error}; its last good hooks stay in force");
-                self.problems.push(path_diagnostic(path, "unreadable", message));
-                self.unreadable.push(path.to_path_buf());
+                self.unreadable.push((path.to_path_buf(), format!("failed to read the directory: {error}")));
                 return;
             }
         };
@@ -919,38 +876,6 @@ const OF_OTHERS: [&str; 11] = [
     "pyproject.toml",
     "tsconfig.json",
 ];
-
-/// Whether a file is meant to hold definitions: it has a member of theirs, or one that is nearly that.
-fn holds_definitions(root: &Node) -> bool {
-    let is_hook = |node: &Node| {
-        let has_handler = || KINDS.iter().any(|kind| node.get(kind.key).is_some());
-        has_handler() && ["name", "on", "event", "mode", "type"].iter().any(|key| node.get(key).is_some())
-    };
-    match &root.value {
-        NodeValue::Map(entries) => {
-            let is_own = |key: &str| closest(key, ["hooks", "policy"]).is_some();
-            entries.iter().any(|entry| is_own(&entry.key))
-                || entries.iter().all(|entry| FILE_FIELDS.contains(&entry.key.as_str()))
-                || dialects::recognise(root).is_some()
-                || dialects::is_meant(root)
-                || is_hook(root)
-        }
-        NodeValue::Seq(items) => items.iter().any(is_hook),
-        // Too little to be a file of another tool.
-        _ => true,
-    }
-}
-
-/// A policy by the name that other systems have for it: a file that looks like rules, and holds none.
-fn misnamed_policy(root: &Node) -> Option<Problem> {
-    let NodeValue::Map(entries) = &root.value else { return None };
-    let entry = entries.iter().find(|it| {
-        let has_rules = || it.value.get("deny").or(it.value.get("allow")).is_some();
-        ["policies", "permissions"].contains(&&*it.key) && has_rules()
-    })?;
-    let message = format!("nothing of this is in force: hookwire has no `{}`", entry.key);
-    Some(Problem::warning(&entry.key_span, "unknown-field", message).did_you_mean(&entry.key, Some("policy")))
-}
 
 /// Editors' swap and backup files.
 pub(super) fn is_hidden(name: &OsStr) -> bool {

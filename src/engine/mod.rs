@@ -426,6 +426,7 @@ fn finish(engine: &Engine, question: &Question, chain: &mut Chain) -> Verdict {
         let notices = &question.hooks.files.notices;
         folded.user_messages.extend(errors.iter().chain(notices.iter()).map(|it| format!("hookwire: {it}")));
     }
+    folded.user_messages.extend(question.hooks.files.told.iter().map(|it| format!("hookwire: {it}")));
     let reason = folded.take_reason();
     let has_policies = !question.hooks.files.policies.is_empty();
     let mut verdict = Verdict {

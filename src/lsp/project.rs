@@ -14,7 +14,7 @@ use crate::event::Event;
 use crate::handlers::Means;
 use crate::hook::Hook;
 use crate::hook_set::HookSet;
-use crate::host::{Changed, Host, HostOptions, Published};
+use crate::host::{Changed, Host, HostOptions, LastGood, Published};
 use crate::journal::Journal;
 use crate::services::client::Client;
 use crate::services::state::Store;
@@ -39,7 +39,10 @@ impl Opener {
     /// Projects are opened with the options of the connection's host, but each loads its own definitions.
     pub(super) fn new(connection: &Project) -> Opener {
         // What a hook that is run from the editor counts and remembers stays apart from the agent's.
-        Opener(HostOptions { as_written: true, state: Store::default(), ..connection.0.options.clone() })
+        let options = connection.0.options.clone();
+        // Only what judges an agent is kept as last good.
+        let last_good = if options.last_good == LastGood::Kept { LastGood::Used } else { options.last_good };
+        Opener(HostOptions { as_written: true, state: Store::default(), last_good, ..options })
     }
 
     pub(super) fn open(&self, root: &Path) -> Project {

@@ -95,6 +95,17 @@ pub(crate) fn new_beside(path: &Path) -> std::io::Result<NamedTempFile> {
     tempfile::Builder::new().prefix(".hookwire-").tempfile_in(dir)
 }
 
+/// Opens a regular file for reading: no link, and nothing that a reader would wait for.
+pub(crate) fn open_own(path: &Path) -> std::io::Result<fs::File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOFOLLOW;
+    let file = fs::File::options().read(true).custom_flags(flags.bits() as i32).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(std::io::Error::other("it is not a regular file")),
+    }
+}
+
 /// A file's text, and what it looked like when it was opened.
 pub(crate) fn read(path: &Path) -> Result<(String, Signature), Unread> {
     let mut options = fs::File::options();

@@ -81,6 +81,11 @@ impl Project {
         fs::read_dir("/proc").unwrap().flatten().filter_map(of).collect()
     }
 
+    /// Ends the host that serves this project at once.
+    pub fn kill_host(&self) {
+        await_end(self.signal(rustix::process::Signal::KILL), "the host ends");
+    }
+
     fn signal(&self, signal: rustix::process::Signal) -> u32 {
         let [host] = self.hosts()[..] else { panic!("not one host: {:?}", self.hosts()) };
         rustix::process::kill_process(rustix::process::Pid::from_raw(host.cast_signed()).unwrap(), signal).unwrap();
@@ -118,8 +123,7 @@ fn a_hosts_memory_outlives_the_event_and_its_death_allows_nothing() {
 
     let host = project.signal(rustix::process::Signal::STOP);
     assert_eq!(project.hook("git push -f"), "deny", "a host that is stopped");
-    project.signal(rustix::process::Signal::KILL);
-    await_end(host, "the host ends");
+    project.kill_host();
     assert_eq!(project.hook("git push -f"), "deny", "a host that was killed");
     assert_ne!(project.hosts(), [host]);
 }

@@ -8,6 +8,7 @@ mod agents;
 mod claude_code;
 mod clients;
 mod coding_agents;
+mod cold_start;
 mod embed;
 mod examples;
 mod generate;
