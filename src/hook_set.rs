@@ -31,7 +31,8 @@ pub struct HookSet {
     pub broken: Arc<[String]>,
     /// What else a person should know of the definitions when a session begins.
     pub notices: Arc<[String]>,
-    /// What a person should know at every event: which definitions have been broken since before the host started.
+    /// What a person should know at every event: which definitions are broken, and judged by what an earlier host has
+    /// kept or stood in for by a deny.
     pub told: Arc<[String]>,
     /// Policies judge tool calls before any hook runs; outermost layer first.
     pub policies: Vec<Arc<Policy>>,

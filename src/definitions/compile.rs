@@ -189,7 +189,7 @@ impl Compiler<'_> {
             let message = format!("a hook is a map, found {}", node.kind());
             let Origin { layer, file, .. } = *self.origin;
             let Position { line, column } = self.lines.position(node.span.start);
-            let stand_in = layer.is_trusted().then(|| {
+            let stand_in = (layer.is_trusted() && self.dialect == dialects::NATIVE).then(|| {
                 let source = Source { layer, file: file.into(), line, column, position };
                 let problem = format!("run: its definition at {file}:{line}:{column} is broken: {message}");
                 deny_tools(format!("{file}#{position}").into(), Vec::new(), source, &problem)
@@ -267,7 +267,8 @@ impl Compiler<'_> {
             let why = why.map(|it| it.message.as_str()).unwrap_or_default();
             let is_off = raw.enabled == Some(false) || raw.r#async == Some(true);
             let closed = fail.unwrap_or(contract.gates_fail) == Fail::Closed && !is_off;
-            let judges_tools = on.as_ref().is_none_or(On::may_be_about_a_tool);
+            // Other systems say themselves what a failure means.
+            let judges_tools = contract.dialect == dialects::NATIVE && on.as_ref().is_none_or(On::may_be_about_a_tool);
             let problem = || format!("run: its definition at {}:{line}:{column} is broken: {why}", origin.file);
             let label = || name.clone().unwrap_or_else(|| format!("{}#{position}", origin.file).into());
             let stand_in = if origin.layer.is_trusted() && judges_tools && !is_off && fail != Some(Fail::Open) {

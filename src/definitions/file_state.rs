@@ -44,7 +44,7 @@ pub(super) struct FileState {
     pub(super) named: Vec<Named>,
     /// The texts that its hooks and its policy come from, oldest first.
     pub(super) good: Vec<Arc<GoodText>>,
-    /// What a person should know at every event: the file is broken since before this host started.
+    /// What a person should know at every event: the file is broken, and this host has not seen it whole.
     pub(super) told: Option<String>,
 }
 

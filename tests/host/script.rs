@@ -369,7 +369,7 @@ fn diagnostics(files: &[(&str, &str)]) -> Vec<String> {
 
 #[test]
 fn mistakes_are_placed() {
-    let broken = "; it fails closed: its events are denied until it is fixed";
+    let broken = "; until it is fixed, every tool call is denied";
     let yaml =
         |script: &str| format!("hooks:\n  - name: h\n    on: PreToolUse\n    fail: closed\n    script: {script}\n");
     for (script, expected) in [

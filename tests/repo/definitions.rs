@@ -70,7 +70,7 @@ fn every_mistake_is_told_with_its_place() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
     // Those that are about files and directories are in tests/host/reload.rs, those about what is trusted in
     // tests/systems/trust.rs.
-    for source in ["compile", "load"] {
+    for source in ["compile", "file_state", "load"] {
         let source = fs::read_to_string(repo(&format!("src/definitions/{source}.rs"))).unwrap();
         for code in
             source.split('"').filter(|it| it.contains('-') && it.chars().all(|c| c.is_ascii_lowercase() || c == '-'))
@@ -78,6 +78,7 @@ fn every_mistake_is_told_with_its_place() {
             let elsewhere = [
                 "missing-directory",
                 "empty-file",
+                "last-good",
                 "too-deep",
                 "too-many-files",
                 "not-trusted",
@@ -232,7 +233,7 @@ hooks:
 ";
 
 const RENDERED: &str = "\
-error[unknown-event]: unknown event `PreTolUse`; the hook is not in force
+error[unknown-event]: unknown event `PreTolUse`; until it is fixed, every tool call is denied
  --> hooks/guard.yaml:4:9
   |
 4 |     on: PreTolUse
@@ -250,7 +251,7 @@ warning[duplicate-name]: `no-force-push` is also the name of the hook at hooks/g
   = note: in hook `no-force-push`
   = help: give one of them another name
 
-error[unknown-field]: unknown field `mathcer`; it fails closed: its events are denied until it is fixed
+error[unknown-field]: unknown field `mathcer`; until it is fixed, every tool call is denied
  --> hooks/guard.yaml:9:5
   |
 9 |     mathcer: Bash
@@ -259,7 +260,7 @@ error[unknown-field]: unknown field `mathcer`; it fails closed: its events are d
   = note: in hook `no-force-push`
   = help: did you mean `matcher`?
 
-1 hook in force, 2 errors, 1 warning
+0 hooks in force, 2 errors, 1 warning
 ";
 
 #[test]
@@ -277,13 +278,13 @@ fn check_shows_the_line_and_what_to_do() {
         })
     };
     let expected = json!({"diagnostics": [
-        diagnostic("error", "unknown-event", "unknown event `PreTolUse`; the hook is not in force",
+        diagnostic("error", "unknown-event", "unknown event `PreTolUse`; until it is fixed, every tool call is denied",
             "did you mean `PreToolUse`?", place(4, 9, 18)),
         diagnostic("warning", "duplicate-name",
             "`no-force-push` is also the name of the hook at hooks/guard.yaml:3; both run",
             "give one of them another name", place(7, 11, 24)),
         diagnostic("error", "unknown-field",
-            "unknown field `mathcer`; it fails closed: its events are denied until it is fixed",
+            "unknown field `mathcer`; until it is fixed, every tool call is denied",
             "did you mean `matcher`?", place(9, 5, 12)),
     ]});
     assert_eq!((code, serde_json::from_str::<Value>(&out).unwrap(), &*log), (1, expected, ""));

@@ -188,7 +188,8 @@ fn a_cold_start_goes_on_where_the_last_host_stopped() {
     let project = user(&[("x.yaml", &two(&on("Bash", "A1"), &on("Read", "B1")))]);
     let file = config(&project).join("x.yaml");
     let says = |tool: &str| {
-        let event = json!({"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": tool, "tool_input": {}});
+        let event = json!({"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": tool,
+            "tool_input": {"command": "ls", "file_path": "x"}});
         let output = project.run(&["hook", "claude-code"], &event.to_string());
         String::from_utf8(output.stdout).unwrap()
     };
