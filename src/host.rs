@@ -79,29 +79,29 @@ impl HostOptions {
         };
         if self.system {
             add(Layer::Managed, "/etc/hookwire".into(), Kept::AsItIs);
-            if let Some(config) = places::config() {
-                add(Layer::User, config, Kept::AsItIs);
+            for dir in places::user_dirs() {
+                add(Layer::User, dir.clone(), Kept::AsItIs);
             }
         }
         for path in &self.hooks {
             add(Layer::Hooks, path.clone(), Kept::AsItIs);
         }
-        let store = approved::store().filter(|_| self.trusted);
-        if self.project || self.as_written && store.is_none() {
+        let stores = if self.trusted { approved::stores() } else { Vec::new() };
+        if self.project || self.as_written && stores.is_empty() {
             add(Layer::Project, self.root.join(DEFINITIONS), Kept::AsItIs);
-        } else if let Some(store) = store {
+        } else if !stores.is_empty() {
             let own = std::fs::canonicalize(&self.root).unwrap_or_else(|_| self.root.clone());
             let full = |path: &PathBuf| std::fs::canonicalize(path).ok();
             let is_named = |home: &PathBuf| home.exists() && self.hooks.iter().any(|it| full(it) == full(home));
             // Whoever works in a part of a project works in the project.
-            for root in own.ancestors().collect::<Vec<_>>().into_iter().rev() {
-                let state = approved::current(&store, root);
+            for root in approved::around(&own) {
+                let states = approved::currents(&stores, &root);
                 let home = root.join(DEFINITIONS);
                 match self.as_written {
                     // They would be there twice.
                     true if is_named(&home) => {}
-                    true if root == own => add(Layer::Project, self.root.join(DEFINITIONS), Kept::Compared(state)),
-                    _ => add(Layer::Project, home, Kept::Approved(state)),
+                    true if root == own => add(Layer::Project, self.root.join(DEFINITIONS), Kept::Compared(states)),
+                    _ => add(Layer::Project, home, Kept::Approved(states)),
                 }
             }
         }

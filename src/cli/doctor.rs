@@ -2,14 +2,16 @@
 
 use super::install::{AGENTS, Agent, Entry, InstallArgs};
 use super::output::{Output, Tone, safe};
-use super::{Failure, Finding, HostArgs};
+use super::{DefinitionArgs, Failure, Finding, HostArgs};
 use crate::definitions::embedded::{PROBE, PROBE_DENIED};
 use crate::dialects::{self, Dialect};
 use crate::event::{Event, On};
 use crate::handlers::process::resolve;
-use crate::host::Host;
+use crate::host::{Host, HostOptions};
+use crate::rpc::protocol::Directory;
 use crate::syntax::diagnostic::Severity;
 use crate::syntax::formats::{Format, parse};
+use crate::syntax::source::Layer;
 use crate::transport::client::Client;
 use crate::transport::socket;
 use serde_json::{Value, json};
@@ -111,7 +113,7 @@ pub(super) fn doctor(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Fai
         report.begin("agents");
         report.say(Health::Doubtful, "no agent asks hookwire, and none is on PATH: `hookwire install AGENT`");
     }
-    hosts(&args.hooks.definitions.root, &mut report)?;
+    hosts(&args.hooks.definitions, &host, &mut report)?;
     Ok(if report.is_bad { Finding::Found } else { Finding::Fine })
 }
 
@@ -121,6 +123,7 @@ fn definitions(host: &Host, report: &mut Report<'_>) {
     let n = published.hooks.hooks.iter().filter(|hook| !hook.is_broken()).count();
     let health = if n == 0 { Health::Doubtful } else { Health::Fine };
     report.say(health, &format!("{n} {} in force", if n == 1 { "hook" } else { "hooks" }));
+    report.say(Health::Fine, &format!("read from {}", read_from(host)));
     for diagnostic in published.diagnostics.iter() {
         let health = if diagnostic.severity == Severity::Error { Health::Bad } else { Health::Doubtful };
         report.say(health, &diagnostic.one_line());
@@ -302,15 +305,20 @@ fn on_path(program: &str) -> Option<PathBuf> {
     resolve(program, &[("PATH".to_string(), path)], Path::new("/")).ok()
 }
 
-fn hosts(root: &Path, report: &mut Report<'_>) -> Result<(), Failure> {
+fn hosts(definitions: &DefinitionArgs, own: &Host, report: &mut Report<'_>) -> Result<(), Failure> {
     report.begin("hosts");
     let mut is_any = false;
-    for (path, stream) in socket::connect_to_hosts(Some(root))? {
+    // A host of an agent's has one guard more.
+    let guarded = Host::new(HostOptions { self_defence: true, ..own.options.clone() });
+    for (path, stream) in socket::connect_to_hosts(Some(&definitions.root))? {
         is_any = true;
         let path = path.display();
         match about(stream) {
             Ok(host) if host.version == env!("CARGO_PKG_VERSION") => {
                 report.say(Health::Fine, &format!("{path}: {} hooks, generation {}", host.n_hooks, host.generation));
+                if let Some((health, difference)) = difference(&host, own, &guarded) {
+                    report.say(health, &format!("{path}: {difference}"));
+                }
             }
             Ok(host) => {
                 let (theirs, ours) = (host.version, env!("CARGO_PKG_VERSION"));
@@ -328,6 +336,44 @@ fn hosts(root: &Path, report: &mut Report<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Where definitions are read from, for people: what isn't there could be.
+pub(super) fn read_from(host: &Host) -> String {
+    let root = host.root().canonicalize().unwrap_or_else(|_| host.root().to_path_buf());
+    let dirs = host.dirs().into_iter().filter_map(|dir| {
+        let is_there = dir.path.exists();
+        // A directory around the project is one of the project's only if it holds definitions.
+        let is_meant = is_there || dir.layer != Layer::Project || dir.path.parent() == Some(&*root);
+        let there = if is_there { "" } else { " (not there)" };
+        is_meant.then(|| format!("{}{there}", dir.path.display()))
+    });
+    dirs.collect::<Vec<_>>().join(", ")
+}
+
+/// How what a running host has in force differs from what would be in force if it was started here and now.
+fn difference(host: &About, own: &Host, guarded: &Host) -> Option<(Health, String)> {
+    let here: Vec<Directory> = own.dirs().iter().map(Directory::from_dir).collect();
+    let lacks = |of: &[Directory], other: &[Directory]| {
+        let lacking = of.iter().filter(|it| !other.contains(it) && Path::new(&it.path).exists());
+        lacking.map(|it| it.path.clone()).collect::<Vec<_>>().join(", ")
+    };
+    let (unread, more) = (lacks(&here, &host.directories), lacks(&host.directories, &here));
+    let again = "end it, and the next event starts another";
+    if !unread.is_empty() {
+        return Some((Health::Bad, format!("it doesn't read {unread}, as this command does; {again}")));
+    }
+    if !more.is_empty() {
+        let why = "as this command doesn't: `--user-dir`, `--hooks` and the environment name directories";
+        return Some((Health::Doubtful, format!("it reads {more}, {why}")));
+    }
+    // Directories that aren't there count in the hash, too.
+    let is_as_here = here != host.directories || [own, guarded].iter().any(|it| *it.hooks().hash == *host.hash);
+    (!is_as_here).then(|| {
+        let (generation, hash) = (host.generation, &host.hash);
+        let other = format!("other definitions are in force there (generation {generation}, hash {hash})");
+        (Health::Doubtful, format!("{other} than this command reads; {again}"))
+    })
+}
+
 /// What a host says of itself.
 pub(super) struct About {
     pub(super) version: String,
@@ -336,6 +382,8 @@ pub(super) struct About {
     pub(super) root: String,
     n_hooks: usize,
     generation: u64,
+    hash: String,
+    directories: Vec<Directory>,
 }
 
 pub(super) fn about(stream: std::os::unix::net::UnixStream) -> std::io::Result<About> {
@@ -350,6 +398,9 @@ pub(super) fn about(stream: std::os::unix::net::UnixStream) -> std::io::Result<A
         root: text(&recent["root"]),
         n_hooks: list["hooks"].as_array().map_or(0, Vec::len),
         generation: recent["generation"].as_u64().unwrap_or_default(),
+        hash: text(&list["hash"]),
+        // An older host doesn't say.
+        directories: serde_json::from_value(list["directories"].clone()).unwrap_or_default(),
     })
 }
 

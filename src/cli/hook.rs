@@ -6,11 +6,11 @@
 
 use super::ending::runtime;
 use super::serve::share;
-use super::{DefinitionArgs, Failure, StandingArgs, nearest, project};
-use crate::definitions::approved;
+use super::{DefinitionArgs, Failure, PlaceArgs, StandingArgs, nearest, place_args, project};
+use crate::definitions::approved::{self, DEFINITIONS};
 use crate::dialects::asked::{self, TIME_LIMIT, agent};
 use crate::dialects::{Dialect, Said};
-use crate::support::digest;
+use crate::support::{digest, places};
 use crate::transport::client::Client;
 use crate::transport::socket;
 use clap::ValueEnum;
@@ -49,8 +49,8 @@ pub(super) struct HookArgs {
     /// Judge the event here and start no host. Nothing is kept between events then.
     #[arg(long)]
     no_host: bool,
-    /// The root is the nearest directory upwards whose definitions are trusted, else that holds .hookwire or .git,
-    /// unless it's given.
+    /// The root is what --root names, wherever the agent works: `hookwire install` writes the project's. Without it, it is
+    /// the nearest directory upwards whose definitions are trusted, else that holds .hookwire or .git.
     #[command(flatten)]
     hooks: StandingArgs,
 }
@@ -68,7 +68,9 @@ const SILENCE: Duration = Duration::from_secs(2);
 /// The largest event, in bytes.
 const MAX_EVENT: u64 = 64 * 1024 * 1024;
 
-pub(super) fn run(args: &HookArgs) -> ExitCode {
+pub(super) fn run(args: &HookArgs, places: &PlaceArgs) -> ExitCode {
+    let projects = foreign(&args.hooks.host.definitions);
+    places::settle_for_agent(places.named(), |place| projects.iter().any(|project| place.starts_with(project)));
     let mut event = args.event.clone().unwrap_or_default();
     let said = match judge(args, &mut event) {
         Ok(reply) => args.agent.say(&reply, &event),
@@ -114,6 +116,11 @@ fn judge(args: &HookArgs, event: &mut String) -> Result<Value, Failure> {
     hooks.host.definitions.self_defence = !args.no_self_defence;
     if hooks.host.definitions.root == project() {
         hooks.host.definitions.root = project_root(&hooks.host.definitions);
+    } else if !hooks.host.definitions.root.is_dir() {
+        let (root, agent) = (hooks.host.definitions.root.display(), args.agent.name());
+        return Err(Failure(format!(
+            "--root {root}: there is no such directory; `hookwire install {agent}` in the project writes it anew"
+        )));
     }
     match ask_host(args, &hooks, &payload) {
         Ok(reply) => Ok(reply),
@@ -134,6 +141,14 @@ fn project_root(hooks: &DefinitionArgs) -> PathBuf {
     let trusted = if counts_trusted { nearest(approved::is_approved) } else { None };
     let root = trusted.unwrap_or_else(project);
     root.canonicalize().unwrap_or(root)
+}
+
+/// The projects that the agent works in, without symlinks. A clone may bring files of any kind and the environment, too, so
+/// the environment adds nothing from there.
+fn foreign(hooks: &DefinitionArgs) -> Vec<PathBuf> {
+    let is_project = |dir: &PathBuf| dir.join(DEFINITIONS).exists() || dir.join(".git").exists();
+    let projects = [hooks.root.clone(), project()].into_iter().filter_map(|dir| dir.canonicalize().ok());
+    projects.filter(is_project).collect()
 }
 
 /// Why no host has judged.
@@ -181,7 +196,7 @@ fn judge_here(args: &HookArgs, hooks: &StandingArgs, payload: Value) -> Result<V
     Ok(reply)
 }
 
-/// The host of a project that is shared by all who want the same definitions of the same program.
+/// The host of a project that is shared by all who want the same definitions, at the same places, of the same program.
 struct WarmHost {
     path: PathBuf,
     program: PathBuf,
@@ -196,13 +211,16 @@ impl WarmHost {
         let mut hooks = hooks.clone();
         let root = hooks.host.definitions.root.canonicalize()?;
         hooks.host.definitions.root = root.clone();
-        let args = hooks.to_args()?;
+        let mut args = hooks.to_args()?;
+        args.extend(place_args().flat_map(|(flag, place)| [flag.into(), place.into()]));
         let mut digest = Sha256::new();
         digest.update(program.as_os_str().as_encoded_bytes());
         // After an upgrade the old host is left to its last callers.
         let about = program.metadata()?;
         digest.update(format!("{:?} {}", about.modified()?, about.len()));
-        for arg in &args {
+        // `~` in rules is that directory, and commands of hooks get it.
+        let home = std::env::var_os("HOME").unwrap_or_default();
+        for arg in args.iter().chain([&home]) {
             digest.update(arg.as_encoded_bytes());
             digest.update([0]);
         }

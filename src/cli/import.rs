@@ -76,7 +76,7 @@ const PLUGIN_ROOT: &str = "CLAUDE_PLUGIN_ROOT";
 pub(super) fn run(args: &ImportArgs, out: &mut Output) -> Result<Finding, Failure> {
     let name = args.agent.name;
     let dir = if args.user { places::config() } else { Some(args.root.join(DEFINITIONS)) };
-    let dir = dir.ok_or_else(|| Failure("--user: HOME is not set".into()))?;
+    let dir = dir.ok_or_else(|| Failure("--user: you have no home directory".into()))?;
     let (settings, mut found) = match args.programs(&dir)? {
         Some((settings, found)) => (vec![settings], found),
         None if dialects::by_name(name).is_ok_and(|it| it.files.is_none()) => {

@@ -72,7 +72,8 @@ struct Trusts {
 impl Trusts {
     fn new(hooks: &Path) -> Option<Trusts> {
         let dir = std::path::absolute(hooks).ok().filter(|dir| dir.ends_with(DEFINITIONS))?;
-        let (store, root) = (approved::store()?, dir.parent()?.to_path_buf());
+        let root = dir.parent()?.to_path_buf();
+        let store = approved::store(&root)?;
         let is_known = !dir.exists() || trust::review(&store, &root).is_ok_and(|review| review.is_as_before());
         is_known.then_some(Trusts { store, root })
     }

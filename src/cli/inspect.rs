@@ -1,5 +1,6 @@
 //! `check`, `list` and `schema`: what is defined, and what is wrong with it.
 
+use super::doctor::read_from;
 use super::migrate::{is_changed, migrate};
 use super::output::{Output, Tone, safe, short};
 use super::{DefinitionArgs, Failure, Finding, ReachArgs};
@@ -171,7 +172,8 @@ pub(super) fn list(args: &ListArgs, out: &mut Output) -> Result<Finding, Failure
         return Ok(Finding::Fine);
     }
     let args = &args.hooks;
-    let published = args.host(args.options())?.published();
+    let host = args.host(args.options())?;
+    let published = host.published();
     for hook in &published.hooks.hooks {
         let info = HookInfo::from_hook(hook);
         if out.json {
@@ -187,6 +189,11 @@ pub(super) fn list(args: &ListArgs, out: &mut Output) -> Result<Finding, Failure
     }
     if !out.json && published.hooks.hooks.is_empty() {
         out.line("No hooks: name a directory with --hooks, or start with `hookwire init`.");
+    }
+    let directories = read_from(&host);
+    if !out.json && !directories.is_empty() {
+        let directories = out.tone(Tone::Dim, &safe(&format!("Read from {directories}.")));
+        out.line(&directories);
     }
     for broken in published.hooks.broken.iter() {
         eprintln!("hookwire: {}", safe(&args.as_given(broken)));

@@ -1,11 +1,11 @@
 //! `hookwire install AGENT` and `uninstall`: one entry of an agent's own configuration, and nothing else in it.
 
 use super::output::{Output, Tone, safe};
-use super::{Failure, Finding, project};
+use super::{Failure, Finding, place_args, project};
 use crate::definitions::approved::{self, DEFINITIONS};
 use crate::dialects::{self, OPENCODE_PLUGIN};
 use crate::support::file::replace;
-use crate::support::shell_word;
+use crate::support::{places, shell_word};
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use serde_json::{Value, json};
@@ -318,12 +318,12 @@ impl InstallArgs {
             };
             let (asked, missing): (Vec<&str>, Vec<&str>) =
                 agent.events.iter().copied().partition(|event| is_ours(event));
-            let gate =
-                asked.contains(&"PreToolUse").then(|| shell_word::program(&path.join("PreToolUse").to_string_lossy()));
+            let gate = asked.contains(&"PreToolUse").then(|| path.join("PreToolUse"));
+            let text = gate.as_deref().and_then(|gate| read(gate).ok().flatten());
             return (!asked.is_empty()).then(|| Entry::Asks {
-                commands: gate.into_iter().collect(),
+                commands: gate.iter().map(|gate| shell_word::program(&gate.to_string_lossy())).collect(),
                 missing,
-                edits: Vec::new(),
+                edits: text.iter().flat_map(|text| self.unsaid(text)).collect(),
             });
         }
         let text = match read(&path) {
@@ -334,7 +334,8 @@ impl InstallArgs {
             let words = text.lines().find_map(|line| line.strip_prefix("const COMMAND = ")?.strip_suffix(';'))?;
             let words: Vec<String> = serde_json::from_str(words).ok()?;
             let command = shell_word::command(words.iter().map(String::as_str));
-            return Some(Entry::Asks { commands: vec![command], missing: Vec::new(), edits: Vec::new() });
+            let edits = self.unsaid(&command);
+            return Some(Entry::Asks { commands: vec![command], missing: Vec::new(), edits });
         }
         let settings = match CstRootNode::parse(&text, &ParseOptions::default()) {
             Ok(root) => root.to_serde_value().unwrap_or_default(),
@@ -357,8 +358,9 @@ impl InstallArgs {
         let rows = dialects::by_name(agent.name).ok()?.events.iter();
         let gates: Vec<_> = rows.filter(|row| row.canonical == "PreToolUse").flat_map(|row| ours(row.name)).collect();
         let text = |handler: &Value| handler["command"].as_str().or(handler["bash"].as_str()).map(str::to_string);
-        let commands = gates.iter().filter_map(|(_, handler)| text(handler)).collect();
-        let edits = gates.iter().flat_map(|(group, handler)| self.edits(group, handler)).collect();
+        let commands: Vec<String> = gates.iter().filter_map(|(_, handler)| text(handler)).collect();
+        let edits = gates.iter().flat_map(|(group, handler)| self.edits(group, handler));
+        let edits = edits.chain(commands.iter().flat_map(|command| self.unsaid(command))).collect();
         (missing.len() < agent.events.len()).then_some(Entry::Asks { commands, missing, edits })
     }
 
@@ -402,16 +404,49 @@ impl InstallArgs {
             let rest = user.strip_prefix(folder).unwrap_or(user);
             return Ok(Path::new(&moved).join(rest.trim_start_matches('/')));
         }
-        let home = std::env::var_os("HOME").filter(|it| !it.is_empty());
-        Ok(Path::new(&home.ok_or_else(|| Failure("--user: HOME is not set".into()))?).join(user))
+        Ok(places::home().ok_or_else(|| Failure("--user: you have no home directory".into()))?.join(user))
     }
 
     /// The command that the agent runs. The path is whole: an agent's PATH is often not the person's.
+    fn words(&self, event: Option<&str>) -> Result<Vec<String>, Failure> {
+        let mut words = vec![program()?, "hook".into(), self.agent.name.into()];
+        words.extend(event.into_iter().flat_map(|event| ["--event".into(), event.into()]));
+        words.extend(self.fixed()?.into_iter().flatten());
+        words.extend(self.live.then(|| "--project".to_string()));
+        Ok(words)
+    }
+
+    /// What the command says of the project and of the user's places: neither where the agent goes nor what its
+    /// environment says must change who judges.
+    fn fixed(&self) -> Result<Vec<[String; 2]>, Failure> {
+        let root = if self.user { None } else { Some(self.root.canonicalize()?) };
+        let root = root.into_iter().map(|root| ("--root", root));
+        let places = place_args().map(|(flag, place)| (flag, place.to_path_buf()));
+        let text = |path: &Path| {
+            path.to_str().map(str::to_string).ok_or_else(|| Failure(format!("{}: not UTF-8", path.display())))
+        };
+        root.chain(places).map(|(flag, path)| Ok([flag.to_string(), text(&path)?])).collect()
+    }
+
     fn command(&self, event: Option<&str>) -> Result<String, Failure> {
-        let program = program()?;
-        let project = if self.live { " --project" } else { "" };
-        let event = event.map(|event| format!(" --event {event}")).unwrap_or_default();
-        Ok(format!("{} hook {}{event}{project}", shell_word::program(&program), self.agent.name))
+        Ok(shell_word::command(self.words(event)?.iter().map(String::as_str)))
+    }
+
+    /// What of that a command lacks.
+    fn unsaid(&self, command: &str) -> Vec<String> {
+        let is_unsaid = |words: &[String; 2]| {
+            let [flag, value] = words;
+            !command.contains(&format!(" {flag} {}", shell_word::argument(value)))
+        };
+        let unsaid = self.fixed().unwrap_or_default().into_iter().filter(is_unsaid);
+        let tell = |[flag, value]: [String; 2]| {
+            let why = match flag.as_str() {
+                "--root" => "the project's hooks don't judge where the agent leaves its directory",
+                _ => "the agent's environment decides whether hooks there are in force",
+            };
+            format!("its command doesn't say `{flag} {value}`: {why}")
+        };
+        unsaid.map(tell).collect()
     }
 
     fn changes(&self, install: bool) -> Result<Vec<Change>, Failure> {
@@ -462,8 +497,7 @@ impl InstallArgs {
     }
 
     fn plugin(&self) -> Result<String, Failure> {
-        let mut command = vec![program()?, "hook".into(), self.agent.name.into()];
-        command.extend(self.live.then(|| "--project".to_string()));
+        let command = self.words(None)?;
         let line = |line: &str| match line.starts_with("const COMMAND = ") {
             true => format!("const COMMAND = {};\n", json!(command)),
             false => format!("{line}\n"),

@@ -37,6 +37,7 @@ use crate::host::{Host, HostOptions, LastGood};
 use crate::rpc::VERDICTS;
 use crate::services::models::ModelRef;
 use crate::services::state::Store;
+use crate::support::places::{self, Places};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use deferred::Deferred;
 use output::Output;
@@ -70,6 +71,8 @@ struct Cli {
     /// Log JSON lines.
     #[arg(long, global = true)]
     log_json: bool,
+    #[command(flatten)]
+    places: PlaceArgs,
     #[command(subcommand)]
     command: Command,
 }
@@ -153,6 +156,34 @@ enum OwnCommand {
     Version(Deferred<version::VersionArgs>),
 }
 
+/// Where the user's things are. `hookwire install` names them in the command that it writes.
+#[derive(Args)]
+struct PlaceArgs {
+    /// The directory of the user's definitions, whatever the environment says; may be given several times.
+    #[arg(long, global = true, value_name = "DIR")]
+    user_dir: Vec<PathBuf>,
+    /// The directory of what is kept for the user, such as what was trusted, whatever the environment says; may be given
+    /// several times.
+    #[arg(long, global = true, value_name = "DIR")]
+    data_dir: Vec<PathBuf>,
+}
+
+const USER_DIR: &str = "--user-dir";
+const DATA_DIR: &str = "--data-dir";
+
+impl PlaceArgs {
+    fn named(&self) -> Places {
+        let absolute = |dirs: &[PathBuf]| dirs.iter().filter_map(|dir| std::path::absolute(dir).ok()).collect();
+        Places { user: absolute(&self.user_dir), data: absolute(&self.data_dir) }
+    }
+}
+
+/// The places of this process on another command line.
+fn place_args() -> impl Iterator<Item = (&'static str, &'static Path)> {
+    let of = |flag: &'static str, dirs: &'static [PathBuf]| dirs.iter().map(move |dir| (flag, dir.as_path()));
+    of(USER_DIR, places::user_dirs()).chain(of(DATA_DIR, places::data_dirs()))
+}
+
 /// Which definitions are loaded.
 #[derive(Args, Clone, Default)]
 struct DefinitionArgs {
@@ -169,7 +200,7 @@ struct DefinitionArgs {
     /// The project root; else the nearest directory upwards that has a .hookwire, or a .git, or this one.
     #[arg(long, value_name = "DIR", default_value_os_t = project(), hide_default_value = true)]
     root: PathBuf,
-    /// Leave out the machine's and the user's definitions (/etc/hookwire, $XDG_CONFIG_HOME/hookwire).
+    /// Leave out the machine's and the user's definitions (/etc/hookwire, ~/.config/hookwire).
     #[arg(long)]
     isolated: bool,
 }
@@ -388,8 +419,9 @@ pub fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     if let Command::Hook(args) = &cli.command {
-        return hook::run(args);
+        return hook::run(args, &cli.places);
     }
+    places::settle(cli.places.named());
     let mut out = Output::new(cli.color, cli.format == Format::Json);
     let result = match cli.command {
         Command::Serve(args) => serve::run(&args),

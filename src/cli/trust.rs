@@ -2,7 +2,7 @@
 
 use super::output::{Output, Tone, safe};
 use super::{Failure, Finding, project};
-use crate::definitions::approved::{DEFINITIONS, store};
+use crate::definitions::approved::{self, DEFINITIONS};
 use crate::transport::hosts::reload_all;
 use crate::trust::shown::{Look, shown};
 use crate::trust::{self, Change, Refusal, Review};
@@ -55,18 +55,20 @@ impl From<Refusal> for Failure {
 }
 
 pub(super) fn run(args: &TrustArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let store = store().ok_or_else(|| Failure("HOME is not set, so there is no place to keep it".into()))?;
     match &args.action {
-        None => add(&store, &args.add, out),
-        Some(Action::Add(args)) => add(&store, args, out),
-        Some(Action::List) => list(&store, out),
+        None => add(&args.add, out),
+        Some(Action::Add(args)) => add(args, out),
+        Some(Action::List) => list(out),
         Some(Action::Show { root }) => {
-            let review = trust::review(&store, root)?;
+            let review = trust::review(&store(root)?, root)?;
             show(&review, out);
             Ok(if review.is_as_before() { Finding::Fine } else { Finding::Found })
         }
         Some(Action::Revoke { root }) => {
-            let was_trusted = trust::revoke(&store, root)?;
+            let mut was_trusted = false;
+            for store in approved::stores() {
+                was_trusted |= trust::revoke(&store, root)?;
+            }
             reload();
             let root = root.display();
             if out.json {
@@ -81,8 +83,14 @@ pub(super) fn run(args: &TrustArgs, out: &mut Output) -> Result<Finding, Failure
     }
 }
 
-fn add(store: &Path, args: &AddArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let review = trust::review(store, &args.root)?;
+/// The place of what is approved of a project.
+fn store(root: &Path) -> Result<PathBuf, Failure> {
+    approved::store(root).ok_or_else(|| Failure("you have no home directory to keep it in".into()))
+}
+
+fn add(args: &AddArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let store = store(&args.root)?;
+    let review = trust::review(&store, &args.root)?;
     show(&review, out);
     if review.is_as_before() {
         return Ok(Finding::Fine);
@@ -104,7 +112,7 @@ fn add(store: &Path, args: &AddArgs, out: &mut Output) -> Result<Finding, Failur
             return Ok(Finding::Found);
         }
     }
-    review.approve(store).map_err(|error| Failure(format!("keep what was approved: {error}")))?;
+    review.approve(&store).map_err(|error| Failure(format!("keep what was approved: {error}")))?;
     // A host would find out by itself, but not before the next call of its agent.
     reload();
     if !out.json {
@@ -121,9 +129,9 @@ fn reload() {
     }
 }
 
-fn list(store: &Path, out: &mut Output) -> Result<Finding, Failure> {
+fn list(out: &mut Output) -> Result<Finding, Failure> {
     let mut finding = Finding::Fine;
-    let records = trust::all(store)?;
+    let records = trust::all(&approved::stores())?;
     for record in &records {
         let changed = record.changed();
         let is_gone = !record.root.is_dir();

@@ -23,6 +23,8 @@ pub const MAX_FILES: usize = 2_000;
 /// See [`MAX_FILES`].
 pub const MAX_BYTES: u64 = 16 << 20;
 const MAX_DEPTH: usize = 16;
+/// How long a `.git` file may be that leads to a repository, in bytes.
+const MAX_POINTER: u64 = 8 << 10;
 
 /// What was approved, as it is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,9 +42,17 @@ pub struct Record {
     pub written: Vec<PathBuf>,
 }
 
-/// The place of all that a user has approved, if there is a user.
-pub fn store() -> Option<PathBuf> {
-    Some(places::data()?.join("trust"))
+const TRUST: &str = "trust";
+
+/// The places of what a user has approved: the first one that knows a project counts for it.
+pub fn stores() -> Vec<PathBuf> {
+    places::data_dirs().iter().map(|dir| dir.join(TRUST)).collect()
+}
+
+/// The place of what is approved of the project at a root from now on, if there is a user: the one that counts for it.
+pub fn store(root: &Path) -> Option<PathBuf> {
+    let known = stores().into_iter().find(|store| current(store, root).exists());
+    known.or_else(|| Some(places::data()?.join(TRUST)))
 }
 
 /// What was approved of the project at a root, if anything: a link that leads to it.
@@ -52,9 +62,43 @@ pub fn current(store: &Path, root: &Path) -> PathBuf {
     store.join(name).join("current")
 }
 
+/// What was approved of the project at a root, in each store.
+pub fn currents(stores: &[PathBuf], root: &Path) -> Vec<PathBuf> {
+    stores.iter().map(|store| current(store, root)).collect()
+}
+
 /// Whether anything was approved of the project at a root.
 pub fn is_approved(root: &Path) -> bool {
-    store().is_some_and(|store| current(&store, root).exists())
+    currents(&stores(), root).iter().any(|current| current.exists())
+}
+
+/// The directories whose projects somebody who works in `dir` works in, outermost first: those around it, and for a
+/// worktree of git's those around the repository that it belongs to.
+pub fn around(dir: &Path) -> Vec<PathBuf> {
+    let dir = fs::canonicalize(dir).unwrap_or_else(|_| dir.to_path_buf());
+    let main = dir.ancestors().find_map(main_worktree);
+    let mut roots: Vec<PathBuf> = Vec::new();
+    for place in main.iter().flat_map(|main| main.ancestors()).chain(dir.ancestors()) {
+        if !roots.iter().any(|root| root == place) {
+            roots.push(place.to_path_buf());
+        }
+    }
+    roots.sort_by_key(|root| root.components().count());
+    roots
+}
+
+/// The first worktree of the repository that a directory is another worktree of.
+fn main_worktree(dir: &Path) -> Option<PathBuf> {
+    let dot_git = dir.join(".git");
+    if !fs::metadata(&dot_git).is_ok_and(|about| about.is_file() && about.len() <= MAX_POINTER) {
+        return None;
+    }
+    let text = fs::read_to_string(dot_git).ok()?;
+    let git_dir = dir.join(text.strip_prefix("gitdir:")?.trim());
+    // Only a worktree has this file: a submodule hasn't.
+    let common = fs::read_to_string(git_dir.join("commondir")).ok()?;
+    let common = fs::canonicalize(git_dir.join(common.trim())).ok()?;
+    if common.ends_with(".git") { common.parent().map(Path::to_path_buf) } else { None }
 }
 
 /// The file that holds the record, in an approved state.

@@ -45,10 +45,11 @@ pub struct LayerDir {
 pub enum Kept {
     /// As it is.
     AsItIs,
-    /// As somebody has approved it: the state that this leads to; see [`approved`](super::approved).
-    Approved(PathBuf),
+    /// As somebody has approved it: the state that the first of these leads to that leads to one; see
+    /// [`approved`](super::approved).
+    Approved(Vec<PathBuf>),
     /// As it is, and it's told how that differs from the approved state.
-    Compared(PathBuf),
+    Compared(Vec<PathBuf>),
 }
 
 /// What is known of the files between loads.
@@ -267,14 +268,14 @@ impl Loader {
             scan.is_missing.push(false);
             match &dir.kept {
                 Kept::AsItIs => {}
-                Kept::Approved(state) => {
-                    self.scan_approved(index, dir, state, &mut scan);
+                Kept::Approved(states) => {
+                    self.scan_approved(index, dir, states, &mut scan);
                     continue;
                 }
-                Kept::Compared(state) => {
-                    if let Err(error) = scan.compare(dir, state) {
+                Kept::Compared(states) => {
+                    if let Err((state, error)) = scan.compare(dir, states) {
                         let message = format!("failed to read what was trusted: {error}");
-                        scan.problems.push(path_diagnostic(state, "unreadable", message));
+                        scan.problems.push(path_diagnostic(&state, "unreadable", message));
                     }
                 }
             }
@@ -422,13 +423,13 @@ impl Loader {
     }
 
     /// Looks at the approved state of a project.
-    fn scan_approved(&self, index: usize, dir: &LayerDir, state: &Path, scan: &mut Scan) {
-        let (record, real) = match scan.compare(dir, state) {
+    fn scan_approved(&self, index: usize, dir: &LayerDir, states: &[PathBuf], scan: &mut Scan) {
+        let (record, real) = match scan.compare(dir, states) {
             Ok(Some(approved)) => approved,
             Ok(None) => return,
-            Err(error) => {
+            Err((state, error)) => {
                 let message = format!("failed to read what was trusted: {error}; its last good hooks stay in force");
-                scan.problems.push(path_diagnostic(state, "unreadable", message));
+                scan.problems.push(path_diagnostic(&state, "unreadable", message));
                 self.keep(index, &dir.path, scan);
                 return;
             }
@@ -706,21 +707,33 @@ struct Scan {
 
 impl Scan {
     /// Says how a project differs from its approved state, if it has one, and gives that with its place.
-    fn compare(&mut self, dir: &LayerDir, state: &Path) -> io::Result<Option<(Record, PathBuf)>> {
-        let real = self.follow_path(state);
+    fn compare(
+        &mut self,
+        dir: &LayerDir,
+        states: &[PathBuf],
+    ) -> Result<Option<(Record, PathBuf)>, (PathBuf, io::Error)> {
+        // All are followed, because each may come to lead somewhere.
+        let real: Vec<PathBuf> = states.iter().map(|state| self.follow_path(state)).collect();
         let root = dir.path.parent().unwrap_or(Path::new("/"));
         self.leads(root.to_path_buf(), dir.path.file_name().unwrap_or_default());
         let is_there = dir.path.is_dir();
-        let record = match Record::read(&real) {
-            Ok(record) => record,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                if is_there {
-                    let message = "nobody has trusted these definitions: none of them is in force";
-                    self.tell_distrust(dir, NOT_TRUSTED, message.into());
+        let mut found = None;
+        for (state, real) in states.iter().zip(real) {
+            match Record::read(&real) {
+                Ok(record) => {
+                    found = Some((record, real));
+                    break;
                 }
-                return Ok(None);
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err((state.clone(), error)),
             }
-            Err(error) => return Err(error),
+        }
+        let Some((record, real)) = found else {
+            if is_there {
+                let message = "nobody has trusted these definitions: none of them is in force";
+                self.tell_distrust(dir, NOT_TRUSTED, message.into());
+            }
+            return Ok(None);
         };
         let changed = record.changed();
         let first = changed.iter().find(|path| !is_cases_file(path)).or(changed.first());

@@ -3,6 +3,7 @@
 use super::compile::Mistake;
 use crate::matching::Facts;
 use crate::matching::tools::MainArgument;
+use crate::support::places;
 use crate::syntax::fix::Fix;
 use crate::syntax::source::Layer;
 use crate::verdict::Answer;
@@ -31,6 +32,12 @@ pub(super) fn environment(set: BTreeMap<String, String>, inherit: &[String]) -> 
         wanted.then_some((name, value))
     });
     let mut env: BTreeMap<String, String> = inherited.collect();
+    // A timer or a service may have none.
+    if env.get("HOME").is_none_or(String::is_empty)
+        && let Some(home) = places::home().and_then(|home| home.into_os_string().into_string().ok())
+    {
+        env.insert("HOME".into(), home);
+    }
     env.extend(set);
     Ok(env.into_iter().collect())
 }

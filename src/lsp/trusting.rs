@@ -56,7 +56,7 @@ async fn review(snapshot: &Snapshot, of: &OfProject) -> Answer<(bool, String)> {
     }
     let root = project(snapshot, of)?.root().to_path_buf();
     let name = safe(&root.to_string_lossy());
-    let store = approved::store().ok_or_else(|| failed("HOME is not set, so there is no place to keep it".into()))?;
+    let store = approved::store(&root).ok_or_else(|| failed("you have no home directory to keep it in".into()))?;
     let (place, at) = (store.clone(), root.clone());
     let review = Arc::new(off_the_reader(move || Ok(trust::review(&place, &at)?)).await?);
     if review.is_as_before() {

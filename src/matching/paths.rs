@@ -18,7 +18,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::patience;
-use crate::support::failpoint;
+use crate::support::{failpoint, places};
 use globset::{Glob, GlobBuilder, GlobMatcher};
 use lru::LruCache;
 use parking_lot::Mutex;
@@ -43,11 +43,10 @@ pub struct PathViews {
     homes: &'static [PathBuf],
 }
 
-/// The user's home directory, as it is given and as it is resolved; empty if there is none.
-static HOMES: LazyLock<Vec<PathBuf>> = LazyLock::new(|| {
-    let home = std::env::home_dir().filter(|home| home.is_absolute());
-    home.map(|home| both_forms(&home)).unwrap_or_default()
-});
+/// The user's home directory, as the environment and as the password database have it, both as they are given and as they
+/// are resolved; empty if there is none.
+static HOMES: LazyLock<Vec<PathBuf>> =
+    LazyLock::new(|| places::homes().iter().flat_map(|home| both_forms(home)).collect());
 
 /// The user's home directory.
 pub fn home() -> Option<&'static Path> {

@@ -2,6 +2,7 @@
 
 use super::outgoing::{NotificationKind, RequestKind};
 use crate::contract::Fail;
+use crate::definitions::load::LayerDir;
 use crate::definitions::watch::Watching;
 use crate::event::{EventShape, Phase};
 use crate::hook::{Hook, Miss};
@@ -15,7 +16,7 @@ use crate::services::approvals::{ApprovalReply, ApprovalRequest};
 use crate::services::state::Item;
 use crate::support::amounts::millis;
 use crate::syntax::diagnostic::Diagnostic;
-use crate::syntax::source::Source;
+use crate::syntax::source::{Layer, Source};
 use crate::verdict::{Decision, Verdict};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize, Serializer};
@@ -281,6 +282,25 @@ pub struct ListResult {
     pub in_force: InForceBrief,
     /// In order of running, registered hooks last.
     pub hooks: Vec<HookInfo>,
+    /// The directories that definitions are read from, outermost first, be they there or not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub directories: Vec<Directory>,
+}
+
+/// A directory of definitions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Directory {
+    /// Who vouches for it.
+    pub layer: Layer,
+    /// Absolute.
+    pub path: String,
+}
+
+impl Directory {
+    /// Describes one.
+    pub fn from_dir(dir: &LayerDir) -> Directory {
+        Directory { layer: dir.layer, path: dir.path.to_string_lossy().into_owned() }
+    }
 }
 
 /// Generation and hash.

@@ -164,20 +164,24 @@ pub fn before(store: &Path, root: &Path) -> io::Result<Option<Before>> {
     Ok(Some(Before { record: Record::read(&state)?, tree: tree(&state) }))
 }
 
-/// The records of all projects of which something was approved, in the order of their roots.
+/// The records of all projects of which something was approved, in the order of their roots. The first store that knows
+/// a project counts for it.
 ///
 /// # Errors
-/// The store can't be read.
-pub fn all(store: &Path) -> io::Result<Vec<Record>> {
-    let entries = match fs::read_dir(store) {
-        Ok(entries) => entries.collect::<io::Result<Vec<_>>>()?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
-    let mut records: Vec<Record> =
-        entries.iter().filter_map(|entry| Record::read(&entry.path().join("current")).ok()).collect();
-    records.sort_by(|a, b| a.root.cmp(&b.root));
-    Ok(records)
+/// A store can't be read.
+pub fn all(stores: &[PathBuf]) -> io::Result<Vec<Record>> {
+    let mut records: BTreeMap<PathBuf, Record> = BTreeMap::new();
+    for store in stores {
+        let entries = match fs::read_dir(store) {
+            Ok(entries) => entries.collect::<io::Result<Vec<_>>>()?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        for record in entries.iter().filter_map(|entry| Record::read(&entry.path().join("current")).ok()) {
+            records.entry(record.root.clone()).or_insert(record);
+        }
+    }
+    Ok(records.into_values().collect())
 }
 
 /// Takes the approval of a project back. Whether there was one.

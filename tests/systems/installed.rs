@@ -35,7 +35,11 @@ impl Project {
 
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = hookwire();
-        command.args(args).current_dir(self.root()).env("HOME", self.0.path().join("home"));
+        let home = self.0.path().join("home");
+        // They are named: the home directory of whoever runs the tests is none of theirs.
+        command.arg("--user-dir").arg(home.join(".config/hookwire"));
+        command.arg("--data-dir").arg(home.join(".local/share/hookwire"));
+        command.args(args).current_dir(self.root()).env("HOME", home);
         for name in ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"] {
             command.env_remove(name);
         }
@@ -70,7 +74,7 @@ impl Project {
     }
 
     /// The processes that serve this project.
-    fn hosts(&self) -> Vec<u32> {
+    pub fn hosts(&self) -> Vec<u32> {
         let Ok(root) = self.root().canonicalize() else { return Vec::new() };
         let of = |entry: fs::DirEntry| {
             let line = fs::read(entry.path().join("cmdline")).ok()?;
@@ -102,7 +106,7 @@ impl Drop for Project {
     }
 }
 
-fn event(command: &str) -> Value {
+pub fn event(command: &str) -> Value {
     json!({ "session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": { "command": command } })
 }
 

@@ -16,6 +16,7 @@ mod hooks_article;
 mod import;
 mod installed;
 mod instructor;
+mod places;
 mod policy;
 mod promises;
 mod together;

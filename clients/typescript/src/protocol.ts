@@ -201,6 +201,14 @@ export interface DialectReply {
   verdict: Verdict;
 }
 
+/** A directory of definitions. */
+export interface Directory {
+  /** Who vouches for it. */
+  layer: Layer;
+  /** Absolute. */
+  path: string;
+}
+
 /** `hooks/dispatch`: either a native event, or a payload in a dialect's vocabulary. */
 export type DispatchParams = Event | DialectEvent;
 
@@ -451,6 +459,8 @@ export interface ListParams {
 
 /** The reply to `hooks/list`. */
 export interface ListResult {
+  /** The directories that definitions are read from, outermost first, be they there or not. */
+  directories?: Directory[];
   /** Counts the published sets. */
   generation: number;
   /** Names the content. */

@@ -150,7 +150,7 @@ impl Kind for SelfDefence {
     fn compile(raw: RawSelfDefence, _: &Compile<'_>) -> Result<Self, Mistake> {
         // Where the user has moved them to.
         let sockets = places::runtime();
-        let moved = [places::config(), places::data(), Some(sockets.clone())].into_iter().flatten();
+        let moved = places::user_dirs().iter().chain(places::data_dirs()).chain([&sockets]);
         let moved: Vec<String> = moved.map(|dir| format!("{}/**", dir.display())).collect();
         let given =
             |path: &str| protected(path).map_err(|problem| Mistake::new("paths", format!("`{path}`: {problem}")));

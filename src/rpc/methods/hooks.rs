@@ -11,7 +11,7 @@ use crate::hook_set::HookSet;
 use crate::rpc::aside::aside;
 use crate::rpc::error::{RpcError, RpcResult};
 use crate::rpc::protocol::{
-    CheckParams, CheckResult, HookInfo, InForceBrief, ListParams, ListResult, RegisterResult, ReloadResult,
+    CheckParams, CheckResult, Directory, HookInfo, InForceBrief, ListParams, ListResult, RegisterResult, ReloadResult,
     UnregisterParams,
 };
 use crate::rpc::session::{Registered, Session};
@@ -44,6 +44,7 @@ pub(super) async fn list(session: &Session, ListParams { event }: ListParams) ->
             .filter(is_asked)
             .map(|hook| HookInfo::from_hook(hook))
             .collect(),
+        directories: session.host.dirs().iter().map(Directory::from_dir).collect(),
     })
 }
 

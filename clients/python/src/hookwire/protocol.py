@@ -220,6 +220,15 @@ class DialectReply(TypedDict):
     verdict: Verdict
 
 
+class Directory(TypedDict):
+    """A directory of definitions."""
+
+    # Who vouches for it.
+    layer: Layer
+    # Absolute.
+    path: str
+
+
 class Event(TypedDict):
     """The shape of a native event. The members here are checked when one arrives; unknown members
     pass through to hooks untouched."""
@@ -452,6 +461,8 @@ class ListParams(TypedDict):
 class ListResult(TypedDict):
     """The reply to `hooks/list`."""
 
+    # The directories that definitions are read from, outermost first, be they there or not.
+    directories: NotRequired[list[Directory]]
     # Counts the published sets.
     generation: int
     # Names the content.

@@ -1,0 +1,200 @@
+//! Who judges doesn't depend on where an agent goes, nor on what its environment says.
+
+use super::installed::{Project, event};
+use super::support::hookwire;
+use serde_json::Value;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn deny(name: &str, rule: &str) -> String {
+    format!("hooks: [{{ name: {name}, on: PreToolUse, if: \"{rule}\", deny: \"No.\" }}]\n")
+}
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+impl Project {
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().canonicalize().unwrap().join(name)
+    }
+
+    /// The project as it is guarded usually: trusted, and installed for Claude Code.
+    fn guarded() -> Project {
+        let project = Project::new();
+        for args in [&["trust", "--yes"][..], &["install", "claude-code"]] {
+            let output = project.run(args, "");
+            assert!(output.status.success(), "{args:?}: {output:?}");
+        }
+        project
+    }
+
+    fn settings(&self) -> PathBuf {
+        self.root().join(".claude/settings.local.json")
+    }
+
+    /// The command that is installed.
+    fn installed(&self) -> String {
+        let settings: Value = serde_json::from_str(&fs::read_to_string(self.settings()).unwrap()).unwrap();
+        settings["hooks"]["PreToolUse"][0]["hooks"][0]["command"].as_str().unwrap().to_string()
+    }
+
+    /// What a command says of a call in a directory, as Claude Code runs it: the decision, or the context, or nothing.
+    fn say(&self, command: &str, cwd: &Path, environment: &[(&str, Option<&str>)], call: &str) -> String {
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", command]).current_dir(cwd).env("HOME", self.path("home"));
+        shell.env("XDG_RUNTIME_DIR", self.path("run")).env_remove("XDG_CONFIG_HOME").env_remove("XDG_DATA_HOME");
+        for (name, value) in environment {
+            match value {
+                Some(value) => shell.env(name, value),
+                None => shell.env_remove(name),
+            };
+        }
+        let mut sent = event(call);
+        sent["cwd"] = cwd.to_str().unwrap().into();
+        let mut child = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(sent.to_string().as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{command} {environment:?} {call}: {output:?}");
+        let reply: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        let said = &reply["hookSpecificOutput"];
+        said["permissionDecision"].as_str().or(said["additionalContext"].as_str()).unwrap_or_default().to_string()
+    }
+
+    fn doctor(&self) -> (Option<i32>, String) {
+        let output: Output = self.run(&["doctor", "claude-code"], "");
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    }
+}
+
+#[test]
+fn a_project_that_has_moved_lets_nothing_pass() {
+    let project = Project::guarded();
+    let installed = project.installed();
+    fs::rename(project.root(), project.path("moved")).unwrap();
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", &installed]).current_dir(project.path("moved")).env("HOME", project.path("home"));
+    let mut child = shell.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(event("ls").to_string().as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("`hookwire install claude-code` in the project writes it anew"), "{said}");
+}
+
+#[test]
+fn no_environment_takes_a_guard_away() {
+    let project = Project::guarded();
+    let user = deny("no-destroy", "Bash(terraform destroy*)").replace("}]", "}, HOME]");
+    let home = r#"{ name: home, on: PreToolUse, if: Bash(home), fail: closed, command: 'test -z "$HOME" || exit 2' }"#;
+    write(&project.path("home/.config/hookwire/user.yaml"), &user.replace("HOME", home));
+    let added = deny("added", "Bash(added)");
+    for dir in ["other/hookwire", "other/.config/hookwire", "project/own/hookwire"] {
+        write(&project.path(dir).join("added.yaml"), &added);
+    }
+    let (installed, root) = (project.installed(), project.path("project"));
+    let [other, up, own] = ["other", "run/../other", "project/own"].map(|it| project.0.path().join(it));
+    let [other, up, own] = [&other, &up, &own].map(|it| it.to_str());
+    for (name, value, adds) in [
+        ("HOME", Some(""), false),
+        ("HOME", None, false),
+        ("HOME", Some("home"), false),
+        ("HOME", other, true),
+        ("XDG_CONFIG_HOME", other, true),
+        ("XDG_CONFIG_HOME", up, true),
+        ("XDG_CONFIG_HOME", own, false),
+        ("XDG_CONFIG_HOME", Some("/proc/self/cwd/own"), false),
+        ("XDG_DATA_HOME", other, false),
+        ("XDG_RUNTIME_DIR", other, false),
+        ("XDG_RUNTIME_DIR", up, false),
+        ("XDG_RUNTIME_DIR", Some("/nowhere"), false),
+    ] {
+        // A correct session comes after the one that has started a host.
+        for (environment, adds) in [(&[(name, value)][..], adds), (&[], false)] {
+            let say = |call| project.say(&installed, &root, environment, call);
+            assert_eq!(say("git push -f"), "deny", "{environment:?}");
+            assert_eq!(say("terraform destroy -auto-approve"), "deny", "{environment:?}");
+            assert_eq!(say("home"), "deny", "{environment:?}");
+            assert_eq!(say("added") == "deny", adds, "{environment:?}");
+        }
+    }
+}
+
+#[test]
+fn no_environment_makes_definitions_trusted() {
+    let project = Project::new();
+    let forged = project.path("forged");
+    let output = hookwire()
+        .args(["trust", "--yes", "--data-dir"])
+        .arg(forged.join("hookwire"))
+        .current_dir(project.root())
+        .env("XDG_RUNTIME_DIR", project.path("run"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    project.run(&["install", "claude-code"], "");
+    let environment = [("XDG_DATA_HOME", forged.to_str())];
+    assert_eq!(project.say(&project.installed(), &project.path("project"), &environment, "git push -f"), "");
+}
+
+#[test]
+fn a_home_directory_is_the_same_in_rules_whatever_the_environment_says() {
+    let project = Project::guarded();
+    write(&project.path("home/.config/hookwire/user.yaml"), &deny("no-keys", "Bash(cat ~/.ssh/*)"));
+    let home = database_home();
+    assert!(home.starts_with('/'), "{home}");
+    for value in [Some(""), None, Some("/other")] {
+        let command = format!("cat {home}/.ssh/id_rsa");
+        let said = project.say(&project.installed(), &project.path("project"), &[("HOME", value)], &command);
+        assert_eq!(said, "deny", "{value:?}");
+    }
+}
+
+/// The home directory that the password database has; nothing is read there.
+fn database_home() -> String {
+    let output = Command::new("/bin/sh").args(["-c", "getent passwd $(id -u) | cut -d: -f6"]).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().to_string()
+}
+
+#[test]
+fn a_doctor_says_where_definitions_are_read_and_where_a_host_differs() {
+    let project = Project::guarded();
+    let users = project.path("home/.config/hookwire");
+    write(&users.join("user.yaml"), &deny("no-destroy", "Bash(terraform destroy*)"));
+    let (code, said) = project.doctor();
+    assert!(code == Some(0) && said.contains("read from /etc/hookwire"), "{said}");
+    assert!(said.contains(users.to_str().unwrap()), "{said}");
+    let list = String::from_utf8(project.run(&["list"], "").stdout).unwrap();
+    assert!(list.contains("Read from /etc/hookwire") && list.contains(users.to_str().unwrap()), "{list}");
+
+    // A host that somebody has started with other places.
+    let elsewhere = project.installed().replace(users.to_str().unwrap(), project.path("nothing").to_str().unwrap());
+    let environment = [("HOME", Some("/nowhere"))];
+    assert_eq!(project.say(&elsewhere, &project.path("project"), &environment, "git push -f"), "deny");
+    let (code, said) = project.doctor();
+    let expected = format!("it doesn't read {}, as this command does", users.display());
+    assert!(code == Some(1) && said.contains(&expected), "{said}");
+
+    // An older entry works, and is to be written anew.
+    let project = Project::guarded();
+    let root = project.path("project");
+    for lost in [
+        format!(" --root {}", root.display()),
+        format!(" --user-dir {}", project.path("home/.config/hookwire").display()),
+    ] {
+        project.run(&["install", "claude-code"], "");
+        let settings = fs::read_to_string(project.settings()).unwrap();
+        assert!(settings.contains(&lost), "{settings}");
+        fs::write(project.settings(), settings.replace(&lost, "")).unwrap();
+        if lost.contains("root") {
+            assert_eq!(project.say(&project.installed(), &root, &[], "git push -f"), "deny");
+        }
+        let (code, said) = project.doctor();
+        let expected = format!("its command doesn't say `{}`: ", lost.trim());
+        assert!(code == Some(1) && said.contains(&expected), "{lost}: {said}");
+        assert!(said.contains("`hookwire install claude-code` writes it anew"), "{said}");
+    }
+}
