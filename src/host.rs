@@ -4,8 +4,10 @@ use crate::definitions::approved::{self, DEFINITIONS};
 use crate::definitions::embedded;
 pub use crate::definitions::last_good::LastGood;
 use crate::definitions::load::{Changes, Kept, LayerDir, Loaded, Loader, Look};
+use crate::definitions::neighbours::Neighbours;
 use crate::definitions::watch::{self, Watching};
 use crate::engine::{Engine, Honours, Interceptor, PassThrough};
+use crate::event::Event;
 use crate::handlers::{HostPort, Means, Services};
 use crate::hook::Hook;
 use crate::hook_set::HookSet;
@@ -166,6 +168,8 @@ pub struct Host {
     /// The last events that came over a connection.
     pub(crate) journal: Journal,
     published: cell::Sender<Published>,
+    /// Unless only the host's own project counts.
+    neighbours: Option<Neighbours>,
     loader: Mutex<Loader>,
     watching: cell::Sender<Watching>,
     watcher: OnceLock<watch::Watcher>,
@@ -209,6 +213,7 @@ impl Host {
         let Own { hooks, policies, asker, interceptor } = own;
         let client_has_model = asker.client.as_ref().is_some_and(|client| client.answers().models);
         let means = Means { client_has_model, ..options.means(options.may_start) };
+        let neighbours = options.trusted.then(|| Neighbours::new(&options.root, approved::stores(), means.clone()));
         let mut loader = Loader::new(options.dirs(), means).with_last_good(options.last_good);
         if options.self_defence {
             match embedded::own_hooks() {
@@ -240,6 +245,7 @@ impl Host {
             interceptor,
             engine,
             published: cell::Sender::new(publishable(&loaded)),
+            neighbours,
             loader: Mutex::new(loader),
             watching: cell::Sender::new(Watching::Off),
             watcher: OnceLock::new(),
@@ -283,6 +289,15 @@ impl Host {
     /// The hooks in force now.
     pub fn hooks(&self) -> Arc<HookSet> {
         self.published.borrow().hooks.clone()
+    }
+
+    /// The hooks that judge an event, given the host's own: where it happens in another trusted project, those of that
+    /// project judge too.
+    pub(crate) fn joined(&self, own: Arc<HookSet>, event: &Event) -> Arc<HookSet> {
+        match &self.neighbours {
+            Some(neighbours) => neighbours.join(own, event.cwd()),
+            None => own,
+        }
     }
 
     /// Loads the files that have changed; when this returns, they are in force.

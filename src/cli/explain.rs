@@ -78,7 +78,7 @@ pub(super) fn explain(args: &ExplainArgs, out: &mut Output) -> Result<Finding, F
             let event = Arc::new(args.event.read()?);
             let host = args.hooks.host(args.hooks.options())?;
             super::replay::tell_notices(&host);
-            let hooks = host.hooks();
+            let hooks = host.joined(host.hooks(), &event);
             let facts = Facts::new(event, &host.engine.services.root).with_names(&hooks.tool_names);
             (ExplainResult::new(hooks.hooks.iter(), &hooks.policies, &hooks.broken, &facts), None)
         }

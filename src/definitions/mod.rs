@@ -18,6 +18,7 @@ mod links;
 mod lint;
 pub mod load;
 pub(crate) mod names;
+pub mod neighbours;
 pub mod origin;
 mod policy;
 mod rules;

@@ -111,7 +111,7 @@ impl Host {
         honours: Honours,
         client: Option<Arc<dyn Client>>,
     ) -> impl Future<Output = Verdict> + Send + '_ {
-        let hooks = HooksInForce { files: self.hooks(), session: None };
+        let hooks = HooksInForce { files: self.joined(self.hooks(), &event), session: None };
         let question = Question {
             deadline: engine::deadline(&event),
             event,

@@ -8,6 +8,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+const LIB: &str = r#"
+hooks:
+  - { name: no-publish, on: PreToolUse, if: Bash(npm publish*), deny: Only CI publishes. }
+  - { name: no-pnpm, on: PreToolUse, if: Bash(pnpm *), deny: This library has no lock file of pnpm. }
+  - { name: push, on: PreToolUse, if: Bash(git push*), allow: Everybody may push. }
+"#;
+
 fn deny(name: &str, rule: &str) -> String {
     format!("hooks: [{{ name: {name}, on: PreToolUse, if: \"{rule}\", deny: \"No.\" }}]\n")
 }
@@ -68,6 +75,60 @@ impl Project {
         let output: Output = self.run(&["doctor", "claude-code"], "");
         (output.status.code(), String::from_utf8(output.stdout).unwrap())
     }
+}
+
+#[test]
+fn a_projects_guards_go_where_its_agent_goes() {
+    let project = Project::guarded();
+    for (file, text) in [
+        ("lib/.hookwire/guard.yaml", LIB),
+        ("untrusted/.hookwire/guard.yaml", &deny("no-ls", "Bash(ls)")),
+        ("project/part/.hookwire/guard.yaml", &deny("no-deploy", "Bash(make deploy)")),
+        // As `git worktree add ../worktree` makes them.
+        ("worktree/.git", &format!("gitdir: {}\n", project.path("project/.git/worktrees/worktree").display())),
+        ("project/.git/worktrees/worktree/commondir", "../..\n"),
+    ] {
+        write(&project.path(file), text);
+    }
+    for name in ["lib", "project/part"] {
+        let path = project.path(name);
+        let output = project.run(&["trust", path.to_str().unwrap(), "--yes"], "");
+        assert!(output.status.success(), "{name}: {output:?}");
+    }
+    let installed = project.installed();
+    let alone = format!("{installed} --no-host");
+    // As `install --user` writes it.
+    let users = installed.replace(&format!(" --root {}", project.path("project").display()), "");
+    assert_ne!(users, installed);
+    for (command, cwd, call, expected) in [
+        (&installed, "project", "ls", "the first"),
+        (&installed, "lib", "ls", ""),
+        (&installed, "project", "git push -f", "deny"),
+        (&installed, "project", "npm publish", ""),
+        (&installed, "lib", "git push -f", "deny"),
+        (&installed, "lib", "git push", "allow"),
+        (&installed, "lib", "npm publish", "deny"),
+        (&installed, "lib", "npm i x", "deny"),
+        (&alone, "lib", "git push -f", "deny"),
+        (&alone, "lib", "npm publish", "deny"),
+        (&installed, "untrusted", "git push -f", "deny"),
+        (&installed, "untrusted", "ls", ""),
+        (&installed, "project/part", "git push -f", "deny"),
+        (&installed, "project/part", "make deploy", "deny"),
+        (&installed, "project", "make deploy", ""),
+        (&installed, "worktree", "git push -f", "deny"),
+        (&users, "worktree", "git push -f", "deny"),
+        (&users, "lib", "npm publish", "deny"),
+    ] {
+        assert_eq!(project.say(command, &project.path(cwd), &[], call), expected, "{cwd}: {call}");
+    }
+    // Both are in force as they were trusted, also after an edit.
+    write(&project.path("lib/.hookwire/guard.yaml"), &deny("no-ls", "Bash(ls)"));
+    assert_eq!(project.say(&installed, &project.path("lib"), &[], "ls"), "");
+    project.run(&["trust", project.path("lib").to_str().unwrap(), "--yes"], "");
+    assert_eq!(project.say(&installed, &project.path("lib"), &[], "ls"), "deny");
+    project.run(&["trust", "revoke", project.path("lib").to_str().unwrap()], "");
+    assert_eq!(project.say(&installed, &project.path("lib"), &[], "ls"), "");
 }
 
 #[test]

@@ -26,13 +26,14 @@ pub(super) async fn dispatch(session: &Session, sent: Value, text: &str, out: &m
     let event = Arc::new(event);
     // The hooks are those in force now, whenever they come to judge; what is being changed counts as changed.
     let deadline = engine::deadline(&event);
-    let hooks = match session.is_settled() {
+    let mut hooks = match session.is_settled() {
         true => session.hooks_in_force(),
         // Boxed, or the wait would be part of every event's future.
         false => Box::pin(before(deadline, session.hooks_when_read()))
             .await
             .ok_or_else(|| RpcError::internal("the definitions were still being read at the event's deadline"))?,
     };
+    hooks.files = session.host.joined(hooks.files, &event);
     let question = question(session, event.clone(), deadline, dialect, hooks);
     let judging = session.host.interceptor.intercept(question);
     let verdict = if text.len() > LONG { aside(judging).await } else { judging.await };
@@ -125,7 +126,8 @@ fn read_event(session: &Session, mut params: Value) -> RpcResult<(Event, &'stati
 
 pub(super) async fn explain(session: &Session, sent: Value) -> RpcResult<ExplainResult> {
     let (event, _) = read_event(session, sent)?;
-    let hooks = session.hooks_when_read().await;
+    let mut hooks = session.hooks_when_read().await;
+    hooks.files = session.host.joined(hooks.files, &event);
     let engine = &session.host.engine;
     let root = engine.services.root.clone();
     let explain = move || {
