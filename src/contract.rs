@@ -67,6 +67,8 @@ pub struct Contract {
     pub event_name: fn(&Event) -> &str,
     /// Whether a "no" of its hooks means something at an event of this name.
     pub takes_no: fn(&str) -> bool,
+    /// Whether it means something to clients of other vocabularies, where its own system passes it over.
+    pub takes_no_elsewhere: fn(&str) -> bool,
     /// Whether the error of a function says that the function isn't there: then it has judged nothing, and a gate is
     /// denied unless the hook or its file says otherwise.
     pub is_unfound: fn(&str) -> bool,
@@ -93,6 +95,8 @@ pub struct Contract {
     pub gates_fail: Fail,
     /// The decisions that its clients know beside allow and deny.
     pub decisions: &'static [Decision],
+    /// Whether its clients go on working when they want to rest and a hook has a text for the model.
+    pub context_resumes: bool,
     /// The members of an answer's `context` that its clients can take.
     pub context: &'static [&'static str],
     /// The event as its hooks read it.
@@ -174,8 +178,14 @@ pub enum Judgement {
     AllowOrDeny,
     /// The same, but to a question the answer YES is a deny. (hooks-article.)
     YesDenies,
-    /// With a text: a deny if one of these is anywhere in it, in lower case. (workflow-framework.)
-    Keywords(&'static [&'static str]),
+    /// With a text, in which one of these words is a deny, in whatever case. Without one of them it is an allow if a word
+    /// begins with the other, and else an error. (workflow-framework.)
+    Words {
+        /// In lower case, anywhere in the text.
+        deny: &'static [&'static str],
+        /// In lower case, where a word begins.
+        allow: &'static str,
+    },
 }
 
 /// The native dialect's name.

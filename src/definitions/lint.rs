@@ -773,7 +773,9 @@ impl<'a> Lint<'a> {
         let mut own = if denies { self.own_events() } else { Vec::new() };
         // Agents that count their runs themselves take a "no" as a signal to stop, while a run goes on.
         let has_signals = self.hook.contract.tally.is_some();
-        let takes_no = |row: &&EventRow| row.blocks || has_signals && (self.hook.contract.takes_no)(row.canonical);
+        let contract = self.hook.contract;
+        let signals = |row: &EventRow| has_signals && (contract.takes_no)(row.canonical);
+        let takes_no = |row: &&EventRow| row.blocks || signals(row) || (contract.takes_no_elsewhere)(row.canonical);
         if !own.is_empty() && !own.iter().any(takes_no) {
             own.dedup_by_key(|row| row.name);
             let names: Vec<_> = own.iter().map(|row| format!("`{}`", row.name)).collect();

@@ -5,7 +5,9 @@
 
 use super::gemini;
 use super::native::{AGENT, CONTRACT};
-use super::replies::{BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, text, unreadable, whole};
+use super::replies::{
+    BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, text, unread_reply, unreadable, whole,
+};
 use super::settings::{self, Settings};
 use super::{Agent, Dialect, Files, Refusal, same};
 use crate::contract::{Contract, Exit, Reader, TOOL_NAME, Target};
@@ -30,6 +32,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         timeout: Duration::from_secs(600),
         project_variables: &["CLAUDE_PROJECT_DIR"],
         decisions: CONTRACT.decisions,
+        context_resumes: true,
         payload: |event| DIALECT.write(event),
         reply: |event, reply| read_reply(&DIALECT, event, reply),
         exit,
@@ -154,7 +157,8 @@ pub(super) fn reply_on_stdout(event: &Event, stdout: &str, read: Reader) -> Opti
 /// The answer of plain text on the stdout of a command that exited with 0.
 pub(super) fn plain_stdout(event: &Event, stdout: &str) -> Answer {
     let is_context = !stdout.is_empty() && TEXT_IS_CONTEXT.contains(&&*event.name);
-    Answer { additional_context: is_context.then(|| stdout.to_string()).into_iter().collect(), ..Answer::default() }
+    let additional_context = is_context.then(|| stdout.to_string()).into_iter().collect();
+    Answer { additional_context, remarks: unread_reply(stdout), ..Answer::default() }
 }
 
 /// The reason of a reply that denies, which counts before stderr where the exit code denies too.

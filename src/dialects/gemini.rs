@@ -9,7 +9,9 @@
 
 use super::claude_code;
 use super::native::AGENT;
-use super::replies::{BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, text, unreadable, whole};
+use super::replies::{
+    BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, text, unread_reply, unreadable, whole,
+};
 use super::settings::{self, Settings};
 use super::{Agent, Dialect, EventRow, Files, McpNames, Refusal};
 use crate::contract::{Contract, Exit, TOOL_NAME, Target};
@@ -231,6 +233,7 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
         Some(0) if stdout.starts_with('{') => read_reply(event, parse_stdout(stdout)?),
         Some(0) => Ok(Answer {
             user_messages: Some(stdout.to_string()).into_iter().filter(|it| !it.is_empty()).collect(),
+            remarks: unread_reply(stdout),
             ..Answer::default()
         }),
         // The documentation has 2 only; the client takes every other code but 1 for a deny too.

@@ -26,6 +26,7 @@ pub const CONTRACT: Contract = Contract {
     timeout: Duration::from_secs(30),
     gates_fail: Fail::Open,
     decisions: &[Decision::Ask, Decision::Defer],
+    context_resumes: false,
     context: &CONTEXT_MEMBERS,
     payload: |event| event.data().clone(),
     stdin: None,
@@ -36,6 +37,7 @@ pub const CONTRACT: Contract = Contract {
     has_one_list: false,
     event_name: |event| &event.name,
     takes_no: |_| true,
+    takes_no_elsewhere: |_| false,
     is_unfound: |_| false,
     // A default would send events to somewhere that nobody has named.
     has_small_model: false,

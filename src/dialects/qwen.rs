@@ -31,6 +31,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         timeout: Duration::from_secs(60),
         project_variables: &["QWEN_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],
         decisions: &[Decision::Ask],
+        context_resumes: true,
         payload: |event| DIALECT.write(event),
         reply: |event, reply| claude_code::read_reply(&DIALECT, event, reply),
         exit,

@@ -78,12 +78,46 @@ pub(super) fn parse_stdout(stdout: &str) -> Result<Value, String> {
     crate::support::json::parse(stdout).map_err(|error| format!("read the reply on stdout: {error}"))
 }
 
+/// Members that replies of agents' hooks begin with.
+const REPLY_MEMBERS: [&str; 16] = [
+    "hookSpecificOutput",
+    "hookEventName",
+    "permissionDecision",
+    "permissionDecisionReason",
+    "decision",
+    "reason",
+    "continue",
+    "stopReason",
+    "suppressOutput",
+    "systemMessage",
+    "additionalContext",
+    "behavior",
+    "cancel",
+    "review",
+    "errorMessage",
+    "deny",
+];
+
+/// What is wrong with output that counts as plain text: a reply stands behind other text, such as what a shell's profile
+/// prints, and no agent reads it there.
+pub(super) fn unread_reply(stdout: &str) -> Vec<String> {
+    let begins_one = |rest: &str| {
+        let member = rest.trim_start().strip_prefix('"').and_then(|rest| rest.split('"').next());
+        member.is_some_and(|member| REPLY_MEMBERS.contains(&member))
+    };
+    let has_one = !stdout.starts_with('{') && stdout.split('{').skip(1).any(begins_one);
+    has_one
+        .then(|| "its reply on stdout isn't read, because other text stands before it".to_string())
+        .into_iter()
+        .collect()
+}
+
 /// The answer of a command that says it in a reply on stdout, if it says anything; another exit code than 0 failed.
 pub(super) fn exit_of_reply(event: &Event, exit: &Exit<'_>, read: Reader) -> Result<Answer, String> {
     let stdout = exit.stdout.trim();
     match exit.code {
         Some(0) if stdout.starts_with('{') => read(event, parse_stdout(stdout)?),
-        Some(0) => Ok(Answer::default()),
+        Some(0) => Ok(Answer { remarks: unread_reply(stdout), ..Answer::default() }),
         Some(_) | None => Err(bad_exit(exit)),
     }
 }

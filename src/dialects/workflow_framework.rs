@@ -2,14 +2,16 @@
 //! in order of registration, commands that exchange JSON over stdin and stdout. From its documentation;
 //! where that is silent, from its source.
 //!
-//! Two things differ on purpose. Its prompts hold the event's values as text, here a model reads them as
-//! data. And what leaves its pipeline as an exception denies a gate here.
+//! Some things differ on purpose. Its prompts hold the event's values as text, here a model reads them as
+//! data. What leaves its pipeline as an exception denies a gate here. More words of a model's reply are a "no", and a
+//! reply that says neither "no" nor ALLOW is an error. A "no" before something happens holds for other systems' clients,
+//! though it passes it over itself.
 
 use super::native::CONTRACT;
 use super::replies::{none_known, unreadable};
 use super::{Dialect, row};
 use crate::contract::{Composition, Contract, Exit, Fail, Judgement, Target};
-use crate::event::Event;
+use crate::event::{Event, Phase, spec};
 use crate::matching::{MatcherRule, ToolNaming};
 use crate::template::{Placeholders, Style};
 use crate::verdict::{Answer, Decision, NOT_WAITED_FOR, Outcome, Status, Verdict};
@@ -22,6 +24,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         composition: Composition::Pipeline,
         event_name: |event| DIALECT.name_of(event),
         takes_no: |event| DIALECT.row(event).is_none_or(|row| row.blocks),
+        takes_no_elsewhere: |event| spec(event).is_some_and(|it| it.phase == Phase::Gate && !it.rest),
         has_one_list: true,
         tool_naming: ToolNaming::Own,
         matcher: MatcherRule::SearchOnly,
@@ -39,7 +42,7 @@ pub(super) static DIALECT: Dialect = Dialect {
             knows: |name| PLACEHOLDERS.contains(&name),
             value: placeholder,
         },
-        judgement: Judgement::Keywords(&["deny", "block", "reject"]),
+        judgement: Judgement::Words { deny: &REFUSALS, allow: "allow" },
         has_small_model: true,
         reply: |event, value| result(event, &value).map_err(unreadable),
         exit,
@@ -206,6 +209,10 @@ fn stdin(event: &Event) -> Value {
         "toolArgs": tool_args(event),
     })
 }
+
+/// What a model says no with. The system itself knows `deny`, `block` and `reject`, and takes all else for an allow.
+const REFUSALS: [&str; 10] =
+    ["deny", "denied", "denies", "denial", "block", "reject", "refus", "not allow", "n't allow", "n\u{2019}t allow"];
 
 const PLACEHOLDERS: [&str; 3] = ["event", "toolName", "toolArgs"];
 

@@ -137,13 +137,13 @@ fn collects(composition: Composition) -> bool {
 
 /// The answer that a failure counts as. The only place where a failure turns into a decision.
 ///
-/// `lets_rest` marks Stop and SubagentStop, where `closed` must not send an agent back to work for
+/// `lets_rest` marks a moment at which the agent wants to rest, where `closed` must not send it back to work for
 /// ever: the agent may rest.
 pub fn failure(fail: Fail, phase: Phase, lets_rest: bool, hook: &str, error: &str) -> Answer {
     let reason = || format!("hook `{hook}` failed to {error}");
     match (fail, phase) {
         (Fail::Open, _) | (_, Phase::Note) => Answer::default(),
-        (Fail::Closed | Fail::Ask, Phase::Gate) if lets_rest => Answer::default(),
+        (Fail::Closed | Fail::Ask, Phase::Gate | Phase::After) if lets_rest => Answer::default(),
         (Fail::Closed, Phase::Gate) => Answer::decide(Decision::Deny, reason()),
         (Fail::Ask, Phase::Gate) => Answer::decide(Decision::Ask, reason()),
         // It has happened, so there is nothing to ask about: the subject is withheld.
@@ -312,6 +312,7 @@ mod tests {
             (Fail::Open, After, false, None, false),
             (Fail::Closed, After, false, Some(Decision::Deny), true),
             (Fail::Ask, After, false, Some(Decision::Deny), true),
+            (Fail::Closed, After, true, None, false),
             (Fail::Open, Note, false, None, false),
             (Fail::Closed, Note, false, None, false),
             (Fail::Ask, Note, false, None, false),

@@ -143,7 +143,7 @@ const REPORT_QUEUE: usize = 1024;
 const MAX_TOLD: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
 /// How long a client's person has for an `ask`, unless the host is started with another time.
 const ASK_TIMEOUT: Duration = Duration::from_secs(300);
-/// How often in a row a Stop or SubagentStop may send an agent back to work.
+/// How often in a row an agent that wants to rest may be sent back to work.
 pub const MAX_SEND_BACKS: u32 = 8;
 
 impl Engine {
@@ -458,7 +458,7 @@ fn finish(engine: &Engine, question: &Question, chain: &mut Chain) -> Verdict {
         verdict.subject = moment.event().subject().cloned();
     }
     // Whoever ends the run wants the agent to rest.
-    if event.spec.rest && verdict.stop.is_some() && question.contract.dialect == NATIVE {
+    if event.rest().is_some() && verdict.stop.is_some() && question.contract.dialect == NATIVE {
         verdict.decision = Decision::Allow;
         (verdict.decided_by, verdict.reason) = (None, None);
     }
@@ -474,7 +474,7 @@ fn finish(engine: &Engine, question: &Question, chain: &mut Chain) -> Verdict {
         take(counted).into_iter().for_each(CountedCall::keep);
     }
     verdict.patch = verdict.subject.as_ref().and_then(|after| patch_between(first.event().subject()?, after));
-    engine.sessions.note(event, &mut verdict);
+    engine.sessions.note(event, question.contract, &mut verdict);
     verdict
 }
 

@@ -470,7 +470,7 @@ fn finish(
                 None if is_unfound => Fail::Closed,
                 _ => hook.fail_at(event.spec.phase),
             };
-            let mut answer = aggregate::failure(fail, event.spec.phase, event.spec.rest, &hook.name, &error);
+            let mut answer = aggregate::failure(fail, event.spec.phase, event.rest().is_some(), &hook.name, &error);
             if event.spec.subject.is_none() {
                 (answer.subject, answer.replace) = (None, false);
             }
@@ -541,7 +541,7 @@ fn refuse_what_a_stop_ends(answer: &mut Answer, hook: &Hook, client: &Contract, 
     if is_own || event.spec.phase != Phase::Gate {
         return;
     }
-    if event.spec.rest {
+    if event.rest().is_some() {
         answer.decision = answer.decision.filter(|decision| *decision == Decision::Allow);
     } else if answer.decision != Some(Decision::Deny) {
         let reason = if stop.is_empty() { "a hook ends the run" } else { stop };
@@ -551,14 +551,15 @@ fn refuse_what_a_stop_ends(answer: &mut Answer, hook: &Hook, client: &Contract, 
 }
 
 /// What is wrong with a "no" at an event where the hook's vocabulary has none. Its own clients read it in the reply and
-/// pass it over; for others it means no more.
+/// pass it over; for others it means no more, unless the vocabulary says so.
 fn no_that_nobody_takes(answer: &mut Answer, hook: &Hook, client: &Contract, event: &Event) -> Option<String> {
     let decision = answer.decision.filter(|decision| *decision != Decision::Allow)?;
-    if (hook.contract.takes_no)(&event.name) {
+    let is_own = hook.contract == client;
+    if (hook.contract.takes_no)(&event.name) || !is_own && (hook.contract.takes_no_elsewhere)(&event.name) {
         return None;
     }
     let reason = answer.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
-    if hook.contract != client {
+    if !is_own {
         (answer.decision, answer.reason) = (None, None);
         // What a "no" withholds.
         if answer.subject == Some(Value::Null) && answer.replace {

@@ -1,6 +1,7 @@
 //! What the engine remembers of sessions: send-backs in a row, and `once` hooks that have run.
 
 use super::MAX_SEND_BACKS;
+use crate::contract::Contract;
 use crate::event::Event;
 use crate::hook::Hook;
 use crate::support::digest::of_texts;
@@ -40,6 +41,8 @@ impl Default for Sessions {
 struct Session {
     /// Per event name and agent.
     send_backs: HashMap<Name, u32>,
+    /// Why an agent was sent back last.
+    sent_back_for: Option<Name>,
     ran: HashSet<Name>,
 }
 
@@ -94,6 +97,16 @@ impl Session {
         }
         count
     }
+
+    /// Whether a prompt begins something new. Some agents send an empty one after a tool's result, and some give the reason
+    /// of a send-back as the next prompt: then an agent that is sent back for ever would be counted anew each time.
+    fn is_new(&self, prompt: Option<&str>) -> bool {
+        match prompt.map(str::trim) {
+            Some("") => false,
+            Some(prompt) => self.sent_back_for != Some(of_texts(&[prompt])),
+            None => true,
+        }
+    }
 }
 
 impl Sessions {
@@ -106,7 +119,7 @@ impl Sessions {
 
     fn claim_name(self: &Arc<Self>, session: &str, hook: Name) -> Claim {
         let known = &mut *self.0.lock();
-        let ran = &mut known.session(session).ran;
+        let ran = &mut known.session(of_texts(&[session])).ran;
         if ran.contains(&hook) {
             return Claim::Ran;
         }
@@ -121,34 +134,52 @@ impl Sessions {
     }
 
     /// Counts send-backs and overrides the one that is too many.
-    pub(super) fn note(&self, event: &Event, verdict: &mut Verdict) {
+    pub(super) fn note(&self, event: &Event, client: &Contract, verdict: &mut Verdict) {
+        let session = event.session();
+        // Agents without sessions are told apart by where they work.
+        let key =
+            if session.is_empty() { of_texts(&["", event.cwd().unwrap_or_default()]) } else { of_texts(&[session]) };
+        if let Some(rest) = event.rest() {
+            let agent = event.text("/agent/id").or(event.text("/agent/name")).unwrap_or_default();
+            let goes_on = client.context_resumes && !verdict.additional_context.is_empty();
+            let is_sent_back = verdict.decision == Decision::Deny || goes_on;
+            let mut known = self.0.lock();
+            let session = known.session(key);
+            if session.count_send_back(of_texts(&[rest, agent]), is_sent_back) > MAX_SEND_BACKS {
+                return let_rest(verdict);
+            }
+            if let Some(reason) = verdict.reason.as_deref().filter(|_| is_sent_back) {
+                session.sent_back_for = Some(of_texts(&[reason.trim()]));
+            }
+            return;
+        }
         match &*event.name {
-            name if event.spec.rest => {
-                let agent = event.text("/agent/id").or(event.text("/agent/name")).unwrap_or_default();
-                let key = of_texts(&[name, agent]);
-                let is_sent_back = verdict.decision == Decision::Deny;
-                let count = self.0.lock().session(event.session()).count_send_back(key, is_sent_back);
-                if count > MAX_SEND_BACKS {
-                    verdict.errors.push(format!(
-                        "sent back to work {MAX_SEND_BACKS} times in a row; the agent may rest (the hook should look at `stopActive`)"
-                    ));
-                    verdict.decision = Decision::Allow;
-                    verdict.decided_by = None;
-                    verdict.reason = None;
+            "UserPromptSubmit" | "RunStart" if !session.is_empty() => {
+                let mut known = self.0.lock();
+                let session = known.session(key);
+                if session.is_new(event.text("/prompt")) {
+                    session.send_backs.clear();
                 }
             }
-            "UserPromptSubmit" | "RunStart" if !event.session().is_empty() => {
-                self.0.lock().session(event.session()).send_backs.clear();
-            }
-            "SessionEnd" => self.0.lock().forget(event.session()),
+            "SessionEnd" => self.0.lock().forget(session),
             _ => {}
         }
     }
 }
 
+/// Takes back that an agent is sent back to work once more.
+fn let_rest(verdict: &mut Verdict) {
+    verdict.errors.push(format!(
+        "sent back to work {MAX_SEND_BACKS} times in a row; the agent may rest (the hook should look at `stopActive`)"
+    ));
+    verdict.decision = Decision::Allow;
+    (verdict.decided_by, verdict.reason) = (None, None);
+    (verdict.subject, verdict.patch, verdict.replaced) = (None, None, false);
+    verdict.additional_context.clear();
+}
+
 impl Known {
-    fn session(&mut self, session: &str) -> &mut Session {
-        let name = of_texts(&[session]);
+    fn session(&mut self, name: Name) -> &mut Session {
         if self.sessions.len() == MAX_SESSIONS.get() && !self.sessions.contains(&name) {
             self.forget_oldest();
         }

@@ -118,7 +118,7 @@ pub static EVENTS: &[EventSpec] = &[
     note("StopFailure", "a turn ended in an error"),
     gate("TaskCreated", None, "a task was created"),
     gate("TaskCompleted", None, "a task is about to be completed"),
-    gate("TeammateIdle", None, "a teammate is about to go idle"),
+    gate("TeammateIdle", None, "a teammate is about to go idle; a deny sends it back to work").rest(),
     gate("PreModelSwitch", None, "before the model is switched"),
     note("PostModelSwitch", "after the model was switched"),
     gate("ConfigChange", None, "a configuration file changed"),
@@ -457,6 +457,14 @@ impl Event {
     /// A string member, by JSON pointer of plain keys.
     pub fn text(&self, pointer: &str) -> Option<&str> {
         self.at(pointer).and_then(Value::as_str)
+    }
+
+    /// The event at which its agent wants to rest, if this is such a moment: a deny sends the agent back to work.
+    pub fn rest(&self) -> Option<&str> {
+        if self.spec.rest {
+            return Some(&self.name);
+        }
+        self.names().skip(1).find(|name| spec(name).is_some_and(|spec| spec.rest))
     }
 
     /// The name, and that of another event whose hooks are meant here too.

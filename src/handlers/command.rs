@@ -23,7 +23,7 @@ use crate::support::looks::look;
 use crate::syntax::source::Layer;
 use crate::syntax::values::{forms, schema_of};
 use crate::template::Template;
-use crate::verdict::Answer;
+use crate::verdict::{Answer, Decision};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -172,7 +172,7 @@ impl Kind for Command {
         let spec = process::Spec {
             argv,
             env,
-            cwd,
+            cwd: cwd.clone(),
             stdin: call.moment.stdin(call.hook.contract),
             limits: process::OutputLimits::default(),
         };
@@ -192,7 +192,16 @@ impl Kind for Command {
             // The command has ended: what is too much of its output is left out.
             let _ = OutputLog::new(call.hook.name, self.secrets.clone()).read(&output.stdout[..]).await;
         }
-        let answer = self.answer(call, &output);
+        let mut answer = self.answer(call, &output);
+        if let (Ok(answer), process::Exit::Code(code @ 1..)) = (&mut answer, &output.status)
+            && answer.decision == Some(Decision::Deny)
+            && let Some(why) = self.unstarted(call, *code, cwd).await
+        {
+            let why = format!("the command didn't start: {why}");
+            let reason = answer.reason.take().filter(|it| !it.is_empty()).map(|it| format!("; {it}"));
+            answer.reason = Some(format!("{why}{}", reason.unwrap_or_default()));
+            answer.remarks.push(why);
+        }
         self.note_stderr(call, &output, &answer);
         answer.map_err(HandlerError)
     }
@@ -305,6 +314,25 @@ impl Command {
         };
         to.extend(Some(self.secrets.mask(stdout.trim())).filter(|text| !text.is_empty()));
         Ok(answer)
+    }
+
+    /// What wasn't there for a command that ended as if it had said no: interpreters end with the code of a "no" too when
+    /// they can't find their script.
+    async fn unstarted(&self, call: &Call<'_>, code: i32, cwd: PathBuf) -> Option<String> {
+        let (label, files, env) = (self.label.clone(), self.files(&call.services.root), self.env.clone());
+        let is_shell = matches!(self.run, Run::Shell(_));
+        let missing = move || {
+            let first = label.split_whitespace().next().unwrap_or_default();
+            let script = missing_script(&label, first, &files, &[&cwd]).map(|it| it.message);
+            // A shell's own codes for a program that it can't start.
+            if script.is_some() || !is_shell || !(126..=127).contains(&code) {
+                return script;
+            }
+            let is_gone = first.contains('/') && !first.contains(['$', '~']) && !cwd.join(first).exists();
+            let program = || shell_obstacle(&label, &env).map(|it| it.message);
+            if is_gone { Some(format!("there is no file `{first}`")) } else { program() }
+        };
+        look(missing).await.flatten()
     }
 
     /// A program with a slash starts at the definition's file, a bare name is looked up on PATH.

@@ -247,8 +247,8 @@ enum Form {
         /// Whether the author may ask a question, of whose answers YES is a deny.
         yes_denies: bool,
     },
-    /// Any text; one of these words in it is a deny.
-    Keywords(&'static [&'static str]),
+    /// Any text that says yes or no in one of these words.
+    Words { deny: &'static [&'static str], allow: &'static str },
 }
 
 impl Form {
@@ -257,14 +257,14 @@ impl Form {
             Judgement::Verdict => Form::Verdict { may_ask: true, yes_denies: false },
             Judgement::AllowOrDeny => Form::Verdict { may_ask: false, yes_denies: false },
             Judgement::YesDenies => Form::Verdict { may_ask: false, yes_denies: true },
-            Judgement::Keywords(words) => Form::Keywords(words),
+            Judgement::Words { deny, allow } => Form::Words { deny, allow },
         }
     }
 
     /// What the instructions say about it.
     fn instructions(self, nonce: &str) -> String {
         let Form::Verdict { may_ask, yes_denies } = self else {
-            return "Answer as the instructions say.".into();
+            return "Answer as the instructions say, with the word ALLOW or DENY.".into();
         };
         let meaning = match (yes_denies, may_ask) {
             (true, _) => {
@@ -290,7 +290,7 @@ impl Form {
         let decisions: &[&str] = match self {
             Form::Verdict { yes_denies: false, may_ask: true } => &["deny", "allow", "ask", "none"],
             Form::Verdict { .. } => &["deny", "allow"],
-            Form::Keywords(_) => return None,
+            Form::Words { .. } => return None,
         };
         Some(json!({
             "type": "object",
@@ -330,11 +330,17 @@ impl Form {
                     }),
                 }
             }
-            Form::Keywords(_) if text.trim().is_empty() => Err("it is empty".into()),
-            Form::Keywords(words) => {
+            Form::Words { .. } if text.trim().is_empty() => Err("it is empty".into()),
+            Form::Words { deny, allow } => {
                 let lower = text.to_lowercase();
-                let decision =
-                    if words.iter().any(|word| lower.contains(word)) { Decision::Deny } else { Decision::Allow };
+                let says_no = deny.iter().any(|word| lower.contains(word));
+                let mut found = lower.match_indices(allow);
+                let says_yes = found.any(|(at, _)| !lower[..at].ends_with(char::is_alphanumeric));
+                let decision = match (says_no, says_yes) {
+                    (true, _) => Decision::Deny,
+                    (false, true) => Decision::Allow,
+                    (false, false) => return Err("it says neither ALLOW nor DENY".into()),
+                };
                 Ok(Verdict { decision: Some(decision), reason: clean(text, MAX_REASON) })
             }
         }

@@ -663,3 +663,129 @@ fn hooks_run_at_the_nearest_moment() {
         assert_eq!(reply, expected, "{dialect} {payload}");
     }
 }
+
+/// A hook that never lets its agent rest: each dialect's agent is sent back eight times in a row. What only looks like a new
+/// prompt begins nothing new.
+#[test]
+fn no_agent_is_sent_back_for_ever() {
+    const DENIES: &str = "hooks: [{ name: rest, on: [Stop, SubagentStop, TeammateIdle], deny: Go on. }]";
+    const TELLS: &str =
+        "hooks: [{ name: rest, on: Stop, fail: closed, script: \"return { additionalContext: ['Go on.'] }\" }]";
+    let stop = |name: &str| json!({ "hook_event_name": name, "cwd": "/p", "session_id": "s" });
+    let without_session = |name: &str| json!({ "hook_event_name": name, "cwd": "/p" });
+    let prompt = |name: &str, text: &str| json!({ "hook_event_name": name, "session_id": "s", "prompt": text });
+    let copilot = json!({ "hook_event_name": "agentStop", "cwd": "/p", "sessionId": "s" });
+    let sent_back_ten_times = [true; 10];
+    let rests_once = [true, true, true, true, true, true, true, true, false, true];
+    for (dialect, definitions, stop, between, expected) in [
+        ("claude-code", DENIES, stop("Stop"), None, rests_once),
+        ("claude-code", DENIES, stop("SubagentStop"), None, rests_once),
+        ("claude-code", DENIES, stop("TeammateIdle"), None, rests_once),
+        ("claude-code", TELLS, stop("Stop"), None, rests_once),
+        ("claude-code", DENIES, without_session("Stop"), None, rests_once),
+        ("claude-code", DENIES, stop("Stop"), Some(prompt("UserPromptSubmit", "Now this.")), sent_back_ten_times),
+        ("codex", DENIES, stop("Stop"), Some(prompt("UserPromptSubmit", " Go on.\n")), rests_once),
+        ("gemini", DENIES, stop("AfterAgent"), None, rests_once),
+        ("gemini", DENIES, without_session("AfterAgent"), None, rests_once),
+        ("gemini", DENIES, stop("AfterAgent"), Some(prompt("BeforeAgent", "Go on.")), rests_once),
+        ("gemini", DENIES, stop("AfterAgent"), Some(prompt("BeforeAgent", "Now this.")), sent_back_ten_times),
+        ("qwen", DENIES, stop("Stop"), Some(prompt("UserPromptSubmit", "")), rests_once),
+        ("copilot", DENIES, copilot, None, rests_once),
+    ] {
+        let payloads: Vec<Value> = (0..10).flat_map(|_| [Some(stop.clone()), between.clone()]).flatten().collect();
+        let said = replay(dialect, definitions, &payloads);
+        let of_stop = said.iter().step_by(1 + usize::from(between.is_some()));
+        let sent_back: Vec<bool> = of_stop.map(|(_, reply)| *reply != json!({})).collect();
+        assert_eq!(sent_back, expected, "{dialect} {stop} {between:?}");
+    }
+    // A hook that fails sends nobody back.
+    let fails = "hooks: [{ name: rest, on: Stop, fail: closed, command: exit 1 }]";
+    assert_eq!(replay("gemini", fails, &[stop("AfterAgent")])[0].1, json!({}));
+}
+
+/// What a shell's profile prints before a reply voids the reply in every agent. A hook that fails closed must not be void.
+#[test]
+fn a_reply_behind_other_text_is_a_failure() {
+    let deny = |event: &str| specific(event, json!({"permissionDecision": "deny", "permissionDecisionReason": "No."}));
+    for (dialect, event, reply) in [
+        ("claude-code", "PreToolUse", deny("PreToolUse")),
+        ("codex", "PreToolUse", deny("PreToolUse")),
+        ("qwen", "PreToolUse", deny("PreToolUse")),
+        ("gemini", "BeforeTool", json!({"decision": "deny", "reason": "No."})),
+        ("copilot", "preToolUse", json!({"permissionDecision": "deny"})),
+        ("cline", "PreToolUse", json!({"cancel": true})),
+        ("opencode", "tool.execute.before", json!({"deny": "No."})),
+    ] {
+        let remark = "its reply on stdout isn't read, because other text stands before it";
+        for (said, fail, expected) in [
+            (
+                format!("Welcome!\n{reply}"),
+                "closed",
+                format!("deny by h: hook `h` failed to give a valid reply: {remark}"),
+            ),
+            (format!("Welcome! {reply}"), "open", format!("allow; hook `h`: {remark}")),
+            ("Welcome! {x}".into(), "closed", "allow".into()),
+        ] {
+            let hook = format!("{{ name: h, on: {event}, fail: {fail}, command: cat said }}");
+            let dir = hooks(&[("hooks.yaml", &format!("dialect: {dialect}\nhooks: [{hook}]")), ("said", &said)]);
+            let mut host = TestHost::start(serve(dir.path()).arg("--root").arg(dir.path()));
+            let verdict = host.bash("ls");
+            let errors = verdict["errors"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            let told = if fail == "open" { errors.map(|it| format!("; {it}")).collect() } else { String::new() };
+            assert_eq!(brief(&verdict) + &told, expected, "{dialect} {said}");
+        }
+    }
+}
+
+/// Python and shells end with the code of a "no" when their script isn't there. It stays a "no", which says what is wrong.
+#[test]
+fn a_deny_says_that_its_command_never_started() {
+    if !is_there("python3") {
+        return;
+    }
+    let there = "import sys; sys.exit('No.' if len(sys.argv) > 1 else 2)";
+    for (dialect, event, command, expected) in [
+        ("native", "PreToolUse", "python3 missing.py", "the command didn't start: there is no file `missing.py`; "),
+        (
+            "claude-code",
+            "PreToolUse",
+            "python3 missing.py",
+            "the command didn't start: there is no file `missing.py`; [",
+        ),
+        (
+            "codex",
+            "PreToolUse",
+            "[python3, ./missing.py]",
+            "the command didn't start: there is no file `./missing.py`; ",
+        ),
+        (
+            "qwen",
+            "PreToolUse",
+            "python3 sub/missing.py",
+            "the command didn't start: there is no file `sub/missing.py`; ",
+        ),
+        ("gemini", "BeforeTool", "./missing.sh", "the command didn't start: there is no file `./missing.sh`; "),
+        (
+            "gemini",
+            "BeforeTool",
+            "nothing-like-it",
+            "the command didn't start: there is no program `nothing-like-it` on",
+        ),
+        (
+            "workflow-framework",
+            "PreToolCall",
+            "python3 missing.py",
+            "the command didn't start: there is no file `missing",
+        ),
+        ("native", "PreToolUse", "python3 there.py", "the hook denied it without a reason"),
+        ("native", "PreToolUse", "cat missing.txt; exit 2", "cat: "),
+    ] {
+        let definitions = format!("dialect: {dialect}\nhooks: [{{ name: h, on: {event}, command: {command} }}]");
+        let definitions = definitions.replace("command: cat missing.txt; exit 2", "command: 'cat missing.txt; exit 2'");
+        let dir = hooks(&[("hooks.yaml", &definitions), ("there.py", there)]);
+        let mut host = TestHost::start(serve(dir.path()).arg("--root").arg(dir.path()));
+        let verdict = host.bash("ls");
+        let reason = verdict["reason"].as_str().unwrap_or_default();
+        assert!(verdict["decision"] == "deny" && reason.starts_with(expected), "{dialect} {command}: {verdict}");
+    }
+}

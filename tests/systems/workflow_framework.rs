@@ -327,6 +327,38 @@ fn its_hooks_serve_clients_of_others() {
     assert_eq!(told["verdict"]["outcomes"][1]["error"], error);
 }
 
+/// Its own loop passes over a "no" before a run, a model call, a sub-workflow and a compaction. Others have gates there.
+#[test]
+fn its_no_before_something_happens_holds_elsewhere() {
+    let (mut host, _dir) =
+        TestHost::with(&file("  - { name: guard, matcher: '^(Pre|Workflow|SubWorkflow)', deny: no }"));
+    for (own, native) in [
+        ("PreAgentPrompt", "PreModelCall"),
+        ("WorkflowStarting", "RunStart"),
+        ("SubWorkflowStarting", "SubagentStart"),
+        ("PreCompact", "PreCompact"),
+    ] {
+        assert_eq!(brief(&host.dispatch(json!({ "event": native }))), "deny by guard: no", "{native}");
+        let (reply, verdict) = dispatch(&mut host, json!({ "Event": own }));
+        let told = format!("failed to deny: workflow-framework takes no \"no\" at {own}: no");
+        assert_eq!((&reply["Decision"], &verdict["outcomes"][0]["error"]), (&json!(1), &json!(told)), "{own}");
+    }
+    for native in ["RunEnd", "SubagentStop", "Notification"] {
+        assert_eq!(host.dispatch(json!({ "event": native }))["decision"], "allow", "{native}");
+    }
+    for (dialect, event, expected) in [
+        ("claude-code", "PreCompact", json!({"decision": "block", "reason": "no"})),
+        ("claude-code", "SubagentStart", json!({"systemMessage": "no"})),
+        ("gemini", "BeforeAgent", json!({"decision": "deny", "reason": "no"})),
+        ("gemini", "BeforeModel", json!({"decision": "deny", "reason": "no"})),
+        ("gemini", "PreCompress", json!({"systemMessage": "no"})),
+    ] {
+        let payload = json!({ "hook_event_name": event, "session_id": "s" });
+        let said = host.request("hooks/dispatch", json!({ "dialect": dialect, "payload": payload }));
+        assert_eq!(said["reply"], expected, "{dialect} {event}");
+    }
+}
+
 /// A hook without `on` is for every event, but not one of another vocabulary.
 #[test]
 fn what_definitions_say() {

@@ -209,7 +209,7 @@ impl AuditLog {
         for field in &self.fields {
             record.insert(field.clone(), call.path(field).unwrap_or(Value::Null));
         }
-        if event.spec.rest
+        if event.rest().is_some()
             && let Some(active) = call.path("stopActive")
         {
             record.insert("stopActive".into(), active);

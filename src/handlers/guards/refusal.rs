@@ -29,7 +29,7 @@ impl From<String> for Refusal {
 pub(super) fn end_run(call: &Call<'_>, reason: StopReason, refusal: Refusal) -> Answer {
     let event = call.moment.event();
     let Refusal { message, facts: context } = refusal;
-    let denies = event.spec.phase == Phase::Gate && !event.spec.rest && call.hook.contract.tally.is_none();
+    let denies = event.spec.phase == Phase::Gate && event.rest().is_none() && call.hook.contract.tally.is_none();
     Answer {
         decision: denies.then_some(Decision::Deny),
         reason: Some(message.clone()),
