@@ -191,6 +191,9 @@ impl Hook {
         if !event.names().any(|name| self.on.includes(name)) {
             return Err(Condition::Event);
         }
+        if event.unknown_gate().is_some_and(|own| !self.on.includes(own) && !self.may_stop()) {
+            return Err(Condition::Event);
+        }
         let mut doubt = None;
         if !self.agents.is_empty() {
             let agent = agent_name(event);
@@ -244,6 +247,11 @@ impl Hook {
         Ok(doubt)
     }
 
+    /// Whether its answer can keep something from happening, without a count of what happened before.
+    fn may_stop(&self) -> bool {
+        !self.detached && !self.handler.counts() && self.handler.writes().is_none()
+    }
+
     /// Whether a matcher names the family of the event's tool, instead of the tool.
     fn matches_family(&self, matcher: &Matcher, facts: &Facts) -> bool {
         let families = facts.families(self.asker());
@@ -278,7 +286,10 @@ impl Hook {
         let event = &facts.event;
         let (test, why) = match failed {
             Condition::Enabled => ("enabled", "switched off".into()),
-            Condition::Event => ("on", format!("not for {}", event.name)),
+            Condition::Event => match event.unknown_gate() {
+                Some(own) => ("on", format!("not for {own}, which isn't known: only hooks that can deny it run")),
+                None => ("on", format!("not for {}", event.name)),
+            },
             Condition::Agent => ("agents", format!("agent `{}` is not listed", agent_name(event))),
             Condition::Matcher => ("matcher", self.matcher_miss(event)),
             Condition::Rule => self.rule_miss(facts),

@@ -2,10 +2,11 @@
 
 use super::install::{AGENTS, Agent, Entry, InstallArgs};
 use super::output::{Output, Tone, safe};
+use super::unasked::Asker;
 use super::{DefinitionArgs, Failure, Finding, HostArgs};
 use crate::definitions::embedded::{PROBE, PROBE_DENIED};
 use crate::dialects::{self, Dialect};
-use crate::event::{Event, On};
+use crate::event::Event;
 use crate::handlers::process::resolve;
 use crate::host::{Host, HostOptions};
 use crate::rpc::protocol::Directory;
@@ -142,7 +143,7 @@ fn definitions(host: &Host, report: &mut Report<'_>) {
     }
 }
 
-fn look_at(agent: &Agent, found: &[(PathBuf, Entry)], host: &Host, root: &Path, report: &mut Report<'_>) {
+fn look_at(agent: &'static Agent, found: &[(PathBuf, Entry)], host: &Host, root: &Path, report: &mut Report<'_>) {
     let Ok(dialect) = dialects::by_name(agent.name) else { return };
     for (path, entry) in found {
         let path = path.display();
@@ -177,19 +178,17 @@ fn look_at(agent: &Agent, found: &[(PathBuf, Entry)], host: &Host, root: &Path, 
     if found.len() > 1 {
         report.say(Health::Doubtful, "it is installed for the user and for this project: hooks run twice");
     }
-    let sends = |name: &str| dialect.events.iter().any(|row| row.canonical == name || row.near == Some(name));
-    for hook in host.hooks().hooks.iter().filter(|hook| hook.enabled) {
-        if let On::Names(names) = &hook.on
-            && !names.iter().any(|name| sends(name))
-        {
-            let names = names.join(", ");
-            report.say(
-                Health::Doubtful,
-                &format!("`{}` never runs here: {} tells nobody of {names}", hook.name, agent.name),
-            );
+    // One that doesn't ask yet will ask at all that is registered.
+    let asker = Asker::new(agent, found.iter().map(|(_, entry)| entry)).or_else(|| Asker::new(agent, [NEW].iter()));
+    for hook in host.hooks().hooks.iter() {
+        for note in asker.iter().flat_map(|asker| asker.notes(hook)) {
+            report.say(Health::Doubtful, &note.text);
         }
     }
 }
+
+/// An entry as `install` writes it.
+const NEW: Entry = Entry::Asks { commands: Vec::new(), missing: Vec::new(), edits: Vec::new() };
 
 /// What switches an agent's hooks off.
 enum Switch {
@@ -276,16 +275,26 @@ fn version(agent: &Agent, program: &Path, report: &mut Report<'_>) -> Result<(),
         return Ok(());
     };
     let is_older = |than: &str| numbers(than).is_some_and(|than| found < than);
+    let is_newer = |than: &str| numbers(than).is_some_and(|than| found > than);
     let shown = found.map(|number| number.to_string()).join(".");
-    let known = dialects::by_name(agent.name).map_or("", |dialect| dialect.about);
+    let tried = agent.dialect().and_then(|dialect| dialect.agent.as_ref()).map_or("", |agent| agent.tried);
     match agent.since {
         Some((since, lacks)) if is_older(since) => {
             report.say(Health::Bad, &format!("version {shown} is older than {since}: {lacks}"));
         }
-        _ if is_older(known) => {
-            report
-                .say(Health::Doubtful, &format!("version {shown} is older than the one that hookwire knows, {known}"));
+        _ if is_older(tried) => {
+            report.say(
+                Health::Doubtful,
+                &format!("version {shown} is older than {tried}, with which hookwire was tried"),
+            );
         }
+        _ if is_newer(tried) => report.say(
+            Health::Doubtful,
+            &format!(
+                "version {shown} is newer than {tried}, with which hookwire was tried: it may ask at moments, and have \
+                 words, that hookwire doesn't know"
+            ),
+        ),
         _ => report.say(Health::Fine, &format!("version {shown}")),
     }
     Ok(())

@@ -8,7 +8,7 @@ use super::ending::runtime;
 use super::serve::share;
 use super::{DefinitionArgs, Failure, PlaceArgs, StandingArgs, nearest, place_args, project};
 use crate::definitions::approved::{self, DEFINITIONS};
-use crate::dialects::asked::{self, TIME_LIMIT, agent};
+use crate::dialects::asked::{self, Moment, TIME_LIMIT, agent};
 use crate::dialects::{Dialect, Said};
 use crate::support::{digest, places};
 use crate::transport::client::Client;
@@ -71,12 +71,15 @@ const MAX_EVENT: u64 = 64 * 1024 * 1024;
 pub(super) fn run(args: &HookArgs, places: &PlaceArgs) -> ExitCode {
     let projects = foreign(&args.hooks.host.definitions);
     places::settle_for_agent(places.named(), |place| projects.iter().any(|project| place.starts_with(project)));
-    let mut event = args.event.clone().unwrap_or_default();
-    let said = match judge(args, &mut event) {
-        Ok(reply) => args.agent.say(&reply, &event),
+    let mut moment = Moment { name: args.event.clone().unwrap_or_default(), is_unknown_gate: false };
+    let said = match judge(args, &mut moment) {
+        Ok(reply) => args.agent.say(&reply, &moment.name),
         Err(Failure(problem)) => {
             let reason = asked::refusal(&problem);
-            let refused = if args.fail == Fail::Closed { args.agent.refuse(&reason, &event) } else { Said::default() };
+            let refused = match args.fail {
+                Fail::Closed => args.agent.refuse(&reason, &moment),
+                Fail::Open => Said::default(),
+            };
             // What can't be denied isn't, but somebody should know.
             let is_silent = refused == Said::default();
             if is_silent { Said { stderr: format!("hookwire: {problem}"), ..refused } } else { refused }
@@ -97,8 +100,8 @@ pub(super) fn run(args: &HookArgs, places: &PlaceArgs) -> ExitCode {
     }
 }
 
-/// The agent's reply. Fills in the event's name as soon as it is known.
-fn judge(args: &HookArgs, event: &mut String) -> Result<Value, Failure> {
+/// The agent's reply. Fills in what is known of the event as soon as it is.
+fn judge(args: &HookArgs, moment: &mut Moment) -> Result<Value, Failure> {
     if std::io::stdin().is_terminal() {
         eprintln!(
             "hookwire: waiting for one event of {} as JSON; Ctrl-D ends it. The agent starts this command itself, \
@@ -109,8 +112,8 @@ fn judge(args: &HookArgs, event: &mut String) -> Result<Value, Failure> {
     let mut sent = Vec::new();
     let read = std::io::stdin().lock().take(MAX_EVENT).read_to_end(&mut sent);
     let read = read.map_err(|error| format!("failed to read the event: {error}"));
-    let mut payload = read.and_then(|_| asked::read(args.agent, event, &sent)).map_err(Failure)?;
-    let named = asked::name_event(args.agent, event, &mut payload);
+    let mut payload = read.and_then(|_| asked::read(args.agent, &mut moment.name, &sent)).map_err(Failure)?;
+    let named = asked::name_event(args.agent, moment, &mut payload);
     named.map_err(|problem| Failure(format!("--event {problem}")))?;
     let mut hooks = args.hooks.clone();
     hooks.host.definitions.self_defence = !args.no_self_defence;
@@ -191,7 +194,7 @@ fn judge_here(args: &HookArgs, hooks: &StandingArgs, payload: Value) -> Result<V
     let runtime = runtime()?;
     let _socket = share(&host, &runtime, super::serve::MAX_MESSAGE);
     let (verdict, _) = runtime.block_on(super::replay::judge(&host, args.agent, &event));
-    let reply = (args.agent.reply)(&event, &verdict);
+    let reply = args.agent.reply_to(&event, &verdict);
     runtime.block_on(super::replay::settle(&host));
     Ok(reply)
 }

@@ -3,7 +3,7 @@
 use super::doctor::read_from;
 use super::migrate::{is_changed, migrate};
 use super::output::{Output, Tone, safe, short};
-use super::{DefinitionArgs, Failure, Finding, ReachArgs};
+use super::{DefinitionArgs, Failure, Finding, ReachArgs, unasked};
 use crate::definitions;
 use crate::definitions::approved::DEFINITIONS;
 use crate::definitions::cases;
@@ -58,8 +58,18 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failu
             let text = text.unwrap_or_else(|| std::fs::read_to_string(file).unwrap_or_default().into());
             sources.entry(given(file)).or_insert(text).clone()
         });
+        let unasked = match args.hooks.isolated {
+            true => Vec::new(),
+            false => unasked::warnings(&hooks.hooks, &args.hooks.root, |file| {
+                std::fs::read_to_string(file).unwrap_or_default().into()
+            }),
+        };
+        for file in unasked.iter().map(|it| &it.file) {
+            let text = || std::fs::read_to_string(file).unwrap_or_default().into();
+            sources.entry(given(file)).or_insert_with(text);
+        }
         n_hooks = Some(hooks.hooks.iter().filter(|hook| !hook.is_broken()).count());
-        diagnostics.extend(untried.iter().chain(published.diagnostics.iter()).map(|it| Diagnostic {
+        diagnostics.extend(untried.iter().chain(&unasked).chain(published.diagnostics.iter()).map(|it| Diagnostic {
             file: given(&it.file),
             message: given(&it.message),
             ..it.clone()

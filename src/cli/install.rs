@@ -3,7 +3,7 @@
 use super::output::{Output, Tone, safe};
 use super::{Failure, Finding, place_args, project};
 use crate::definitions::approved::{self, DEFINITIONS};
-use crate::dialects::{self, OPENCODE_PLUGIN};
+use crate::dialects::{self, Dialect, OPENCODE_PLUGIN};
 use crate::support::file::replace;
 use crate::support::{places, shell_word};
 use jsonc_parser::ParseOptions;
@@ -46,7 +46,6 @@ pub(super) struct Agent {
     user: &'static str,
     /// What moves the user's folder: a variable, and the part of `user` that it stands for.
     moved_by: Option<(&'static str, &'static str)>,
-    events: &'static [&'static str],
     /// What the person has to do then, if anything.
     then: &'static str,
     /// The first version that has something which is installed, and what an older one lacks.
@@ -66,21 +65,6 @@ enum Form {
     Plugin,
 }
 
-const CLAUDE_EVENTS: &[&str] = &[
-    "SessionStart",
-    "SessionEnd",
-    "UserPromptSubmit",
-    "PreToolUse",
-    "PermissionRequest",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "Notification",
-    "Stop",
-    "SubagentStart",
-    "SubagentStop",
-    "PreCompact",
-];
-
 /// Seconds that an agent waits for the hook: longer than the hook's own limit.
 const TIMEOUT: u64 = 60;
 
@@ -93,7 +77,6 @@ pub(super) static AGENTS: &[Agent] = &[
         project: ".claude/settings.local.json",
         user: ".claude/settings.json",
         moved_by: Some(("CLAUDE_CONFIG_DIR", ".claude")),
-        events: CLAUDE_EVENTS,
         then: "A session that is running takes it up by itself.",
         since: Some(("2.1.295", "it passes over `onFailure`, so a tool runs when hookwire is missing or killed")),
     },
@@ -104,19 +87,6 @@ pub(super) static AGENTS: &[Agent] = &[
         project: ".codex/hooks.json",
         user: ".codex/hooks.json",
         moved_by: Some(("CODEX_HOME", ".codex")),
-        events: &[
-            "SessionStart",
-            "SessionEnd",
-            "UserPromptSubmit",
-            "PreToolUse",
-            "PermissionRequest",
-            "PostToolUse",
-            "Stop",
-            "SubagentStart",
-            "SubagentStop",
-            "PreCompact",
-            "PostCompact",
-        ],
         then: "Codex skips hooks that nobody has trusted: start `codex`, enter /hooks and trust this one.",
         since: None,
     },
@@ -127,16 +97,6 @@ pub(super) static AGENTS: &[Agent] = &[
         project: ".gemini/settings.json",
         user: ".gemini/settings.json",
         moved_by: None,
-        events: &[
-            "SessionStart",
-            "SessionEnd",
-            "BeforeAgent",
-            "AfterAgent",
-            "BeforeTool",
-            "AfterTool",
-            "PreCompress",
-            "Notification",
-        ],
         then: "Gemini runs a project's hooks only in a trusted folder.",
         since: None,
     },
@@ -147,7 +107,6 @@ pub(super) static AGENTS: &[Agent] = &[
         project: ".qwen/settings.json",
         user: ".qwen/settings.json",
         moved_by: None,
-        events: CLAUDE_EVENTS,
         then: "Qwen Code runs a project's hooks only in a trusted folder.",
         since: None,
     },
@@ -158,21 +117,6 @@ pub(super) static AGENTS: &[Agent] = &[
         project: ".github/hooks/hookwire.json",
         user: ".copilot/hooks/hookwire.json",
         moved_by: None,
-        events: &[
-            "sessionStart",
-            "sessionEnd",
-            "userPromptSubmitted",
-            "preToolUse",
-            "postToolUse",
-            "postToolUseFailure",
-            "permissionRequest",
-            "agentStop",
-            "subagentStart",
-            "subagentStop",
-            "preCompact",
-            "errorOccurred",
-            "notification",
-        ],
         then: "Copilot runs a project's hooks only in a trusted folder.",
         since: None,
     },
@@ -183,18 +127,6 @@ pub(super) static AGENTS: &[Agent] = &[
         project: ".cline/hooks",
         user: ".cline/hooks",
         moved_by: None,
-        events: &[
-            "TaskStart",
-            "TaskResume",
-            "TaskCancel",
-            "TaskComplete",
-            "TaskError",
-            "UserPromptSubmit",
-            "PreToolUse",
-            "PostToolUse",
-            "PreCompact",
-            "SessionShutdown",
-        ],
         then: "Cline can't be told to stop when a hook is missing or killed: then the tool runs.",
         since: None,
     },
@@ -205,7 +137,6 @@ pub(super) static AGENTS: &[Agent] = &[
         project: ".opencode/plugin/hookwire.js",
         user: ".config/opencode/plugin/hookwire.js",
         moved_by: None,
-        events: &[],
         then: "It is in force when OpenCode is started the next time.",
         since: None,
     },
@@ -249,6 +180,16 @@ enum Kind {
 }
 
 impl Agent {
+    /// Its vocabulary.
+    pub(super) fn dialect(&self) -> Option<&'static Dialect> {
+        dialects::by_name(self.name).ok()
+    }
+
+    /// The events at which it asks hookwire.
+    fn events(&self) -> Vec<&'static str> {
+        self.dialect().map(Dialect::asked_events).unwrap_or_default()
+    }
+
     /// Whether a command is the one that is installed for it.
     pub(super) fn is_its_command(&self, command: &str) -> bool {
         // A program of another name is known by its path.
@@ -264,7 +205,7 @@ impl Agent {
     /// The programs of the user's in a directory of an agent that runs one an event: each event with its file.
     pub(super) fn programs(&self, dir: &Path) -> Option<Vec<(&'static str, PathBuf)>> {
         let is_own = |path: &Path| read(path).is_ok_and(|text| text.is_some_and(|text| !self.is_its_program(&text)));
-        let programs = self.events.iter().map(|event| (*event, dir.join(event)));
+        let programs = self.events().into_iter().map(|event| (event, dir.join(event)));
         (self.form == Form::Programs).then(|| programs.filter(|(_, path)| is_own(path)).collect())
     }
 }
@@ -316,8 +257,7 @@ impl InstallArgs {
                 let text = read(&path.join(event)).ok().flatten();
                 text.is_some_and(|text| agent.is_its_program(&text))
             };
-            let (asked, missing): (Vec<&str>, Vec<&str>) =
-                agent.events.iter().copied().partition(|event| is_ours(event));
+            let (asked, missing): (Vec<&str>, Vec<&str>) = agent.events().into_iter().partition(|event| is_ours(event));
             let gate = asked.contains(&"PreToolUse").then(|| path.join("PreToolUse"));
             let text = gate.as_deref().and_then(|gate| read(gate).ok().flatten());
             return (!asked.is_empty()).then(|| Entry::Asks {
@@ -354,14 +294,14 @@ impl InstallArgs {
             let all = groups.iter().flat_map(|group| handlers(group).into_iter().map(|it| (group.clone(), it)));
             all.filter(|(_, handler)| self.is_ours(handler)).collect()
         };
-        let missing: Vec<&str> = agent.events.iter().copied().filter(|event| ours(event).is_empty()).collect();
-        let rows = dialects::by_name(agent.name).ok()?.events.iter();
-        let gates: Vec<_> = rows.filter(|row| row.canonical == "PreToolUse").flat_map(|row| ours(row.name)).collect();
+        let asked = agent.events();
+        let missing: Vec<&str> = asked.iter().copied().filter(|event| ours(event).is_empty()).collect();
+        let gates = agent.dialect()?.row("PreToolUse").map(|row| ours(row.name)).unwrap_or_default();
         let text = |handler: &Value| handler["command"].as_str().or(handler["bash"].as_str()).map(str::to_string);
         let commands: Vec<String> = gates.iter().filter_map(|(_, handler)| text(handler)).collect();
         let edits = gates.iter().flat_map(|(group, handler)| self.edits(group, handler));
         let edits = edits.chain(commands.iter().flat_map(|command| self.unsaid(command))).collect();
-        (missing.len() < agent.events.len()).then_some(Entry::Asks { commands, missing, edits })
+        (missing.len() < asked.len()).then_some(Entry::Asks { commands, missing, edits })
     }
 
     /// What of an entry isn't as it was written, so that the agent doesn't ask or doesn't obey.
@@ -465,7 +405,7 @@ impl InstallArgs {
             return Ok(vec![Change { path, before, after, kind }]);
         }
         let mut changes = Vec::new();
-        for event in agent.events {
+        for event in agent.events() {
             let path = path.join(event);
             let before = read(&path)?;
             let is_ours = before.as_deref().is_none_or(|text| agent.is_its_program(text));
@@ -489,9 +429,9 @@ impl InstallArgs {
 
     fn copilot(&self) -> Result<String, Failure> {
         let mut hooks = serde_json::Map::new();
-        for event in self.agent.events {
+        for event in self.agent.events() {
             let handler = json!({ "type": "command", "bash": self.command(Some(event))?, "timeoutSec": TIMEOUT });
-            hooks.insert((*event).into(), json!([handler]));
+            hooks.insert(event.into(), json!([handler]));
         }
         Ok(serde_json::to_string_pretty(&json!({ "version": 1, "hooks": hooks }))? + "\n")
     }
@@ -518,7 +458,8 @@ impl InstallArgs {
             let group = self.group(&command);
             groups.as_array().is_some_and(|groups| groups.iter().filter(|it| self.is_ours(it)).eq([&group]))
         };
-        if install && self.agent.events.iter().all(|event| wanted(event)) {
+        let events = self.agent.events();
+        if install && events.iter().all(|event| wanted(event)) {
             return Ok(before.map(str::to_string));
         }
         self.remove(&settings)?;
@@ -526,7 +467,7 @@ impl InstallArgs {
             let hooks = settings
                 .object_value_or_create("hooks")
                 .ok_or_else(|| Failure("its `hooks` isn't an object".into()))?;
-            for event in self.agent.events {
+            for event in events {
                 let groups = hooks
                     .array_value_or_create(event)
                     .ok_or_else(|| Failure(format!("its `hooks.{event}` isn't a list")))?;
@@ -709,21 +650,4 @@ fn input(value: &Value) -> CstInputValue {
 pub(super) fn program() -> Result<String, Failure> {
     let program = std::env::current_exe()?;
     program.into_os_string().into_string().map_err(|it| Failure(format!("{}: not UTF-8", Path::new(&it).display())))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_installed_is_understood() {
-        for agent in AGENTS {
-            let dialect = crate::dialects::by_name(agent.name).unwrap();
-            assert!(dialect.agent.is_some(), "{}", agent.name);
-            for event in agent.events {
-                let known = dialect.events.iter().any(|row| row.name == *event);
-                assert!(known, "{}: {event}", agent.name);
-            }
-        }
-    }
 }

@@ -27,6 +27,7 @@ mod serve;
 mod tail;
 mod test;
 mod trust;
+mod unasked;
 mod version;
 
 use crate::definitions::approved::{self, DEFINITIONS};

@@ -124,7 +124,7 @@ fn call(command: &str) -> Value {
 pub(super) async fn judge(host: &Host, dialect: &'static Dialect, event: &Event) -> (Verdict, Duration) {
     let can_rewrite = dialect.takes_rewrites(event);
     // Without anybody to ask, an `ask` is printed as an `ask`.
-    let honours = Honours::from_contract(&dialect.contract, can_rewrite);
+    let honours = Honours::from_contract(&dialect.contract, event, can_rewrite);
     let honours = Honours { ask: honours.ask && host.options.ask_elsewhere.is_none(), ..honours };
     let started = Instant::now();
     let verdict = host.judge(Arc::new(event.clone()), &dialect.contract, honours, None).await;
@@ -186,7 +186,7 @@ pub(super) async fn settle(host: &Host) {
 }
 
 fn reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -> Option<Value> {
-    (dialect.name() != NATIVE).then(|| (dialect.reply)(event, verdict))
+    (dialect.name() != NATIVE).then(|| dialect.reply_to(event, verdict))
 }
 
 /// Prints a verdict for people.

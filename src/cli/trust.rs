@@ -1,7 +1,7 @@
 //! `hookwire trust`: which projects' own definitions are in force, and in which state.
 
 use super::output::{Output, Tone, safe};
-use super::{Failure, Finding, project};
+use super::{Failure, Finding, project, unasked};
 use crate::definitions::approved::{self, DEFINITIONS};
 use crate::transport::hosts::reload_all;
 use crate::trust::shown::{Look, shown};
@@ -180,4 +180,5 @@ fn show(review: &Review, out: &mut Output) {
         let text = out.tone(tone, &text);
         out.line(&text);
     }
+    unasked::tell(&review.hooks, &review.root, out);
 }

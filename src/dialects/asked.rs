@@ -10,6 +10,15 @@ pub const TIME_LIMIT: &str = "50s";
 /// What names the event in what agents send, and where it is added for those that don't.
 const EVENT_MEMBER: &str = "hook_event_name";
 
+/// What is known of the event that an agent asks about.
+#[derive(Debug, Default)]
+pub struct Moment {
+    /// The agent's name for it, or the canonical one; empty until it is known.
+    pub name: String,
+    /// Nobody knows the event, and it looks like one before a call of a tool.
+    pub is_unknown_gate: bool,
+}
+
 /// The dialect of an agent, by its name.
 ///
 /// # Errors
@@ -85,7 +94,8 @@ fn find_name(agent: &Dialect, text: &str) -> Option<String> {
 ///
 /// # Errors
 /// The agent has no such event: a misspelt one would never be one that a hook is for. Then it isn't known.
-pub fn name_event(agent: &Dialect, event: &mut String, payload: &mut Value) -> Result<(), String> {
+pub fn name_event(agent: &Dialect, moment: &mut Moment, payload: &mut Value) -> Result<(), String> {
+    let event = &mut moment.name;
     let names = || agent.events.iter().flat_map(|row| row.also.iter().chain([&row.name]).copied());
     if !event.is_empty() && names().all(|name| name != event) {
         let event = std::mem::take(event);
@@ -99,6 +109,7 @@ pub fn name_event(agent: &Dialect, event: &mut String, payload: &mut Value) -> R
     if let (true, Some(name)) = (event.is_empty(), named.and_then(Value::as_str)) {
         event.push_str(name);
     }
+    moment.is_unknown_gate = agent.is_unknown_gate(payload);
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Claude Code's hooks, as of client 2.1.329: 33 events, decisions as the client's documentation and
+//! Claude Code's hooks, as of client 2.1.332: 34 events, decisions as the client's documentation and
 //! published types have them, exit codes as the client behaves.
 //!
 //! Where the client lets latency decide between two rewrites, the order of definition does here.
@@ -9,7 +9,7 @@ use super::replies::{
     BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, text, unread_reply, unreadable, whole,
 };
 use super::settings::{self, Settings};
-use super::{Agent, Dialect, Files, Refusal, same};
+use super::{Agent, Dialect, EventRow, Files, Refusal, same};
 use crate::contract::{Contract, Exit, Reader, TOOL_NAME, Target};
 use crate::event::{Event, set_pointer, spec};
 use crate::matching::MatcherRule;
@@ -18,11 +18,14 @@ use crate::verdict::{Answer, Decision, Verdict};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
+/// Before a shell text of a skill or a slash command runs, of which PreToolUse isn't told.
+const SKILL_COMMAND: &str = "PreSkillShellCommand";
+
 static SETTINGS: Settings =
     Settings { dialect: &DIALECT, agent: "Claude Code", unit: "s", has_groups: true, variables: "CLAUDE" };
 
 pub(super) static DIALECT: Dialect = Dialect {
-    about: "Claude Code 2.1.329",
+    about: "Claude Code 2.1.332",
     contract: Contract {
         dialect: "claude-code",
         runs_equal_hooks_once: true,
@@ -47,6 +50,8 @@ pub(super) static DIALECT: Dialect = Dialect {
         same("UserPromptSubmit").blocks(),
         same("UserPromptExpansion").blocks(),
         same("PreToolUse").blocks().rewrites(),
+        // Whatever isn't an allow keeps the text from running, a rewrite too.
+        EventRow::new(SKILL_COMMAND, "PreToolUse").near(SKILL_COMMAND).blocks(),
         same("PermissionRequest").blocks().rewrites(),
         same("PermissionDenied"),
         same("PostToolUse").blocks().rewrites(),
@@ -55,7 +60,10 @@ pub(super) static DIALECT: Dialect = Dialect {
             .members(&[("/error", "/tool/error"), ("/is_interrupt", "/tool/isInterrupt")]),
         same("PostToolBatch").blocks(),
         same("Notification"),
-        same("MessageDisplay").rewrites().members(&[("/delta", "/lastMessage")]),
+        same("MessageDisplay")
+            .unasked("it would start a process for each piece of a message")
+            .rewrites()
+            .members(&[("/delta", "/lastMessage")]),
         same("Stop").blocks(),
         same("StopFailure").members(&[("/error", "/error")]),
         same("SubagentStart"),
@@ -70,10 +78,14 @@ pub(super) static DIALECT: Dialect = Dialect {
         same("ConfigChange").blocks(),
         same("CwdChanged"),
         same("DirectoryAdded"),
-        same("FileChanged"),
+        same("FileChanged")
+            .unasked("the matcher of a hook there says which files are watched, and without one none is"),
         // What a command prints there is the path of the worktree.
-        same("WorktreeCreate").blocks().denies_by_exit(),
-        same("WorktreeRemove"),
+        same("WorktreeCreate")
+            .unasked("a hook there takes the place of Claude Code's own way to make a worktree")
+            .blocks()
+            .denies_by_exit(),
+        same("WorktreeRemove").unasked("a hook there takes away what a hook at `WorktreeCreate` has made"),
         same("Elicitation").blocks(),
         same("ElicitationResult").blocks(),
     ],
@@ -102,7 +114,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     }),
     reply: |event, verdict| write_reply(&DIALECT, event, verdict),
     // Exit code 2 can't block a permission request.
-    agent: Some(Agent { refusal: Refusal::ExitCode(&["PermissionRequest"]), mcp: None }),
+    agent: Some(Agent { tried: "2.1.329", refusal: Refusal::ExitCode(&["PermissionRequest"]), mcp: None }),
 };
 
 /// Codex and Qwen Code have the same events in the same form: their files have to say whose they are.
@@ -229,7 +241,8 @@ fn read_specific(
     answer: &mut Answer,
 ) -> Result<(), String> {
     let (name, expected) = (text(specific, "hookEventName")?, dialect.name_of(event));
-    if name.as_deref() != Some(expected) {
+    // A hook that is for a moment which the client calls otherwise may not know that name.
+    if !name.as_deref().is_some_and(|name| name == expected || name == &*event.name) {
         let name = name.as_deref().unwrap_or("missing");
         return Err(unreadable(format_args!("`hookEventName` is {name}, not `{expected}`")));
     }
@@ -372,7 +385,8 @@ pub(super) fn write_reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -
             }
         }
     }
-    if TAKES_CONTEXT.contains(&&*event.name) && !verdict.additional_context.is_empty() {
+    let takes_context = TAKES_CONTEXT.contains(&&*event.name) && dialect.name_of(event) != SKILL_COMMAND;
+    if takes_context && !verdict.additional_context.is_empty() {
         specific.insert("additionalContext".into(), json!(verdict.additional_context.join("\n")));
     } else {
         messages.extend(verdict.additional_context.iter().cloned());

@@ -64,7 +64,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         row("PostToolUse", &["tool_result"], "PostToolUse").blocks().members(RESULT).picks(has_succeeded),
         row("PostToolUse", &["tool_result"], "PostToolUseFailure").blocks().members(RESULT),
         row("PreCompact", &[], "PreCompact"),
-        row("Notification", &[], "Notification"),
+        row("Notification", &[], "Notification").unasked("no Cline was seen to run it"),
         row("SessionShutdown", &[], "SessionEnd"),
     ],
     event_name: "/hookName",
@@ -80,6 +80,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     reply: write_reply,
     files: None,
     agent: Some(Agent {
+        tried: "3.0.65",
         refusal: Refusal::Reply,
         mcp: Some(McpNames {
             caller: Some("use_mcp_tool"),

@@ -74,6 +74,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     }),
     // The exit code of a hook at a permission request isn't documented.
     agent: Some(Agent {
+        tried: "0.169.0",
         refusal: Refusal::ExitCode(&["SessionStart", "PermissionRequest", "SubagentStart", "PreCompact"]),
         mcp: None,
     }),

@@ -92,7 +92,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         marks: &[],
         read: |root, problems| settings::read(&SETTINGS, root, problems),
     }),
-    agent: Some(Agent { refusal: Refusal::Reply, mcp: None }),
+    agent: Some(Agent { tried: "1.0.102", refusal: Refusal::Reply, mcp: None }),
 };
 
 fn complete(_: &Value, event: &mut Value) -> Result<(), String> {

@@ -51,7 +51,10 @@ pub(super) static DIALECT: Dialect = Dialect {
         EventRow::new("BeforeAgent", "RunStart").near("UserPromptSubmit").blocks(),
         EventRow::new("AfterAgent", "RunEnd").near("Stop").blocks(),
         EventRow::new("BeforeModel", "PreModelCall").blocks().rewrites(),
-        EventRow::new("AfterModel", "PostModelCall").blocks().rewrites(),
+        EventRow::new("AfterModel", "PostModelCall")
+            .unasked("it would start a process for each piece of an answer")
+            .blocks()
+            .rewrites(),
         EventRow::new("BeforeTool", "PreToolUse").blocks().rewrites(),
         EventRow::new("AfterTool", "PostToolUseFailure").blocks().picks(has_failed),
         EventRow::new("AfterTool", "PostToolUse").blocks(),
@@ -79,6 +82,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         read: |root, problems| settings::read(&SETTINGS, root, problems),
     }),
     agent: Some(Agent {
+        tried: "0.61.0",
         refusal: Refusal::ExitCode(&[]),
         mcp: Some(McpNames { caller: None, server: "/mcp_context/server_name", tool: "/mcp_context/tool_name" }),
     }),

@@ -26,7 +26,7 @@ mod workflow_framework;
 
 use crate::contract::{Contract, TOOL_NAME};
 use crate::event::{
-    CUSTOM_PREFIX, Event, MEMBERS, NotAnEvent, Original, drop_misfits, lacks_tool, no_tool, set_pointer, spec,
+    CUSTOM_PREFIX, Event, MEMBERS, NotAnEvent, Original, Phase, drop_misfits, lacks_tool, no_tool, set_pointer, spec,
     unknown_event,
 };
 use crate::support::nearest::{UnknownName, closest};
@@ -34,7 +34,10 @@ use crate::syntax::node::Node;
 use crate::syntax::problem::Problem;
 use crate::verdict::{Decision, Verdict};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::sync::Arc;
+
+use asked::Moment;
 
 pub use crate::contract::NATIVE;
 #[cfg(test)]
@@ -190,8 +193,8 @@ pub struct Dialect {
     /// Completes the native event with what the tables can't say, given the payload and the event. An
     /// error says what is wrong with the payload.
     pub complete: fn(&Value, &mut Value) -> Result<(), String>,
-    /// A verdict in its words: what a hook of that system would have replied.
-    pub reply: fn(&Event, &Verdict) -> Value,
+    /// A verdict in its words at an event that it knows: what a hook of that system would have replied.
+    reply: fn(&Event, &Verdict) -> Value,
     /// How its own definition files become hookwire's, if it has such.
     pub files: Option<Files>,
     /// What is special about its clients, if they are a coding agent.
@@ -202,6 +205,8 @@ pub struct Dialect {
 /// payloads, so what isn't known of them is no mistake.
 #[derive(Debug)]
 pub struct Agent {
+    /// The version that hookwire was tried with.
+    pub tried: &'static str,
     /// How a command tells it no.
     pub refusal: Refusal,
     /// Where it says of a call which MCP server it goes to, if it doesn't name tools as `mcp__SERVER__TOOL`.
@@ -254,6 +259,13 @@ pub struct Said {
     pub exit: i32,
 }
 
+impl Said {
+    /// A "no" by the exit code.
+    fn no_by_exit(reason: &str) -> Said {
+        Said { stderr: reason.into(), exit: 2, ..Said::default() }
+    }
+}
+
 /// Definition files as another system writes them.
 #[derive(Debug)]
 pub struct Files {
@@ -279,8 +291,11 @@ pub struct EventRow {
     /// Its canonical name. Of several rows with the same one, an event from elsewhere is of the first.
     pub canonical: &'static str,
     /// The event for which people write hooks that are meant here too, where other agents have a moment of its own for
-    /// it. They run at this one.
+    /// it. They run at this one. The row's own name is for hooks that are meant here alone, where its canonical name is
+    /// for more.
     pub near: Option<&'static str>,
+    /// Why an agent isn't told to ask hookwire there, if it isn't.
+    pub unasked: Option<&'static str>,
     /// A deny is obeyed there.
     pub blocks: bool,
     /// To a command, only an exit code is a deny there.
@@ -310,6 +325,7 @@ impl EventRow {
             picks: None,
             canonical,
             near: None,
+            unasked: None,
             blocks: false,
             denies_by_exit: false,
             rewrites: false,
@@ -325,6 +341,21 @@ impl EventRow {
     /// Hooks on that event are meant here too.
     const fn near(self, event: &'static str) -> EventRow {
         EventRow { near: Some(event), ..self }
+    }
+
+    /// The agent isn't told to ask hookwire there, for this reason.
+    const fn unasked(self, why: &'static str) -> EventRow {
+        EventRow { unasked: Some(why), ..self }
+    }
+
+    /// The event that hooks are for which name this row.
+    fn meant(&self) -> &'static str {
+        self.near.filter(|near| *near == self.name).unwrap_or(self.canonical)
+    }
+
+    /// Whether hooks on this event run there.
+    pub fn is_for(&self, event: &str) -> bool {
+        self.canonical == event || self.near == Some(event)
     }
 
     /// A deny is obeyed there.
@@ -377,13 +408,55 @@ impl Dialect {
 
     /// The row that an event was read by, else that of its canonical name.
     fn row_of(&self, event: &Event) -> Option<&'static EventRow> {
+        if event.unknown_gate().is_some() {
+            return self.row(&event.name);
+        }
         let read = self.original(event).and_then(|payload| self.identify(payload).ok());
         read.map_or_else(|| self.row(&event.name), |(row, _)| row)
     }
 
     /// Whether a client that speaks it takes a rewritten subject. An agent doesn't at events that it alone knows.
     pub fn takes_rewrites(&self, event: &Event) -> bool {
-        self.row_of(event).map_or(self.agent.is_none(), |row| row.rewrites)
+        event.unknown_gate().is_none() && self.row_of(event).map_or(self.agent.is_none(), |row| row.rewrites)
+    }
+
+    /// The names of the events at which an agent is told to ask hookwire, each once.
+    pub fn asked_events(&self) -> Vec<&'static str> {
+        let mut names: Vec<&str> = self.events.iter().filter(|row| row.unasked.is_none()).map(|row| row.name).collect();
+        names.dedup();
+        names
+    }
+
+    /// Whether an agent asks before a call of a tool, at an event that nobody knows: its payload names the tool and has
+    /// its input, nothing in it has come of a call, and the name doesn't say that something has happened.
+    pub fn is_unknown_gate(&self, payload: &Value) -> bool {
+        self.identify(payload)
+            .is_ok_and(|(row, canonical)| row.is_none() && self.gate_like(&canonical, payload).is_some())
+    }
+
+    /// The row of events before calls of tools, if an event that has no row looks like one.
+    fn gate_like(&self, canonical: &str, payload: &Value) -> Option<&'static EventRow> {
+        self.agent.as_ref()?;
+        let name = canonical.strip_prefix(CUSTOM_PREFIX).unwrap_or(canonical).to_ascii_lowercase();
+        if name.starts_with("post") || name.starts_with("after") || spec(canonical)?.phase != Phase::Gate {
+            return None;
+        }
+        let row = self.row("PreToolUse")?;
+        let pairs = row.members.iter().chain(self.members);
+        let find = |ours: &str| {
+            let places = pairs.clone().filter(move |(_, it)| *it == ours).map(|(theirs, _)| *theirs);
+            places.filter_map(|it| payload.pointer(it)).find(|it| !it.is_null())
+        };
+        find(TOOL_NAME)?.as_str().filter(|name| !name.is_empty())?;
+        find("/tool/input")?;
+        let words = ["result", "response", "output", "error", "duration"];
+        let is_result = |(key, value): (&String, &Value)| {
+            !value.is_null() && words.iter().any(|word| key.to_ascii_lowercase().contains(word))
+        };
+        let of_rows = self.events.iter().flat_map(|row| row.members).chain(self.members);
+        let mut results = of_rows.filter(|(_, ours)| ["/tool/output", "/tool/error"].contains(ours));
+        let has_result = results.any(|(theirs, _)| payload.pointer(theirs).is_some_and(|it| !it.is_null()));
+        (!has_result && !payload.as_object()?.iter().any(is_result)).then_some(row)
     }
 
     /// The name of an event there; its canonical one, or what an agent calls it, if it has none.
@@ -395,14 +468,15 @@ impl Dialect {
     /// What a command says at an event to an agent that is to obey a failure as a "no": nothing where the event
     /// can't be blocked, and nothing where the agent wants to rest, because it would be sent back to work for
     /// ever. The event goes by the agent's name or the canonical one; empty if it isn't known.
-    pub fn refuse(&self, reason: &str, event: &str) -> Said {
-        let (Some(agent), Some(row)) = (&self.agent, self.refusable(event)) else { return Said::default() };
+    pub fn refuse(&self, reason: &str, moment: &Moment) -> Said {
+        if moment.is_unknown_gate {
+            return Said::no_by_exit(reason);
+        }
+        let (Some(agent), Some(row)) = (&self.agent, self.refusable(&moment.name)) else { return Said::default() };
         match agent.refusal {
-            Refusal::ExitCode(but_at) if !but_at.contains(&row.canonical) => {
-                Said { stderr: reason.into(), exit: 2, ..Said::default() }
-            }
+            Refusal::ExitCode(but_at) if !but_at.contains(&row.canonical) => Said::no_by_exit(reason),
             Refusal::ExitCode(_) | Refusal::Reply => {
-                let reply = self.refusing_reply(reason, event).map(|reply| reply.to_string());
+                let reply = self.refusing_reply(reason, moment).map(|reply| reply.to_string());
                 Said { stdout: reply.unwrap_or_default(), ..Said::default() }
             }
         }
@@ -411,16 +485,34 @@ impl Dialect {
     /// What a command says that got this reply for an event, by the agent's name; nothing if hooks have nothing to say.
     pub fn say(&self, reply: &Value, event: &str) -> Said {
         let is_deny = reply.get("decision").is_some_and(|it| it == "block");
-        if is_deny && self.named(event).any(|row| row.denies_by_exit) {
-            let reason = reply.get("reason").and_then(Value::as_str).unwrap_or_default();
-            return Said { stderr: reason.into(), exit: 2, ..Said::default() };
+        // Of an event that isn't known nothing else is known to be a "no".
+        let is_unknown = !event.is_empty() && !self.has_event(event);
+        if is_deny && (is_unknown || self.named(event).any(|row| row.denies_by_exit)) {
+            return Said::no_by_exit(reply.get("reason").and_then(Value::as_str).unwrap_or_default());
         }
         Said { stdout: asked::said(reply), ..Said::default() }
     }
 
+    /// A verdict in its words.
+    pub fn reply_to(&self, event: &Event, verdict: &Verdict) -> Value {
+        if event.unknown_gate().is_none() || self.original(event).is_none() {
+            return (self.reply)(event, verdict);
+        }
+        match (verdict.decision, &verdict.stop) {
+            (Decision::Allow, None) => json!({}),
+            (Decision::Allow, Some(stop)) => unknown_no(stop),
+            (Decision::Ask | Decision::Defer | Decision::Deny, _) => {
+                unknown_no(verdict.reason.as_deref().unwrap_or_default())
+            }
+        }
+    }
+
     /// The same as a reply, for agents that ask otherwise than by a command; nothing where `refuse` says nothing.
-    pub fn refusing_reply(&self, reason: &str, event: &str) -> Option<Value> {
-        let row = self.refusable(event)?;
+    pub fn refusing_reply(&self, reason: &str, moment: &Moment) -> Option<Value> {
+        if moment.is_unknown_gate {
+            return Some(unknown_no(reason));
+        }
+        let row = self.refusable(&moment.name)?;
         let event = Event::from_json(json!({"event": row.canonical, "tool": {"name": "unknown"}})).ok()?;
         let mut verdict = Verdict::silent(Decision::Deny, 0, "".into(), event.id.clone());
         verdict.reason = Some(reason.into());
@@ -451,10 +543,12 @@ impl Dialect {
         let Some(object) = payload.as_object() else {
             return Err(NotAnEvent(format!("a {} payload is a JSON object", self.name())));
         };
-        let (row, canonical) = self.identify(&payload)?;
+        let (row, name) = self.identify(&payload)?;
+        let gate = if row.is_none() { self.gate_like(&name, &payload) } else { None };
+        let near = row.and_then(|row| row.near).map(Cow::Borrowed).or(gate.map(|_| Cow::Owned(name.clone())));
         let mut data = Value::Object(Map::new());
-        set_pointer(&mut data, EVENT, Value::String(canonical));
-        let own = row.map_or(&[][..], |row| row.members);
+        set_pointer(&mut data, EVENT, Value::String(gate.map_or(name, |row| row.canonical.to_string())));
+        let own = row.or(gate).map_or(&[][..], |row| row.members);
         let mut taken = vec![self.event_name];
         let mut placed: Vec<(&str, &str)> = Vec::new();
         for (theirs, ours) in own.iter().chain(self.members) {
@@ -496,8 +590,8 @@ impl Dialect {
         }
         let tool = self.agent.as_ref().and_then(|agent| agent.mcp.as_ref()?.canonical(&data));
         let mut event = Event::from_data(data, may_lack_tool)?;
-        let near = row.and_then(|row| row.near);
-        event.original = Some(Arc::new(Original { dialect: self.name(), payload, near, tool }));
+        let is_unknown_gate = gate.is_some();
+        event.original = Some(Arc::new(Original { dialect: self.name(), payload, near, is_unknown_gate, tool }));
         Ok(event)
     }
 
@@ -556,8 +650,8 @@ impl Dialect {
         let pairs = || own.iter().chain(self.members);
         let original = self.original(event);
         let mut payload = original.cloned().unwrap_or_else(|| Value::Object(Map::new()));
-        // An agent's hooks read the name that it uses itself.
-        if original.is_none() || self.agent.is_none() {
+        // An agent's hooks read the name that it uses itself, unless they wouldn't know it.
+        if original.is_none() || self.agent.is_none() || event.unknown_gate().is_some() {
             set_pointer(&mut payload, self.event_name, self.name_of(event).into());
         }
         let mut given: Vec<&str> = vec![EVENT];
@@ -579,6 +673,11 @@ impl Dialect {
         }
         payload
     }
+}
+
+/// A "no" at an event that isn't known, in the words that mostly are one.
+fn unknown_no(reason: &str) -> Value {
+    json!({ "decision": "block", "reason": replies::or(reason, replies::BLOCKED) })
 }
 
 /// A place in a payload, as people write it.
@@ -619,7 +718,7 @@ pub(crate) fn recognise(root: &Node) -> Option<&'static Dialect> {
 /// Names the nearest one.
 pub fn canonical(name: &str, own: &str) -> Result<Vec<Arc<str>>, UnknownName> {
     let events = |dialect: &&'static Dialect| {
-        let names: Vec<Arc<str>> = dialect.named(name).map(|row| row.canonical.into()).collect();
+        let names: Vec<Arc<str>> = dialect.named(name).map(|row| row.meant().into()).collect();
         (!names.is_empty()).then_some(names)
     };
     if let Some(names) = DIALECTS.iter().filter(|dialect| dialect.name() == own).find_map(events) {
@@ -780,7 +879,8 @@ mod tests {
             exit: i32,
         }
         rows::compare("dialects/refusals.jsonl", |row: Row| {
-            let said = by_name(&row.dialect).unwrap().refuse("Down.", &row.event);
+            let said =
+                by_name(&row.dialect).unwrap().refuse("Down.", &Moment { name: row.event, is_unknown_gate: false });
             (said, Said { stdout: rows::written(&row.stdout), stderr: row.stderr, exit: row.exit })
         });
     }
@@ -816,10 +916,77 @@ mod tests {
                 let event = dialect.read(payload.clone()).unwrap();
                 assert_eq!((&*event.name, &event.data()["extra"]), (expected, &json!(1)));
                 assert_eq!((dialect.contract.payload)(&event), payload, "{}", dialect.name());
-                assert_eq!(dialect.refuse("no", name), Said::default());
+                let moment = Moment { name: name.into(), is_unknown_gate: dialect.is_unknown_gate(&payload) };
+                assert_eq!(dialect.refuse("no", &moment), Said::default());
                 let verdict = Verdict::silent(Decision::Allow, 0, "".into(), event.id.clone());
                 assert_eq!((dialect.reply)(&event, &verdict), json!({}));
             }
+        }
+    }
+
+    /// An event that nobody knows is judged, and refused, where it looks like one before a call.
+    #[test]
+    fn an_unknown_gate_is_known_by_its_members() {
+        let bash = json!({"tool_name": "Bash", "tool_input": {"command": "ls"}});
+        let with = |name: &str, members: &Value, more: Value| {
+            let mut payload = members.clone();
+            payload["hook_event_name"] = name.into();
+            payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            payload
+        };
+        let cline = json!({"tool_call": {"name": "execute_command", "input": {"command": "ls"}}});
+        let copilot = json!({"toolName": "bash", "toolArgs": "{}"});
+        for (dialect, payload, expected) in [
+            ("claude-code", with("PreSkillThing", &bash, json!({})), true),
+            ("claude-code", with("SkillThing", &bash, json!({"tool_response": null})), true),
+            ("claude-code", with("SkillThing", &bash, json!({"tool_response": "x"})), false),
+            ("claude-code", with("SkillThing", &bash, json!({"error": "x"})), false),
+            ("claude-code", with("SkillThing", &bash, json!({"durationMs": 3})), false),
+            ("claude-code", with("PostThing", &bash, json!({})), false),
+            ("claude-code", with("after_thing", &bash, json!({})), false),
+            ("claude-code", with("SkillThing", &json!({"tool_name": "Bash"}), json!({})), false),
+            ("claude-code", with("SkillThing", &json!({"tool_name": "", "tool_input": {}}), json!({})), false),
+            ("claude-code", with("PreToolUse", &bash, json!({})), false),
+            ("qwen", with("PermissionDenied", &bash, json!({})), false),
+            ("codex", with("BeforeSkill", &bash, json!({})), true),
+            ("gemini", with("BeforeSkill", &bash, json!({})), true),
+            ("qwen", with("BeforeSkill", &bash, json!({})), true),
+            ("cline", with("BeforeSkill", &cline, json!({})), true),
+            ("cline", with("BeforeSkill", &cline, json!({"postToolUse": {"result": "x"}})), false),
+            ("copilot", with("preSkill", &copilot, json!({})), true),
+            ("opencode", json!({"event": "skill.before", "tool": "bash", "args": {}}), true),
+            ("agentpool", with("BeforeSkill", &bash, json!({})), false),
+        ] {
+            let dialect = by_name(dialect).unwrap();
+            assert_eq!(dialect.is_unknown_gate(&payload), expected, "{} {payload}", dialect.name());
+            let moment = Moment { name: "X".into(), is_unknown_gate: expected };
+            assert_eq!(dialect.refuse("Down.", &moment).exit, if expected { 2 } else { 0 });
+            let Ok(event) = dialect.read(payload.clone()) else { continue };
+            assert_eq!(event.unknown_gate().is_some(), expected, "{payload}");
+            if expected {
+                assert_eq!((&*event.name, dialect.takes_rewrites(&event)), ("PreToolUse", false), "{payload}");
+                let own = event.unknown_gate().unwrap();
+                assert!(own.starts_with(CUSTOM_PREFIX) && event.names().any(|name| name == own), "{own}");
+            }
+        }
+    }
+
+    fn file(path: &str) -> String {
+        std::fs::read_to_string(format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+    }
+
+    /// What the docs say of agents is what is done.
+    #[test]
+    fn docs_and_drives_have_what_the_tables_have() {
+        let (docs, drive) = (file("docs/agents.md"), file(".ci/agents"));
+        for dialect in DIALECTS {
+            for (row, why) in dialect.events.iter().filter_map(|row| Some((row, row.unasked?))) {
+                let line = format!("| `{}` | `{}` | {why} |\n", dialect.name(), row.name);
+                assert!(docs.contains(&line), "docs/agents.md lacks {line}");
+            }
+            let Some(agent) = &dialect.agent else { continue };
+            assert!(drive.contains(&format!("@{}", agent.tried)), "{} {}", dialect.name(), agent.tried);
+            assert!(docs.contains(&format!(" {} |", agent.tried)) || docs.contains(&format!(" {},", agent.tried)));
         }
     }
 

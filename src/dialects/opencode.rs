@@ -42,7 +42,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     complete: |_, _| Ok(()),
     reply: write_reply,
     files: None,
-    agent: Some(Agent { refusal: Refusal::Reply, mcp: None }),
+    agent: Some(Agent { tried: "1.18.33", refusal: Refusal::Reply, mcp: None }),
 };
 
 /// What takes a new value of the subject.

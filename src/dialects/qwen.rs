@@ -82,7 +82,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         marks: &[],
         read: |root, problems| settings::read(&SETTINGS, root, problems),
     }),
-    agent: Some(Agent { refusal: Refusal::ExitCode(&["PermissionRequest"]), mcp: None }),
+    agent: Some(Agent { tried: "0.15.10", refusal: Refusal::ExitCode(&["PermissionRequest"]), mcp: None }),
 };
 
 fn write_reply(event: &Event, verdict: &Verdict) -> Value {

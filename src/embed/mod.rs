@@ -93,14 +93,14 @@ impl Host {
         let asked = dialects::by_name(dialect).map_err(|error| NotAnEvent(error.to_string())).and_then(|dialect| {
             let event = Arc::new(dialect.read(payload)?);
             let rewrite = dialect.takes_rewrites(&event);
-            let honours = Honours::from_contract(&dialect.contract, rewrite);
+            let honours = Honours::from_contract(&dialect.contract, &event, rewrite);
             let judging = self.judge(event.clone(), &dialect.contract, honours, self.asker.client.clone());
             Ok((dialect, event, judging))
         });
         async move {
             let (dialect, event, judging) = asked?;
             let verdict = judging.await;
-            Ok(TranslatedVerdict { reply: (dialect.reply)(&event, &verdict), verdict })
+            Ok(TranslatedVerdict { reply: dialect.reply_to(&event, &verdict), verdict })
         }
     }
 

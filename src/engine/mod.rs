@@ -100,9 +100,9 @@ pub struct Honours {
 }
 
 impl Honours {
-    /// The decisions that a vocabulary knows, which every client that speaks it can honour.
-    pub fn from_contract(contract: &Contract, rewrite: bool) -> Honours {
-        let knows = |decision| contract.decisions.contains(&decision);
+    /// The decisions that a vocabulary knows at an event, which every client that speaks it can honour.
+    pub fn from_contract(contract: &Contract, event: &Event, rewrite: bool) -> Honours {
+        let knows = |decision| contract.decisions.contains(&decision) && event.unknown_gate().is_none();
         Honours { ask: knows(Decision::Ask), defer: knows(Decision::Defer), rewrite }
     }
 }
@@ -367,7 +367,9 @@ fn too_deep(engine: &Engine, question: &Question) -> Verdict {
 /// How long a person has for an answer, if one is asked: at a gate, on an `ask` that the client can't
 /// honour itself.
 fn asks_a_person(engine: &Engine, question: &Question, chain: &Chain) -> Option<Duration> {
-    let is_open = chain.folded.decision == Some(Decision::Ask) && question.event.spec.phase == Phase::Gate;
+    let event = &question.event;
+    let may_wait = event.spec.phase == Phase::Gate && event.unknown_gate().is_none();
+    let is_open = chain.folded.decision == Some(Decision::Ask) && may_wait;
     let client = question.client.as_ref().is_some_and(|client| client.answers().approvals);
     let timeout = if client { Some(engine.ask_elsewhere.unwrap_or(ASK_TIMEOUT)) } else { engine.ask_elsewhere };
     timeout.filter(|_| is_open && !question.honours.ask)

@@ -97,7 +97,7 @@ async fn count(
     let event = moment.event();
     let state = &engine.services.state;
     let (mut left, mut all): (Option<u64>, _) = (None, Vec::new());
-    if &*event.name != "PreToolUse" {
+    if &*event.name != "PreToolUse" || event.unknown_gate().is_some() {
         return Ok((left, all));
     }
     for policy in policies {

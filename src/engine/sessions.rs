@@ -114,14 +114,22 @@ impl Sessions {
     pub(super) fn claim(self: &Arc<Self>, event: &Event, hook: &Hook) -> Claim {
         // Names may be given twice; the place in the file changes with every edit above it.
         let fingerprint = format!("{:x}", hook.fingerprint);
-        self.claim_name(event.session(), of_texts(&[&*hook.source.file, &hook.name, &fingerprint]))
+        let spends = event.unknown_gate().is_none();
+        self.claim_name(event.session(), of_texts(&[&*hook.source.file, &hook.name, &fingerprint]), spends)
     }
 
-    fn claim_name(self: &Arc<Self>, session: &str, hook: Name) -> Claim {
+    fn claim_name(self: &Arc<Self>, session: &str, hook: Name, spends: bool) -> Claim {
         let known = &mut *self.0.lock();
         let ran = &mut known.session(of_texts(&[session])).ran;
         if ran.contains(&hook) {
             return Claim::Ran;
+        }
+        let claim = |is_spent| {
+            Claim::First(OnceClaim { sessions: self.clone(), session: of_texts(&[session]), hook, is_spent })
+        };
+        // Nothing is kept of it, so nothing can be given back.
+        if !spends {
+            return claim(true);
         }
         if ran.len() >= MAX_ONCE {
             return Claim::Unknown;
@@ -130,7 +138,7 @@ impl Sessions {
         known.n_once += 1;
         // The present session is the last one, and has fewer.
         while known.n_once > MAX_ALL_ONCE && known.forget_oldest() {}
-        Claim::First(OnceClaim { sessions: self.clone(), session: of_texts(&[session]), hook, is_spent: false })
+        claim(false)
     }
 
     /// Counts send-backs and overrides the one that is too many.
@@ -227,7 +235,7 @@ mod tests {
     #[test]
     fn an_active_session_is_remembered() {
         let sessions = Arc::<Sessions>::default();
-        let ran = |session: &str| match sessions.claim_name(session, of_texts(&["hook"])) {
+        let ran = |session: &str| match sessions.claim_name(session, of_texts(&["hook"]), true) {
             Claim::First(claim) => {
                 claim.spend();
                 false
@@ -250,8 +258,9 @@ mod tests {
     #[test]
     fn hooks_that_ran_are_remembered_within_bounds() {
         let sessions = Arc::<Sessions>::default();
-        let claim =
-            |session: usize, hook: usize| sessions.claim_name(&session.to_string(), of_texts(&[&hook.to_string()]));
+        let claim = |session: usize, hook: usize| {
+            sessions.claim_name(&session.to_string(), of_texts(&[&hook.to_string()]), true)
+        };
         let first = |session, hook| match claim(session, hook) {
             Claim::First(claim) => claim,
             Claim::Ran | Claim::Unknown => panic!("{hook} has not run in {session}"),

@@ -113,6 +113,7 @@ pub static EVENTS: &[EventSpec] = &[
     note("Setup", "a project is set up"),
     note("InstructionsLoaded", "an instruction file was loaded"),
     gate("UserPromptExpansion", Some("/prompt"), "a slash command expanded into a prompt"),
+    gate("PreSkillShellCommand", Some("/tool/input"), "a skill or a slash command is about to run a shell text").tool(),
     gate("PostToolBatch", None, "a batch of tool calls is done, before the next model call"),
     after("MessageDisplay", Some("/lastMessage"), "a message is about to be shown"),
     note("StopFailure", "a turn ended in an error"),
@@ -194,8 +195,11 @@ pub struct Original {
     pub dialect: &'static str,
     /// The payload, untouched.
     pub payload: Value,
-    /// Another event whose hooks are meant at this one: its dialect has no moment of its own for it.
-    pub near: Option<&'static str>,
+    /// Another event whose hooks are meant at this one: its dialect has no moment of its own for it, or calls a moment by
+    /// this name too.
+    pub near: Option<Cow<'static, str>>,
+    /// Nobody knows what the agent asks here, but it asks before a tool is called: see [`Event::unknown_gate`].
+    pub is_unknown_gate: bool,
     /// What rules may call the tool, beside its own name.
     pub tool: Option<Box<str>>,
 }
@@ -469,7 +473,14 @@ impl Event {
 
     /// The name, and that of another event whose hooks are meant here too.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        [&*self.name].into_iter().chain(self.original.as_ref().and_then(|it| it.near))
+        [&*self.name].into_iter().chain(self.original.as_ref().and_then(|it| it.near.as_deref()))
+    }
+
+    /// The name of an event that its agent alone knows, where it looks like one before a call of a tool. It is judged as
+    /// such, but nothing more is known of it than that the agent may be told no: there is nobody to ask, no rewrite is
+    /// taken, and the call may be asked about once more under a name that is known, so nothing is counted.
+    pub fn unknown_gate(&self) -> Option<&str> {
+        self.original.as_ref().filter(|it| it.is_unknown_gate)?.near.as_deref()
     }
 
     /// The directory that it says it happens in.

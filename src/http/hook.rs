@@ -7,7 +7,7 @@ use super::Service;
 use super::body;
 use super::reply::{self, Reply};
 use crate::dialects::Dialect;
-use crate::dialects::asked::{self, TIME_LIMIT};
+use crate::dialects::asked::{self, Moment, TIME_LIMIT};
 use crate::rpc::single;
 use crate::transport::client::Received;
 use hyper::Request;
@@ -23,8 +23,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// What the address says of the hook.
 struct Asked {
     agent: &'static Dialect,
-    /// Empty until it is known.
-    event: String,
+    moment: Moment,
     /// What hookwire's own failures come to.
     fails_open: bool,
     time_limit: Duration,
@@ -34,7 +33,7 @@ struct Asked {
 /// would take that for a hook that failed.
 pub(super) async fn answer(service: &Service, agent: &'static Dialect, request: Request<Incoming>) -> Reply {
     let time_limit = humantime::parse_duration(TIME_LIMIT).unwrap_or_default();
-    let mut asked = Asked { agent, event: String::new(), fails_open: false, time_limit };
+    let mut asked = Asked { agent, moment: Moment::default(), fails_open: false, time_limit };
     let query = request.uri().query().unwrap_or_default().to_string();
     // The body is read whatever the address says, because an agent reads no reply before it has sent all.
     let body = body::read(request.into_body(), service.max_message).await;
@@ -44,11 +43,16 @@ pub(super) async fn answer(service: &Service, agent: &'static Dialect, request: 
         (Err(problem), _) | (_, Err(problem)) => Err(problem),
     };
     let said = judged.unwrap_or_else(|problem| {
-        let refusal = asked.agent.refusing_reply(&asked::refusal(&problem), &asked.event);
+        let refusal = asked.agent.refusing_reply(&asked::refusal(&problem), &asked.moment);
         let refusal = refusal.filter(|_| !asked.fails_open);
         // What can't be denied isn't, but somebody should know.
         let is_denied = refusal.is_some();
-        tracing::warn!(agent = asked.agent.name(), event = asked.event, is_denied, "An http hook failed: {problem}");
+        tracing::warn!(
+            agent = asked.agent.name(),
+            event = asked.moment.name,
+            is_denied,
+            "An http hook failed: {problem}"
+        );
         refusal.map(|it| it.to_string()).unwrap_or_default()
     });
     reply::last(reply::json(said))
@@ -59,7 +63,7 @@ impl Asked {
     fn read(&mut self, query: &str) -> Result<(), String> {
         for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
             match (&*name, &*value) {
-                ("event", event) => self.event = event.to_string(),
+                ("event", event) => self.moment.name = event.to_string(),
                 ("fail", "open") => self.fails_open = true,
                 ("fail", "closed") => self.fails_open = false,
                 ("time-limit", time) => {
@@ -73,8 +77,8 @@ impl Asked {
     }
 
     async fn judge(&mut self, service: &Service, body: &[u8]) -> Result<String, String> {
-        let mut payload = asked::read(self.agent, &mut self.event, body)?;
-        asked::name_event(self.agent, &mut self.event, &mut payload).map_err(|problem| format!("?event={problem}"))?;
+        let mut payload = asked::read(self.agent, &mut self.moment.name, body)?;
+        asked::name_event(self.agent, &mut self.moment, &mut payload).map_err(|problem| format!("?event={problem}"))?;
         let params = asked::params(self.agent, &payload, self.time_limit);
         let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "hooks/dispatch", "params": params }).to_string();
         let answer = single::answer(&service.host, &service.runtime, message.as_bytes());

@@ -789,3 +789,102 @@ fn a_deny_says_that_its_command_never_started() {
         assert!(verdict["decision"] == "deny" && reason.starts_with(expected), "{dialect} {command}: {verdict}");
     }
 }
+
+/// Claude Code asks before a shell text of a skill runs, of which its PreToolUse isn't told. Any rewrite keeps the text from
+/// running, and there is no place for a text for the model.
+#[test]
+fn a_skills_shell_text_is_a_call() {
+    let skill = |command: &str| {
+        json!({"hook_event_name": "PreSkillShellCommand", "tool_name": "Bash", "tool_input": {"command": command},
+            "tool_use_id": "x", "command_name": "deploy", "invoked_by": "user"})
+    };
+    let pre = |members| specific("PreSkillShellCommand", members);
+    let said =
+        |decision: &str, reason: &str| pre(json!({"permissionDecision": decision, "permissionDecisionReason": reason}));
+    let answered = |answer: Value| {
+        let mut payload = skill("ls");
+        payload["answer"] = answer;
+        replay("claude-code", ECHO, &[payload]).remove(0)
+    };
+    for (answer, expected) in [
+        (no(), said("deny", "No.")),
+        (ask(), said("ask", "Sure?")),
+        (rewrite(), said("deny", NO_REWRITE)),
+        (context(), json!({"systemMessage": "a\nb"})),
+        (json!(null), json!({})),
+    ] {
+        assert_eq!(answered(answer.clone()), ("PreToolUse".into(), expected), "{answer}");
+    }
+    let policy = "policy: { deny: ['Bash(curl *)'] }";
+    assert_eq!(replay("claude-code", GUARD, &[skill("echo x")])[0].1, said("deny", "No echo."));
+    assert_eq!(
+        replay("claude-code", policy, &[skill("curl x")])[0].1,
+        said("deny", "the policy denies `Bash(curl *)`")
+    );
+    // A hook of the client's own that is for either name; one that is for skills isn't for other calls.
+    let dir = hooks(&[
+        ("say", &said("deny", "No.").to_string()),
+        ("pre", &specific("PreToolUse", json!({"permissionDecision": "deny"})).to_string()),
+    ]);
+    let hook = |event: &str, file: &str| {
+        let file = dir.path().join(file);
+        format!("dialect: claude-code\nhooks: [{{ name: h, on: {event}, command: 'cat {}' }}]", file.display())
+    };
+    let tool = json!({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}});
+    for (definitions, payload, is_denied) in [
+        (hook("PreSkillShellCommand", "say"), skill("ls"), true),
+        (hook("PreToolUse", "pre"), skill("ls"), true),
+        (hook("PreSkillShellCommand", "say"), tool.clone(), false),
+        (hook("PreToolUse", "pre"), tool, true),
+    ] {
+        let reply = &replay("claude-code", &definitions, std::slice::from_ref(&payload))[0].1;
+        assert_eq!(
+            reply["hookSpecificOutput"]["permissionDecision"] == "deny",
+            is_denied,
+            "{definitions} {payload} {reply}"
+        );
+    }
+}
+
+/// An event that nobody knows is judged as a call by what can deny it, and counts for nothing.
+#[test]
+fn an_unknown_gate_is_judged_by_what_stops() {
+    let event = |name: &str, command: &str| json!({"hook_event_name": name, "session_id": "s", "tool_name": "Bash", "tool_input": {"command": command}});
+    let no = |reason: &str| json!({"decision": "block", "reason": reason});
+    let cant_ask = "Sure? (this needs a person's approval, and the client can't ask)";
+    let dir = hooks(&[]);
+    let log = dir.path().join("audit.jsonl");
+    let audit = format!("{{ name: a, on: [PreToolUse], guard: {{ audit-log: {{ file: '{}' }} }} }}", log.display());
+    for (hook, command, expected) in [
+        ("{ name: h, on: PreToolUse, if: Bash(git push *), deny: No push. }", "git push", no("No push.")),
+        ("{ name: h, on: PreToolUse, if: Bash(git push *), deny: No push. }", "ls", json!({})),
+        ("{ name: h, on: PreToolUse, ask: Sure? }", "ls", no(cant_ask)),
+        ("{ name: h, on: PreToolUse, allow: Fine. }", "ls", json!({})),
+        ("{ name: h, on: PreToolUse, if: Bash(npm *), rewrite: { program: pnpm } }", "npm i", no(NO_REWRITE)),
+        ("{ name: h, on: PreToolUse, command: 'echo Mine. >&2; exit 2' }", "ls", no("Mine.")),
+        (
+            "{ name: h, on: PreToolUse, fail: closed, command: exit 1 }",
+            "ls",
+            no("hook `h` failed to run: exit status 1"),
+        ),
+        ("{ name: h, on: PreToolUse, async: true, command: 'exit 2' }", "ls", json!({})),
+        ("{ name: h, on: PreToolUse, guard: { rate-limit: { max: 1, within: 1h } } }", "ls", json!({})),
+        ("{ name: h, on: PreToolUse, guard: { approval: { message: Sure? } } }", "ls", no(cant_ask)),
+        ("{ name: h, on: 'custom:SkillThing', deny: Mine. }", "ls", no("Mine.")),
+        ("{ name: h, on: '*', deny: All. }", "ls", no("All.")),
+        (&audit, "ls", json!({})),
+    ] {
+        let payload = event("SkillThing", command);
+        let said = replay("claude-code", &format!("hooks: [{hook}]"), &[payload.clone(), payload]);
+        assert_eq!(said.iter().map(|(_, reply)| reply).collect::<Vec<_>>(), [&expected, &expected], "{hook} {command}");
+    }
+    assert!(!log.exists(), "what only writes isn't asked");
+    let policy = "policy: { deny: ['Bash(git push *)'], limits: { maxCalls: 1 } }";
+    let (unknown, known) = (|command| event("SkillThing", command), |command| event("PreToolUse", command));
+    let events = [unknown("git push"), unknown("ls"), unknown("ls"), known("ls"), known("ls"), unknown("ls")];
+    let said = replay("claude-code", policy, &events);
+    let is_denied: Vec<bool> = said.iter().map(|(_, reply)| *reply != json!({})).collect();
+    assert_eq!(is_denied, [true, false, false, false, true, false], "{said:?}");
+    let known = replay("claude-code", GUARD, &[event("PostThing", "echo x")]).remove(0);
+    assert_eq!(known, ("custom:PostThing".into(), json!({})));
+}

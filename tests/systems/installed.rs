@@ -644,7 +644,12 @@ fn a_doctor_says_what_an_agents_version_lacks() {
     for (version, code, expected) in [
         ("2.1.329 (Claude Code)", 0, "ok    version 2.1.329\n"),
         ("2.1.294 (Claude Code)", 1, "bad   version 2.1.294 is older than 2.1.295: it passes over `onFailure`"),
-        ("claude v2.1.300", 0, "look  version 2.1.300 is older than the one that hookwire knows, Claude Code 2.1.329"),
+        ("claude v2.1.300", 0, "look  version 2.1.300 is older than 2.1.329, with which hookwire was tried"),
+        (
+            "2.2.0 (Claude Code)",
+            0,
+            "look  version 2.2.0 is newer than 2.1.329, with which hookwire was tried: it may ask at",
+        ),
         ("beta", 0, "look  `claude --version` names no version"),
     ] {
         fs::write(&claude, format!("#!/bin/sh\necho '{version}'\n")).unwrap();
@@ -652,5 +657,112 @@ fn a_doctor_says_what_an_agents_version_lacks() {
         let output = project.command(&["doctor"]).env("PATH", &programs).output().unwrap();
         let said = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.code() == Some(code) && said.contains(expected), "{version}: {said}");
+    }
+}
+
+/// The agents' own names for what nobody knows: a "no" is the exit code, whatever else each takes for one.
+#[test]
+fn an_unknown_gate_is_refused_by_the_exit_code() {
+    let project = Project::new();
+    let bash = |name: &str, command: &str| json!({"session_id": "s", "hook_event_name": name, "tool_name": "Bash", "tool_input": {"command": command}});
+    let copilot = json!({"hook_event_name": "preSkill", "toolName": "bash", "toolArgs": {"command": "git push -f"}});
+    let call = json!({"name": "execute_command", "input": {"command": "git push -f"}});
+    let cline = json!({"hook_event_name": "BeforeSkill", "tool_call": call});
+    let off = "Force pushes are off.\n";
+    for (agent, payload, code, stderr) in [
+        ("claude-code", bash("PreSkillThing", "git push -f"), 2, off),
+        ("claude-code", bash("PreSkillThing", "ls"), 0, ""),
+        (
+            "claude-code",
+            bash("PreSkillThing", "npm i x"),
+            2,
+            "a hook rewrote this, and the client can't take a rewrite\n",
+        ),
+        ("claude-code", bash("PostSkillThing", "git push -f"), 0, ""),
+        ("codex", bash("BeforeSkill", "git push -f"), 2, off),
+        ("gemini", bash("BeforeSkill", "git push -f"), 2, off),
+        ("qwen", bash("BeforeSkill", "git push -f"), 2, off),
+        ("copilot", copilot, 2, off),
+        ("cline", cline, 2, off),
+    ] {
+        let output = project.run(&["hook", agent, "--project"], &payload.to_string());
+        let said =
+            (output.status.code(), String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!(said, (Some(code), "".into(), stderr.into()), "{agent} {payload}");
+    }
+    let own = bash("PreSkillThing", "rm -rf .hookwire").to_string();
+    assert_eq!(project.run(&["hook", "claude-code", "--project"], &own).status.code(), Some(2), "self-defence");
+    assert_eq!(project.hook("ls"), "the first", "`once` isn't spent");
+}
+
+/// Whatever a definition could use is registered, but where that would change what the agent does.
+#[test]
+fn every_event_that_a_hook_could_use_is_registered() {
+    let project = Project::new();
+    for (agent, asked, unasked) in [
+        (
+            "claude-code",
+            &["TaskCompleted", "UserPromptExpansion", "ConfigChange", "PostToolBatch", "PreSkillShellCommand"][..],
+            &["WorktreeCreate", "WorktreeRemove", "FileChanged", "MessageDisplay"][..],
+        ),
+        ("codex", &["Interrupt", "PostCompact"], &[]),
+        ("gemini", &["BeforeModel"], &["AfterModel"]),
+        ("qwen", &["StopFailure", "PostCompact"], &[]),
+    ] {
+        project.run(&["install", agent], "");
+        let file = INSTALLED.iter().find(|(name, _)| *name == agent).unwrap().1;
+        let settings: Value = serde_json::from_slice(&fs::read(project.root().join(file)).unwrap()).unwrap();
+        for (events, is_there) in [(asked, true), (unasked, false)] {
+            for event in events {
+                assert_eq!(settings["hooks"].get(event).is_some(), is_there, "{agent} {event}");
+            }
+        }
+    }
+}
+
+#[test]
+fn hooks_that_no_agent_asks_about_are_told() {
+    let project = Project::new();
+    let path = project.root().join(".hookwire/guard.yaml");
+    let definitions = "hooks:
+  - { name: tree, on: [WorktreeCreate, WorktreeRemove], command: 'true' }
+  - { name: done, on: TaskCompleted, command: 'true' }
+  - { name: model, on: PreModelCall, command: 'true' }
+  - { name: both, on: [PreToolUse, FileChanged], command: 'true' }
+";
+    fs::write(&path, definitions).unwrap();
+    let said = |args: &[&str]| {
+        let output = project.run(args, "");
+        String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap()
+    };
+    let why = "claude-code isn't told to ask there, because";
+    let tree = format!("`tree` never runs at WorktreeCreate: {why} a hook there takes the place of");
+    let both = format!("`both` never runs at FileChanged: {why} the matcher of a hook there");
+    let done = "`done` doesn't run at TaskCompleted: claude-code isn't told to ask there; `hookwire install claude-code` tells it";
+    let model = "`model` never runs here: claude-code tells nobody of PreModelCall";
+    let commands = [&["check", "--project"][..], &["doctor", "claude-code", "--project"], &["trust", "show"]];
+    assert!(!said(commands[0]).contains("never"), "no agent asks");
+    project.run(&["install", "claude-code"], "");
+    let settings = project.root().join(".claude/settings.local.json");
+    let installed = fs::read_to_string(&settings).unwrap();
+    fs::write(&settings, installed.replace("\"TaskCompleted\"", "\"TaskGone\"")).unwrap();
+    for command in commands {
+        let told = said(command);
+        for text in [&tree, &both, done, model] {
+            assert!(told.contains(text), "{command:?} lacks {text}: {told}");
+        }
+    }
+    let checked = said(commands[0]);
+    assert!(
+        checked.contains(&format!("warning[never-asked]: {tree}")) && checked.contains("guard.yaml:2:5\n"),
+        "{checked}"
+    );
+    // Another agent asks about it, and what was missing is there again.
+    project.run(&["install", "gemini"], "");
+    project.run(&["install", "claude-code"], "");
+    for command in commands {
+        let told = said(command);
+        assert!(!told.contains(done), "{command:?}: {told}");
+        assert!(command[0] == "doctor" || !told.contains(model), "{command:?}: {told}");
     }
 }

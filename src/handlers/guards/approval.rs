@@ -87,6 +87,9 @@ impl Kind for Approval {
             (None, Some(description)) => description.to_string(),
             (None, None) => format!("`{}` needs an approval", hook.name),
         };
+        if call.moment.event().unknown_gate().is_some() {
+            return Ok(Answer::decide(Decision::Ask, message));
+        }
         let question = approvals::Question {
             hook: hook.name,
             file: &hook.source.file,

@@ -41,7 +41,7 @@ pub(super) async fn dispatch(session: &Session, sent: Value, text: &str, out: &m
     let is_translated = dialect.name() != dialects::NATIVE;
     if is_translated {
         out.extend_from_slice(br#"{"reply":"#);
-        json_writer::write(out, &(dialect.reply)(&event, &verdict)).map_err(RpcError::internal)?;
+        json_writer::write(out, &dialect.reply_to(&event, &verdict)).map_err(RpcError::internal)?;
         out.extend_from_slice(br#","verdict":"#);
     }
     let start = out.len();
@@ -85,7 +85,7 @@ fn question(
     let mut honours = declared.unwrap_or_default();
     if dialect.name() != dialects::NATIVE && (dialect.agent.is_some() || dialect.row(&event.name).is_some()) {
         // A vocabulary has words for some decisions, of which its client may know fewer.
-        let spoken = Honours::from_contract(&dialect.contract, dialect.takes_rewrites(&event));
+        let spoken = Honours::from_contract(&dialect.contract, &event, dialect.takes_rewrites(&event));
         honours = declared.map_or(spoken, |declared| Honours {
             ask: spoken.ask && declared.ask,
             defer: spoken.defer && declared.defer,
