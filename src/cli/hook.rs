@@ -112,7 +112,7 @@ fn judge(args: &HookArgs, moment: &mut Moment) -> Result<Value, Failure> {
     let mut sent = Vec::new();
     let read = std::io::stdin().lock().take(MAX_EVENT).read_to_end(&mut sent);
     let read = read.map_err(|error| format!("failed to read the event: {error}"));
-    let mut payload = read.and_then(|_| asked::read(args.agent, &mut moment.name, &sent)).map_err(Failure)?;
+    let mut payload = read.and_then(|_| asked::read(args.agent, moment, &sent)).map_err(Failure)?;
     let named = asked::name_event(args.agent, moment, &mut payload);
     named.map_err(|problem| Failure(format!("--event {problem}")))?;
     let mut hooks = args.hooks.clone();

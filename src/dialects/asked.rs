@@ -4,6 +4,7 @@ use super::{DIALECTS, Dialect, by_name};
 use crate::support::json::parse_event;
 use crate::support::nearest::closest;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// How long an event may take, unless it is said.
 pub const TIME_LIMIT: &str = "50s";
@@ -36,24 +37,45 @@ pub fn refusal(problem: &str) -> String {
     format!("hookwire failed, so this is denied: {problem}")
 }
 
-/// The payload that an agent sent. If it can't be read, the event's name is taken from what can be, unless it is known.
+/// The payload that an agent sent. If it can't be read, what is known of the event is taken from what can be.
 ///
 /// # Errors
 /// Says why it can't be read.
-pub fn read(agent: &Dialect, event: &mut String, sent: &[u8]) -> Result<Value, String> {
+pub fn read(agent: &Dialect, moment: &mut Moment, sent: &[u8]) -> Result<Value, String> {
     let text = std::str::from_utf8(sent).map_err(|_| "the event is not UTF-8".to_string());
     let payload = text.and_then(|text| parse_event(text).map_err(|error| format!("the event is not JSON: {error}")));
-    if let (Err(_), true) = (&payload, event.is_empty()) {
-        event.push_str(&find_name(agent, &String::from_utf8_lossy(sent)).unwrap_or_default());
+    if payload.is_err() {
+        let text = String::from_utf8_lossy(sent);
+        if moment.name.is_empty() {
+            moment.name.push_str(&find_name(agent, &text).unwrap_or_default());
+        }
+        let mut members = BTreeSet::new();
+        each_member(&text, |key, _| members.extend(agent.tool_members().find(|it| *it == key)));
+        moment.is_unknown_gate = agent.may_be_gate(&moment.name) && agent.tool_members().all(|it| members.contains(it));
     }
     payload
 }
 
-/// The event's name in a payload that can't be read. What stands deeper than at the top may be anybody's word, and of
-/// several names none counts.
+/// The event's name in a payload that can't be read. Of several names none counts.
 fn find_name(agent: &Dialect, text: &str) -> Option<String> {
+    let (mut found, mut is_clear) = (None, true);
+    each_member(text, |key, value| {
+        if !agent.names_event(key) {
+            return;
+        }
+        match value {
+            None => {}
+            Some(Some(name)) if found.as_ref().is_none_or(|found| *found == name) => found = Some(name),
+            Some(_) => is_clear = false,
+        }
+    });
+    found.filter(|_| is_clear)
+}
+
+/// Visits the members at the top of a text that may be no JSON: a key, and once more with its value, if that is a text. One
+/// with escapes that mean nothing is `None`. What stands deeper than at the top may be anybody's word.
+fn each_member(text: &str, mut visit: impl FnMut(&str, Option<Option<String>>)) {
     let (mut rest, mut depth, mut key) = (text, 0, None);
-    let mut found: Option<String> = None;
     while let Some(next) = rest.chars().next() {
         if next == '"' {
             let mut is_escaped = false;
@@ -62,17 +84,14 @@ fn find_name(agent: &Dialect, text: &str) -> Option<String> {
                 is_escaped = c == '\\' && !is_escaped;
                 is_end
             });
-            let Some(end) = end else { break };
+            let Some(end) = end else { return };
             let (string, after) = rest.split_at(end + 2);
             let string: Option<String> = serde_json::from_str(string).ok();
             if depth == 1 && after.trim_start().starts_with(':') {
+                visit(string.as_deref().unwrap_or_default(), None);
                 key = string;
-            } else if key.take().is_some_and(|key| agent.names_event(&key)) {
-                let name = string?;
-                if found.as_ref().is_some_and(|found| *found != name) {
-                    return None;
-                }
-                found = Some(name);
+            } else if let Some(key) = key.take() {
+                visit(&key, Some(string));
             }
             rest = after;
             continue;
@@ -87,7 +106,6 @@ fn find_name(agent: &Dialect, text: &str) -> Option<String> {
         }
         rest = &rest[next.len_utf8()..];
     }
-    found
 }
 
 /// Writes the event that the hook is for into a payload that doesn't name one, or reads it from there.
@@ -156,13 +174,31 @@ mod tests {
             ("claude-code", r#"{"hook_event_name":"Stop"#, ""),
             ("claude-code", "", ""),
         ] {
-            let mut event = String::new();
-            let read = read(agent(name).unwrap(), &mut event, text.as_bytes());
+            let mut moment = Moment::default();
+            let read = read(agent(name).unwrap(), &mut moment, text.as_bytes());
             assert!(read.is_err() || expected.is_empty(), "{text}");
-            assert_eq!(event, expected, "{text}");
+            assert_eq!((&*moment.name, moment.is_unknown_gate), (expected, false), "{text}");
         }
-        let mut event = "PreToolUse".to_string();
-        assert!(read(agent("claude-code").unwrap(), &mut event, br#"{"hook_event_name":"Stop","#).is_err());
-        assert_eq!(event, "PreToolUse");
+        let mut moment = Moment { name: "PreToolUse".into(), is_unknown_gate: false };
+        assert!(read(agent("claude-code").unwrap(), &mut moment, br#"{"hook_event_name":"Stop","#).is_err());
+        assert_eq!(moment.name, "PreToolUse");
+    }
+
+    /// What can't be read and isn't known is refused where it looks like an event before a call.
+    #[test]
+    fn an_unknown_gate_that_cannot_be_read_is_known() {
+        for (name, text, expected) in [
+            ("claude-code", r#"{"hook_event_name":"PreX","tool_name":"Bash","tool_input":{"a":1,"a":2}}"#, true),
+            ("claude-code", r#"{"tool_input":{"tool_name":"x"},"hook_event_name":"PreX","a":nan}"#, false),
+            ("claude-code", r#"{"hook_event_name":"PostX","tool_name":"Bash","tool_input":{"a":1,"a":2}}"#, false),
+            ("claude-code", r#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"a":1,"a":2}}"#, false),
+            ("gemini", r#"{"hook_event_name":"BeforeX","tool_name":"Bash","tool_input":{"a":1,"a":2}}"#, true),
+            ("cline", r#"{"hookName":"x","tool_call":{"a":1,"a":2}}"#, true),
+            ("opencode", r#"{"event":"x","tool":"bash","args":{"a":1,"a":2}}"#, true),
+        ] {
+            let mut moment = Moment::default();
+            assert!(read(agent(name).unwrap(), &mut moment, text.as_bytes()).is_err());
+            assert_eq!(moment.is_unknown_gate, expected, "{text}");
+        }
     }
 }

@@ -349,7 +349,7 @@ impl EventRow {
     }
 
     /// The event that hooks are for which name this row.
-    fn meant(&self) -> &'static str {
+    pub(crate) fn meant(&self) -> &'static str {
         self.near.filter(|near| *near == self.name).unwrap_or(self.canonical)
     }
 
@@ -434,14 +434,23 @@ impl Dialect {
             .is_ok_and(|(row, canonical)| row.is_none() && self.gate_like(&canonical, payload).is_some())
     }
 
+    /// Whether an event of this name, of which no more is known, may be one before a call of a tool.
+    fn may_be_gate(&self, name: &str) -> bool {
+        let canonical = || self.other_event(name).is_ok_and(|canonical| is_before(&canonical));
+        self.agent.is_some() && !name.is_empty() && !self.has_event(name) && canonical()
+    }
+
+    /// The members at the top of a payload that name the tool before a call and hold its input, as far as one form of it
+    /// goes.
+    fn tool_members(&self) -> impl Iterator<Item = &'static str> {
+        let rows = self.row("PreToolUse").map_or(&[][..], |row| row.members).iter().chain(self.members);
+        let place = move |wanted: &str| rows.clone().find(|(_, ours)| *ours == wanted)?.0.split('/').nth(1);
+        [TOOL_NAME, "/tool/input"].into_iter().filter_map(place)
+    }
+
     /// The row of events before calls of tools, if an event that has no row looks like one.
     fn gate_like(&self, canonical: &str, payload: &Value) -> Option<&'static EventRow> {
-        self.agent.as_ref()?;
-        let name = canonical.strip_prefix(CUSTOM_PREFIX).unwrap_or(canonical).to_ascii_lowercase();
-        if name.starts_with("post") || name.starts_with("after") || spec(canonical)?.phase != Phase::Gate {
-            return None;
-        }
-        let row = self.row("PreToolUse")?;
+        let row = self.row("PreToolUse").filter(|_| is_before(canonical) && self.agent.is_some())?;
         let pairs = row.members.iter().chain(self.members);
         let find = |ours: &str| {
             let places = pairs.clone().filter(move |(_, it)| *it == ours).map(|(theirs, _)| *theirs);
@@ -673,6 +682,13 @@ impl Dialect {
         }
         payload
     }
+}
+
+/// Whether an event may come before something, by its canonical name.
+fn is_before(canonical: &str) -> bool {
+    let name = canonical.strip_prefix(CUSTOM_PREFIX).unwrap_or(canonical).to_ascii_lowercase();
+    let is_after = name.starts_with("post") || name.starts_with("after");
+    !is_after && spec(canonical).is_some_and(|spec| spec.phase == Phase::Gate)
 }
 
 /// A "no" at an event that isn't known, in the words that mostly are one.

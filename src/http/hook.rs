@@ -77,7 +77,7 @@ impl Asked {
     }
 
     async fn judge(&mut self, service: &Service, body: &[u8]) -> Result<String, String> {
-        let mut payload = asked::read(self.agent, &mut self.moment.name, body)?;
+        let mut payload = asked::read(self.agent, &mut self.moment, body)?;
         asked::name_event(self.agent, &mut self.moment, &mut payload).map_err(|problem| format!("?event={problem}"))?;
         let params = asked::params(self.agent, &payload, self.time_limit);
         let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "hooks/dispatch", "params": params }).to_string();

@@ -283,7 +283,7 @@ fn about_one(name: &str, canonical: &str) -> Option<String> {
         (Phase::Note, _) => "Hooks are only told.".into(),
     };
     let rows = DIALECTS.iter().filter(|it| it.name() != "sample").flat_map(|dialect| {
-        let rows = dialect.events.iter().filter(|row| row.canonical == canonical);
+        let rows = dialect.events.iter().filter(|row| row.meant() == canonical);
         rows.map(|row| {
             let also = row.also.iter().map(|it| format!(", {}", code(it))).collect::<String>();
             let obeys = match (row.blocks, row.rewrites) {

@@ -34,7 +34,7 @@ fn matched_parts(hook: &Hook) -> Option<Vec<String>> {
 /// The canonical name of an event that a text names in the hook's vocabulary.
 fn canonical(hook: &Hook, name: &str) -> Option<&'static str> {
     let dialect = dialects::by_name(hook.contract.dialect).ok()?;
-    dialect.events.iter().find(|row| row.name == name).map(|row| row.canonical)
+    dialect.events.iter().find(|row| row.name == name).map(|row| row.meant())
 }
 
 /// An event at which the hook runs, if one is found; else one that comes near.

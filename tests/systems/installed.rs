@@ -690,6 +690,10 @@ fn an_unknown_gate_is_refused_by_the_exit_code() {
             (output.status.code(), String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert_eq!(said, (Some(code), "".into(), stderr.into()), "{agent} {payload}");
     }
+    let twice = bash("PreSkillThing", "ls").to_string().replacen('{', r#"{"tool_name":"x","#, 1);
+    let output = project.run(&["hook", "claude-code", "--project"], &twice);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && stderr.starts_with("hookwire failed, so this is denied: "), "{stderr}");
     let own = bash("PreSkillThing", "rm -rf .hookwire").to_string();
     assert_eq!(project.run(&["hook", "claude-code", "--project"], &own).status.code(), Some(2), "self-defence");
     assert_eq!(project.hook("ls"), "the first", "`once` isn't spent");

@@ -88,7 +88,7 @@ impl Writer<'_> {
         let of_own = own.events.iter().filter(|_| own.name() != dialects::NATIVE);
         let of_own = of_own.flat_map(|row| {
             let all = std::iter::once(row.name).chain(row.also.iter().copied());
-            all.map(|name| (name, row.canonical, Some(own.name())))
+            all.map(|name| (name, row.meant(), Some(own.name())))
         });
         let native = EVENTS.iter().map(|spec| (spec.name, spec.name, None));
         let mut names: Vec<(&str, &str, Option<&str>)> = of_own.chain(native).collect();
@@ -101,7 +101,7 @@ impl Writer<'_> {
         for dialect in others {
             for row in dialect.events {
                 let all = std::iter::once(row.name).chain(row.also.iter().copied());
-                names.extend(all.map(|name| (name, row.canonical, Some(dialect.name()))));
+                names.extend(all.map(|name| (name, row.meant(), Some(dialect.name()))));
             }
         }
         let mut there: BTreeSet<&str> = self.reading.neighbours().collect();
