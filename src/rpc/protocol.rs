@@ -10,7 +10,7 @@ use crate::hook_set::HookSet;
 use crate::journal::{Excerpt, Recent};
 use crate::matching::Facts;
 use crate::matching::call::Subject;
-use crate::matching::shell::Command;
+use crate::matching::shell::{Command, Script};
 use crate::policy::{self, Policy};
 use crate::services::approvals::{ApprovalReply, ApprovalRequest};
 use crate::services::state::Item;
@@ -366,10 +366,17 @@ impl ExplainResult {
                 denies: policy.refusal(facts).map(|it| it.reason),
             })
             .collect();
-        let commands = facts.all_calls().flat_map(|call| &call.alternatives).flat_map(|subject| match subject {
-            Subject::Shell { script, .. } => script.commands(),
-            Subject::Items(_) | Subject::Unclear(_) => &[],
-        });
+        // Several definitions may read one text.
+        let mut scripts: Vec<&Arc<Script>> = Vec::new();
+        for subject in facts.all_calls().flat_map(|call| &call.alternatives) {
+            match subject {
+                Subject::Shell { script, .. } if !scripts.iter().any(|it| Arc::ptr_eq(it, script)) => {
+                    scripts.push(script)
+                }
+                Subject::Shell { .. } | Subject::Items(_) | Subject::Unclear(_) => {}
+            }
+        }
+        let commands = scripts.into_iter().flat_map(|script| script.commands());
         let read = |command: &Command| ReadCommand {
             command: command.normal(),
             start: command.span.start,
