@@ -437,7 +437,9 @@ impl Condition {
         let mut hits: Vec<(usize, &CommandRule)> = Vec::new();
         for rule in self.rules.iter().filter(is_about).flat_map(ToolRule::commands) {
             if let Judgement::Yes(commands) = shell::hits(&[rule], &unless, script, &place) {
-                let is_new = |at: &usize| hits.iter().all(|(it, _)| it != at);
+                // A redirection by itself has no words to change.
+                let has_words = |at: &usize| script.commands().get(*at).is_some_and(|it| !it.words.is_empty());
+                let is_new = |at: &usize| has_words(at) && hits.iter().all(|(it, _)| it != at);
                 let new: Vec<usize> = commands.into_iter().filter(is_new).collect();
                 hits.extend(new.into_iter().map(|at| (at, rule)));
             }

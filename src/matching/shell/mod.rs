@@ -91,10 +91,10 @@ pub(crate) struct Gap {
     pub(crate) at: Span,
 }
 
-/// One simple command.
+/// One simple command, or a redirection that no command is listed with: `> f`, `{ ls; } > f`.
 #[derive(Clone, Debug)]
 pub struct Command {
-    /// The program and its arguments after expansion.
+    /// The program and its arguments after expansion; none for a redirection by itself.
     pub words: Vec<Word>,
     /// Where it stands in the text, in bytes.
     pub span: Span,
@@ -142,9 +142,25 @@ enum Role {
 }
 
 impl Command {
-    /// Whether it may write into a file, by a redirection.
+    /// Whether it may write into a file, by a redirection. Every redirection of a text that writes is a command's.
     pub fn writes(&self) -> bool {
         self.writes != Writes::Nothing
+    }
+
+    /// The files that its redirections write, each by a constant path; nothing if some can't be told.
+    pub fn files_written(&self) -> Option<&[Word]> {
+        match &self.writes {
+            Writes::Nothing => Some(&[]),
+            Writes::Files(files) => Some(files),
+            Writes::Anything => None,
+        }
+    }
+
+    /// The directories that its relative paths may count from: each from where the text begins, which is the empty one,
+    /// from the root, or from the home, which is `~`; nothing if it may be any.
+    pub fn directories(&self) -> Option<Vec<&str>> {
+        let directories: Vec<&str> = self.directories.all().collect();
+        (!directories.is_empty()).then_some(directories)
     }
 
     /// Whether it does nothing but run other commands of the list.
@@ -163,8 +179,12 @@ impl Command {
         self.with(self.words[at..].to_vec())
     }
 
-    /// The words joined by blanks.
+    /// The words joined by blanks; of a redirection by itself, what it writes.
     pub fn normal(&self) -> String {
+        if self.words.is_empty() {
+            let files = self.files_written().unwrap_or_default().iter().map(Word::path).collect::<Vec<_>>();
+            return if files.is_empty() { "> …".into() } else { format!("> {}", files.join(" > ")) };
+        }
         let words: Vec<_> = self.words.iter().map(Word::path).collect();
         words.join(" ")
     }
@@ -301,14 +321,17 @@ impl Script {
         }
         let mut names = Vec::with_capacity(self.commands.len());
         for command in &self.commands {
-            let name = commands::base_name(command.words.first()?.as_constant()?);
+            let Some(head) = command.words.first() else { continue };
+            let name = commands::base_name(head.as_constant()?);
             names.extend(
                 [Some(name), programs::same_program(name), programs::other_program(name)].into_iter().flatten(),
             );
         }
         if self.runs_constants {
             // `prlimit g$x push`: a program may be one whose name a variable ends.
-            let is_open = |word: &Word| word.openness.from().is_some_and(|at| at > 0 && !word.text[..at].contains('/'));
+            let is_open = |word: &Word| {
+                word.openness.from().is_some() && !word.beginning().is_empty() && !word.beginning().contains('/')
+            };
             let unknown = self.commands.iter().filter(|command| command.runs_words);
             if unknown.flat_map(|command| &command.words).any(is_open) {
                 return None;

@@ -315,6 +315,11 @@ impl CommandRule {
     }
 }
 
+/// Whether the constant beginning of a program's name says something of the name itself.
+fn is_part_of_name(beginning: &str) -> bool {
+    !beginning.is_empty() && !beginning.contains('/')
+}
+
 /// Whether a program's name is a pattern of file names: `./gi?`.
 fn is_one_of_files(head: &Word) -> bool {
     matches!(head.openness, Openness::Files(at) if !head.text.get(at..).unwrap_or_default().contains('/'))
@@ -622,13 +627,10 @@ impl Stage {
     }
 
     fn is_named_by(&self, head: &Word) -> bool {
-        if let Openness::Operand(at) = head.openness
-            && at > 0
-            && !head.text[..at].contains('/')
-        {
+        let known = head.beginning();
+        if matches!(head.openness, Openness::Operand(_)) && is_part_of_name(known) {
             let literal = self.program.split('*').next().unwrap_or_default();
-            return literal.starts_with(&head.text[..at])
-                || self.program.contains('*') && head.text.starts_with(literal);
+            return literal.starts_with(known) || self.program.contains('*') && head.text.starts_with(literal);
         }
         let name = base_name(&head.text);
         if is_one_of_files(head) {
@@ -672,7 +674,15 @@ impl Stage {
         self.hits_words(&rest, piped).min(Held::Doubt("a word may be another one's value if a variable is empty"))
     }
 
+    /// `*`: every command, and what is written without one.
+    fn is_everything(&self) -> bool {
+        self.program == "*" && self.operands.is_empty() && self.options.is_empty() && self.whole.is_none()
+    }
+
     fn hits_words(&self, command: &Command, piped: bool) -> Held {
+        if command.words.is_empty() {
+            return to_held(self.is_everything());
+        }
         let flows_in = piped.then(|| runs_what_flows_in(command));
         // A shell with a script or a text of its own takes it for data.
         if flows_in == Some(false) && programs::is_shell(&self.program) {
@@ -712,9 +722,9 @@ impl Stage {
         if self.dashes && !command.words.iter().any(|word| word.as_constant() == Some("--")) {
             held = held.min(parsed.open.map_or(Held::No, Held::Doubt));
         }
-        if command.words.first().is_some_and(
-            |head| matches!(head.openness, Openness::Operand(at) if at > 0 && !head.text[..at].contains('/')),
-        ) {
+        let ends_open =
+            |head: &Word| matches!(head.openness, Openness::Operand(_)) && is_part_of_name(head.beginning());
+        if command.words.first().is_some_and(ends_open) {
             held = held.min(Held::Doubt("the program's name is computed"));
         }
         if command.words.first().is_some_and(is_one_of_files) && self.program != "*" {
@@ -2335,8 +2345,7 @@ pub fn covers(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, 
             return Judgement::No;
         }
     }
-    let everything = rules.iter().any(|rule| matches!(rule.stages.as_slice(), [stage] if stage.program == "*" && stage.operands.is_empty() && stage.options.is_empty() && stage.whole.is_none()));
-    if everything {
+    if rules.iter().any(|rule| matches!(rule.stages.as_slice(), [stage] if stage.is_everything())) {
         return Judgement::Yes((0..script.commands.len()).collect());
     }
     if let Some(gap) = script.gaps.first() {
@@ -2352,7 +2361,8 @@ pub fn covers(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, 
     let is_beside = |at: usize, command: &Command| {
         let is_plain = may_write[at] && !command.assigns;
         let is_filter = || piped.contains(&at) && running::is_filter(&command.words);
-        is_plain && (running::only_prints(&command.words) || is_filter())
+        // Where no command is, what is written is all that is done.
+        is_plain && (command.words.is_empty() || running::only_prints(&command.words) || is_filter())
     };
     if (0..).zip(&script.commands).all(|(at, command)| is_beside(at, command)) {
         // Alone it is what the call is about.
@@ -2374,7 +2384,8 @@ fn covers_each(
             continue;
         }
         // A shell that is given a text is what the text does.
-        if command.role == Role::Transparent && script.commands.len() > 1 && may_write[at] {
+        let is_all_named = may_write[at] && !command.assigns;
+        if command.role == Role::Transparent && script.commands.len() > 1 && is_all_named {
             continue;
         }
         let covered = rules.iter().map(|rule| match rule.stages.as_slice() {
@@ -2383,9 +2394,7 @@ fn covers_each(
         });
         // No rule over commands names a redirection to a file or an assignment.
         match covered.max() {
-            Some(Held::Yes | Held::Doubt(_)) if command.assigns || !may_write[at] => {
-                return Judgement::No;
-            }
+            Some(Held::Yes | Held::Doubt(_)) if !is_all_named => return Judgement::No,
             Some(Held::Yes) => {}
             Some(Held::Doubt(why)) => return Judgement::Doubt(Doubt { why, at: command.span.clone() }),
             Some(Held::No) | None => return Judgement::No,

@@ -152,3 +152,36 @@ fn covers_what_it_names() {
         (matches!(judged, Judgement::Yes(_)), row.covers)
     });
 }
+
+/// Whoever asks what a text writes by redirections finds all of it at its commands.
+#[test]
+fn every_redirection_that_writes_is_listed() {
+    for (text, written) in [
+        ("ls", ""),
+        ("> f", "f"),
+        ("ls > f 2>> g < h", "f g"),
+        ("\"\" > f; '' > g; ~ > h; $HOME > i", "f g h i"),
+        ("{ cd x && ls > a; } > f", "f x/a"),
+        ("cd y; > g", ",y/g"),
+        ("(cd x && ls > a); > ~/g; > /h", "x/a ~/g /h"),
+        ("for i in a; do ls; done > f; while ls; do ls; done > g; if ls; then ls; fi > h", "f g h"),
+        ("[[ x ]] > f; ((1)) > g; case x in x) ls;; esac > h; exec > i", "f g h i"),
+        ("f() { ls; } > f; f", "f"),
+        ("ls $(> f) \"`> g`\" <(> h); a=$(ls > i)", "f g h i"),
+        ("> $f; ls > *; cd $x; > g", "? ? ?/g"),
+        ("bash -c '> f'; eval '> g'; trap '> h' EXIT", "f g ?/h ?/h"),
+    ] {
+        let script = read(text, Shell::Bash);
+        let listed = script.commands().iter().filter(|command| command.writes()).flat_map(|command| {
+            let Some(files) = command.files_written() else { return vec!["?".to_string()] };
+            let directories = command.directories();
+            let from = |file: &Word| match (&directories, &*file.path()) {
+                (_, path) if path.starts_with(['/', '~']) => path.to_string(),
+                (None, path) => format!("?/{path}"),
+                (Some(all), path) => format!("{}/{path}", all.join(",")).trim_start_matches('/').to_string(),
+            };
+            files.iter().map(from).collect::<Vec<_>>()
+        });
+        assert_eq!(listed.collect::<Vec<_>>().join(" "), written, "{text}");
+    }
+}

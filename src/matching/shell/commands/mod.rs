@@ -148,6 +148,8 @@ pub(super) struct Walk {
     is_told: bool,
     aliases: bool,
     flowing_into: usize,
+    /// What the last simple command is, and what it runs in turn; what its words and redirections run stands before.
+    ran: Range<usize>,
     relinked: bool,
     /// The text makes a file whose name begins as an option does, or as a refspec that forces: `*` may be one, and a
     /// variable.
@@ -279,6 +281,7 @@ impl Walk {
             is_told: false,
             aliases: false,
             flowing_into: 0,
+            ran: 0..0,
             relinked: false,
             makes_option: false,
             captured: false,
@@ -567,10 +570,9 @@ impl Walk {
         }
         let outer = self.input.clone();
         let before = self.state();
+        let from = self.commands.len();
         let (_, writes) = self.redirects(&stage.redirects, &stage.span, None, false);
-        if writes != Writes::Nothing {
-            self.beside("a redirection to a file", &stage.span);
-        }
+        self.list_writes(from, writes, &stage.span);
         let mut printed = Input::Computed;
         match &stage.node {
             Node::Simple { .. } => {}
@@ -853,6 +855,15 @@ impl Walk {
         (output, writes)
     }
 
+    /// To write a file is an act, whatever is run for it: where no command from `from` on is listed with what redirections
+    /// write, one without words is.
+    fn list_writes(&mut self, from: usize, writes: Writes, span: &Span) {
+        let is_listed = |command: &Command| command.writes == writes;
+        if writes != Writes::Nothing && !self.commands[from..].iter().any(is_listed) {
+            self.emit(&[], span, &Facts { writes, ..Facts::default() }, Role::Plain);
+        }
+    }
+
     /// Notes what is read under a number, or as the input.
     fn opened(&mut self, fd: Option<u32>, input: Input) {
         match fd {
@@ -915,8 +926,8 @@ impl Walk {
     }
 
     /// The list of a substitution: it runs in a shell of its own.
-    fn inner_list(&mut self, list: &List, span: &Span, writes: bool) -> Range<usize> {
-        let from = self.commands.len();
+    fn inner_list(&mut self, list: &List, span: &Span, writes: bool) {
+        self.ran = 0..0;
         let outer = (self.input.clone(), std::mem::replace(&mut self.captured, true));
         if writes {
             self.input = Input::Computed;
@@ -931,7 +942,6 @@ impl Walk {
         let (input, captured) = outer;
         self.captured = captured;
         self.input = if writes { input } else { self.left(input) };
-        from..self.commands.len()
     }
 
     /// Whether it is one command that prints a constant text and does nothing else.
@@ -951,11 +961,15 @@ impl Walk {
                     if *moved {
                         self.place = Some(self.at(span));
                     }
-                    let inner = self.inner_list(list, span, false);
+                    self.inner_list(list, span, false);
                     self.place = outer;
                     // `"$(cat <<'EOF' ...)"` is a way to write a text: what prints it does nothing else.
-                    if self.is_text(list) && self.functions.is_empty() && !self.aliases {
-                        self.commands[inner].iter_mut().for_each(|command| command.role = Role::Transparent);
+                    if self.is_text(list)
+                        && self.functions.is_empty()
+                        && !self.aliases
+                        && let [printer] = &mut self.commands[self.ran.clone()]
+                    {
+                        printer.role = Role::Transparent;
                     }
                 }
                 Part::Process { list, reads } => {

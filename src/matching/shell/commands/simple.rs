@@ -188,10 +188,8 @@ impl Walk {
         if words.is_empty() && !assigns.iter().all(|it| is_own(it) || is_plain(it)) {
             self.beside("an assignment", &stage.span);
         }
-        // No command of the list says that a file is emptied or read.
-        if alternatives.iter().any(Vec::is_empty)
-            && (writes != Writes::Nothing || stage.redirects.iter().any(reads_file))
-        {
+        // No command of the list says that a file is read.
+        if alternatives.iter().any(Vec::is_empty) && stage.redirects.iter().any(reads_file) {
             self.beside("a redirection without a command", &stage.span);
         }
         let facts = Facts { assigns: !assigns.iter().all(is_plain), writes, data: !piped && !output && !self.captured };
@@ -200,10 +198,12 @@ impl Walk {
             self.set_names = names;
         }
         let is_told = head.is_none_or(may_set_variables) && names_what_it_sets(words);
+        let from_own = self.commands.len();
         self.either(&alternatives, |this, words| {
             let own = this.commands.len();
             this.is_told = is_told;
             this.run(words, &stage.span, &facts);
+            this.list_writes(own, facts.writes.clone(), &stage.span);
             let prints = if let Some(text) = this.prints(words) {
                 if !facts.data {
                     this.text(&text, &stage.span);
@@ -242,6 +242,7 @@ impl Walk {
                 this.flows.push(vec![inner.clone(), own..this.commands.len()]);
             }
         });
+        self.ran = from_own..self.commands.len();
         self.makes_option |= makes_option;
         if let Some(before) = names_before {
             // `x=1 return`: what is set for it alone is set no more where it leads.
@@ -506,8 +507,8 @@ impl Walk {
                     self.emit(words, span, facts, Role::Plain);
                     self.runs_words();
                     // `nohup$x git push` runs git if `x` is empty.
-                    let prefix = &head.text[..at];
-                    if at > 0 && !prefix.ends_with('/') && running::behind_expansions(&head.text[at..]).is_empty() {
+                    let (prefix, open) = (head.beginning(), head.text.get(at..).unwrap_or_default());
+                    if !prefix.is_empty() && !prefix.ends_with('/') && running::behind_expansions(open).is_empty() {
                         let words: Vec<Word> =
                             std::iter::once(Word::constant(prefix)).chain(words[1..].iter().cloned()).collect();
                         self.depth += 1;
@@ -529,7 +530,7 @@ impl Walk {
                         return self.unseen("the program is one of several files", span);
                     }
                     // Its beginning may rule a rule's program out: the rule knows.
-                    if matches!(head.openness, Openness::Operand(at) if at > 0 && !head.text[..at].contains('/')) {
+                    if matches!(head.openness, Openness::Operand(_)) && !prefix.is_empty() && !prefix.contains('/') {
                         return self.unseen("a program whose name a variable ends", span);
                     }
                     if self.is_users_shell(head) {
