@@ -4,7 +4,7 @@ use super::super::expand::{Openness, Word, join};
 use super::super::programs::{self, Given, Wrapper, running};
 use super::super::{Command, Role, Shell, Span, grammar};
 use super::expansion::as_operand;
-use super::xargs::Ends;
+use super::xargs::{Ends, with_item};
 use super::{By, COMPLETED, Directories, Facts, Input, MAX_KEPT, Passed, TOO_LARGE, Walk, base_name, tail};
 use compact_str::{CompactString, format_compact};
 
@@ -700,18 +700,20 @@ impl Walk {
         for at in (0..beginnings).filter(|at| *at == 0 || !is_place(&template[*at])) {
             for value in given.iter().take(32) {
                 let value_of = |word: &Word| match (place(word), value.openness) {
-                    (Some((_, true)), Openness::Constant) => {
-                        Word { text: word.text.replace("{}", &value.text).into(), ..word.clone() }
+                    (Some((_, true)), Openness::Constant) => with_item(word, "{}", value),
+                    (Some((at, is_whole)), openness) => {
+                        let openness = if is_whole { openness } else { Openness::Computed(0, false) };
+                        // What stands open in the word itself stands before the place or behind it.
+                        let (before, behind) = match word.openness.from() {
+                            Some(from) if from < at => (word.openness, Openness::Constant),
+                            _ => (Openness::Constant, word.openness.behind(0)),
+                        };
+                        Word {
+                            text: format_compact!("{}…", &word.text[..at]),
+                            openness: join(at, before, join(0, openness, behind)),
+                            ..word.clone()
+                        }
                     }
-                    (Some((at, is_whole)), openness) => Word {
-                        text: format_compact!("{}…", &word.text[..at]),
-                        openness: join(
-                            at,
-                            word.openness,
-                            if is_whole { openness } else { Openness::Computed(0, false) },
-                        ),
-                        ..word.clone()
-                    },
                     (None, _) => word.clone(),
                 };
                 let own = template[at..].iter().map(value_of);

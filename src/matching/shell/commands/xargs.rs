@@ -274,7 +274,7 @@ fn put_in(command: &[Word], mark: &str, item: &Word) -> Vec<Word> {
     command.iter().map(|word| if mark.is_empty() { word.clone() } else { with_item(word, mark, item) }).collect()
 }
 
-fn with_item(word: &Word, mark: &str, item: &Word) -> Word {
+pub(super) fn with_item(word: &Word, mark: &str, item: &Word) -> Word {
     let Some(found) = word.text.find(mark) else { return word.clone() };
     let before = word.openness.from().unwrap_or(word.text.len());
     let openness = match (item.openness, word.openness) {
