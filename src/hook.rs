@@ -234,7 +234,7 @@ impl Hook {
         if let Some(when) = &self.when {
             let holds = match facts.why_unread() {
                 Some(why) => Truth::Opaque(format!("can't tell whether `when` holds: {why}").into()),
-                None => when.holds(event.data()),
+                None => facts.holds(|| "when", || when.holds(event.data())),
             };
             match holds {
                 Truth::Yes => {}

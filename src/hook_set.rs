@@ -112,6 +112,12 @@ impl HookSet {
     }
 
     fn candidates(&self, facts: &Facts) -> Vec<u32> {
+        // Where it can't be told, each hook's own conditions decide.
+        let all = |_| (0..).take(self.hooks.len()).collect();
+        facts.ask("index", || self.indexed(facts)).unwrap_or_else(all)
+    }
+
+    fn indexed(&self, facts: &Facts) -> Vec<u32> {
         let mut ids = Vec::new();
         for name in facts.event.names() {
             let index = self.by_event.get(name).unwrap_or(&self.other);

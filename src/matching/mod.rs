@@ -5,6 +5,7 @@
 //! engine's decision.
 
 pub mod call;
+mod caught;
 pub mod cel;
 mod globbed;
 pub mod paths;
@@ -21,6 +22,7 @@ use crate::support::digest;
 use crate::syntax::source::Layer;
 use crate::verdict::LookedInto;
 use call::Call;
+use caught::{PANICKED, caught};
 use globset::{GlobBuilder, GlobMatcher};
 use parking_lot::Mutex;
 use regex::Regex;
@@ -28,6 +30,7 @@ use rule::Asker;
 use shell::Shell;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
 use tools::{DeclaredTool, Row, Tool, ToolNames};
 
@@ -117,6 +120,7 @@ pub struct Facts {
     as_shell: OnceLock<Option<Call>>,
     taken_for_shell: OnceLock<()>,
     may_hold_patch: OnceLock<bool>,
+    has_panicked: AtomicBool,
 }
 
 impl Facts {
@@ -203,7 +207,29 @@ impl Facts {
             as_shell: OnceLock::new(),
             taken_for_shell: OnceLock::new(),
             may_hold_patch,
+            has_panicked: AtomicBool::new(false),
         }
+    }
+
+    /// Asks something about this moment. A panic is caught, and whatever is asked of the same moment after one can't be told
+    /// either: it would mostly panic again.
+    ///
+    /// # Errors
+    /// Why it can't be told.
+    pub fn ask<T>(&self, point: &'static str, question: impl FnOnce() -> T) -> Result<T, &'static str> {
+        if self.has_panicked.load(Ordering::Relaxed) {
+            return Err(PANICKED);
+        }
+        caught(point, question).ok_or_else(|| {
+            self.has_panicked.store(true, Ordering::Relaxed);
+            PANICKED
+        })
+    }
+
+    /// Whether a condition holds for this moment; `condition` is what it is called.
+    pub fn holds<'c>(&self, condition: impl FnOnce() -> &'c str, holds: impl FnOnce() -> Truth) -> Truth {
+        let doubt = |why| Truth::Opaque(format!("can't tell whether `{}` holds: {why}", condition()).into());
+        self.ask("condition", holds).unwrap_or_else(doubt)
     }
 
     /// The event's tool.
@@ -257,10 +283,12 @@ impl Facts {
             return call;
         }
         // Read before it is kept: on a disk that hangs, this waits for ever, and nobody else must.
-        let read = match self.command.clone().filter(|_| std::ptr::eq(call, &self.call) && self.unread.is_none()) {
+        let command = self.command.clone().filter(|_| std::ptr::eq(call, &self.call) && self.unread.is_none());
+        let read = caught("call", || match command {
             Some(command) => Call::of_command(command, self.shell(self.row(layer))),
             None => self.read(self.row(layer)),
-        };
+        });
+        let read = read.unwrap_or_else(|| Call::unclear(PANICKED.into()));
         if patience::was_enough() { call.get_or_init(|| read) } else { &NOT_READ }
     }
 

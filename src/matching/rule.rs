@@ -460,6 +460,11 @@ pub struct Finding {
 impl ToolRule {
     /// What the rule says of an event by itself, and why.
     pub fn explain(&self, facts: &Facts, asker: Asker, reading: Reading) -> Finding {
+        let doubt = |why: &str| Finding { holds: None, why: why.to_string() };
+        facts.ask("explain", || self.find(facts, asker, reading)).unwrap_or_else(doubt)
+    }
+
+    fn find(&self, facts: &Facts, asker: Asker, reading: Reading) -> Finding {
         let no = |why: &str| Finding { holds: Some(false), why: why.to_string() };
         let Some(tool) = facts.tool() else { return no("the event names no tool") };
         if !self.names_tool(tool, facts, asker) && !self.names_patch(facts.patched(asker)) {
@@ -606,6 +611,18 @@ type Commands<'r> = SmallVec<[&'r CommandRule; 4]>;
 
 /// Whether any of `rules` holds for an event and `unless` doesn't take it away.
 pub fn holds<'r>(
+    rules: impl Iterator<Item = &'r ToolRule> + Clone,
+    unless: impl Iterator<Item = &'r ToolRule> + Clone,
+    facts: &'r Facts,
+    asker: Asker,
+    reading: Reading,
+) -> Truth {
+    let first = || rules.clone().chain(unless.clone()).next().map_or("if", ToolRule::text);
+    facts.holds(first, || holds_with_patch(rules.clone(), unless.clone(), facts, asker, reading))
+}
+
+/// The same, unless it panics.
+fn holds_with_patch<'r>(
     rules: impl Iterator<Item = &'r ToolRule> + Clone,
     unless: impl Iterator<Item = &'r ToolRule> + Clone,
     facts: &'r Facts,

@@ -533,6 +533,30 @@ fn a_panic_touches_one_request() {
 }
 
 #[test]
+fn a_panic_while_judging_is_doubt() {
+    let guards = "hooks:
+  - { name: guard, on: PreToolUse, if: 'Bash(git push*)', deny: no }
+  - { name: other, on: PreToolUse, if: 'Bash(rm *)', deny: no }
+  - { name: third, on: PreToolUse, when: \"tool.name == 'nobody'\", deny: no }";
+    for failpoint in ["call=1..1", "condition=1..1", "index=1..1"] {
+        let dir = hooks(&[("hooks.yaml", guards)]);
+        let log = dir.path().join("log");
+        let stderr = std::fs::File::create(&log).unwrap();
+        let mut host = TestHost::start(serve(dir.path()).env("HOOKWIRE_FAIL", failpoint).stderr(stderr));
+        dispatch(&mut host, "1", "git push secret");
+        let said = short(&host.receive());
+        let doubt =
+            "hook `guard` can't tell whether `Bash(git push*)` holds: judging it panicked; this is a bug in hookwire";
+        assert!(said.starts_with(&format!("1: deny by guard: {doubt}")), "{failpoint}: {said}");
+        dispatch(&mut host, "2", "make");
+        assert_eq!(short(&host.receive()), "2: allow", "{failpoint}");
+        drop(host);
+        let log = std::fs::read_to_string(&log).unwrap();
+        assert_eq!((log.matches("panicked at").count(), log.contains("secret")), (1, false), "{failpoint}: {log}");
+    }
+}
+
+#[test]
 fn nothing_but_the_protocol_is_on_stdout() {
     let noisy = "
 hooks:
