@@ -414,7 +414,7 @@ impl Maker {
         seed.text.clone()
     }
 
-    fn mutated(&mut self, text: &str) -> String {
+    pub fn mutated(&mut self, text: &str) -> String {
         let mut tokens = tokens(text);
         for _ in 0..1 + self.random.below(3) {
             if tokens.is_empty() {

@@ -15,6 +15,12 @@ pub enum Answer {
     Match,
 }
 
+/// What begins the question whether a text is covered; the rules follow, one a line.
+pub const ALLOW: &str = "allow\n";
+
+/// What a host says that has panicked while it judged.
+const PANICKED: &str = "this is a bug in hookwire";
+
 /// The reader by itself, once it was needed; whoever ends the process takes it out, so that its files go.
 pub static PROGRAM: Mutex<Option<Program>> = Mutex::new(None);
 
@@ -36,16 +42,11 @@ struct Host {
 impl Judge {
     /// Whether `rule` holds for `text` if `shell` reads it in `cwd`.
     pub fn ask(&mut self, rule: &str, shell: &str, text: &str, cwd: &Path) -> Answer {
-        if let Some(source) = std::env::var_os("HOOKWIRE_ORACLE_READER") {
-            let reader = self.reader.get_or_insert_with(|| {
-                let mut program = PROGRAM.lock().unwrap();
-                program.get_or_insert_with(|| Program::build(source.as_ref(), None).unwrap()).start()
-            });
-            return reader.ask(rule, shell, text, cwd).unwrap_or_else(|| panic!("the reader ended at {text:?}"));
+        if let Some(answer) = self.ask_reader(rule, shell, text, cwd) {
+            return answer;
         }
-        let host = self.hosts.entry(rule.to_owned()).or_insert_with(|| Host::start(rule));
-        let verdict = host.dispatch(&json!({"event": "PreToolUse", "session": "s", "cwd": cwd, "shell": shell,
-            "tool": {"name": "Bash", "input": {"command": text}}}));
+        let definition = || json!({"hooks": [{"name": "rule", "on": "PreToolUse", "if": rule, "deny": "x"}]});
+        let verdict = self.dispatch(rule, definition, shell, text, cwd);
         match verdict["outcomes"][0]["decision"].as_str() {
             Some("deny") => Answer::Match,
             Some("ask") => Answer::Doubt,
@@ -53,13 +54,52 @@ impl Judge {
             _ => panic!("{rule} for {text:?}: {verdict}"),
         }
     }
+
+    /// Whether a policy that allows what `rules` name, and nothing else, allows `text`.
+    pub fn is_covered(&mut self, rules: &[&str], shell: &str, text: &str, cwd: &Path) -> bool {
+        let key = format!("{ALLOW}{}", rules.join("\n"));
+        if let Some(answer) = self.ask_reader(&key, shell, text, cwd) {
+            return answer == Answer::Match;
+        }
+        let verdict = self.dispatch(&key, || json!({"policy": {"allow": rules}}), shell, text, cwd);
+        match verdict["decision"].as_str() {
+            Some("allow") => true,
+            Some("deny") => false,
+            _ => panic!("{rules:?} for {text:?}: {verdict}"),
+        }
+    }
+
+    /// What the reader by itself says, if it is to be asked.
+    fn ask_reader(&mut self, rule: &str, shell: &str, text: &str, cwd: &Path) -> Option<Answer> {
+        let source = std::env::var_os("HOOKWIRE_ORACLE_READER")?;
+        let reader = self.reader.get_or_insert_with(|| {
+            let mut program = PROGRAM.lock().unwrap();
+            program.get_or_insert_with(|| Program::build(source.as_ref(), None).unwrap()).start()
+        });
+        Some(reader.ask(rule, shell, text, cwd).unwrap_or_else(|| panic!("the reader ended at {text:?}")))
+    }
+
+    fn dispatch(
+        &mut self,
+        key: &str,
+        definition: impl FnOnce() -> Value,
+        shell: &str,
+        text: &str,
+        cwd: &Path,
+    ) -> Value {
+        let host = self.hosts.entry(key.to_owned()).or_insert_with(|| Host::start(&definition()));
+        let verdict = host.dispatch(&json!({"event": "PreToolUse", "session": "s", "cwd": cwd, "shell": shell,
+            "tool": {"name": "Bash", "input": {"command": text}}}));
+        // A panic is caught and becomes doubt, which would hide it.
+        assert!(!verdict.to_string().contains(PANICKED), "{key} for {text:?} in {shell}: {verdict}");
+        verdict
+    }
 }
 
 impl Host {
-    fn start(rule: &str) -> Host {
+    fn start(definition: &Value) -> Host {
         let hooks = tempfile::tempdir().unwrap();
-        let hook = json!({"hooks": [{"name": "rule", "on": "PreToolUse", "if": rule, "deny": "x"}]});
-        std::fs::write(hooks.path().join("hooks.json"), hook.to_string()).unwrap();
+        std::fs::write(hooks.path().join("hooks.json"), definition.to_string()).unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_hookwire"))
             .env_remove("HOOKWIRE_LOG")
             .args(["serve", "--isolated", "--hooks"])

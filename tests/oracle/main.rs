@@ -3,7 +3,7 @@
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `HOOKWIRE_ORACLE` | how many texts; 300 without it |
+//! | `HOOKWIRE_ORACLE` | how many texts; without it 300, 3,000 for `panics`, and 10,000 that are covered for `covers` |
 //! | `HOOKWIRE_ORACLE_SEED` | which texts; 1 without it |
 //! | `HOOKWIRE_ORACLE_SHELLS` | for which shells: `bash,dash,zsh` without it, and bash gets twice as many |
 //! | `HOOKWIRE_ORACLE_RECORD` | a file for what the shells did, a JSON object a line; hookwire isn't asked |
@@ -18,6 +18,7 @@
 
 mod acts;
 mod corpora;
+mod covers;
 mod generate;
 mod grammar;
 mod judge;
@@ -32,7 +33,7 @@ use generate::{Kind, Sample, Seeds};
 use judge::{Answer, Judge};
 use outcomes::Outcomes;
 use serde_json::{Value, json};
-use shells::Worker;
+use shells::{Watch, Worker};
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -63,7 +64,13 @@ fn main() -> ExitCode {
     let tests: &[Test] = if std::env::var_os("HOOKWIRE_ORACLE_PLANTED").is_some() {
         &[("planted", planted)]
     } else {
-        &[("places", misplaced), ("corpora", corpora::check), ("shells", check)]
+        &[
+            ("places", misplaced),
+            ("corpora", corpora::check),
+            ("panics", panics),
+            ("covers", covers::check),
+            ("shells", check),
+        ]
     };
     if arguments.iter().any(|argument| argument == "--list") {
         tests.iter().for_each(|(name, _)| println!("{name}: test"));
@@ -110,8 +117,8 @@ fn seeds() -> Vec<generate::Seed> {
     seeds
 }
 
-/// The shells that are asked for and there, each with its share of the texts.
-fn shares() -> Vec<(&'static str, u64)> {
+/// The shells that are asked for and there, each with its share of so many texts.
+fn shares(count: u64) -> Vec<(&'static str, u64)> {
     let wanted = setting("_SHELLS", "bash,dash,zsh".to_owned());
     let mut shells = Vec::new();
     for shell in ["bash", "dash", "zsh", "ksh"].into_iter().filter(|shell| wanted.split(',').any(|name| name == *shell))
@@ -122,7 +129,7 @@ fn shares() -> Vec<(&'static str, u64)> {
             println!("SKIPPED: {shell} is missing");
         }
     }
-    let (count, parts) = (setting("", 300), shells.iter().map(|(_, parts)| parts).sum::<u64>());
+    let parts = shells.iter().map(|(_, parts)| parts).sum::<u64>();
     shells.iter().map(|(shell, share)| (*shell, count * share / parts.max(1))).collect()
 }
 
@@ -141,7 +148,7 @@ fn run(
         for _ in 0..4 * std::thread::available_parallelism().map_or(2, usize::from) {
             scope.spawn(|| {
                 let mut judge = Judge::default();
-                let mut worker = match Worker::start() {
+                let mut worker = match Worker::start(Watch::Acts) {
                     Ok(worker) => worker,
                     Err(error) => return *failure.lock().unwrap() = Some(error),
                 };
@@ -161,10 +168,10 @@ fn run(
 /// Whether a text, in the place of the sample's own, does the act.
 fn happens(worker: &mut Worker, sample: &Sample, text: &str) -> bool {
     match worker.run(sample.shell, text, &sample.files) {
-        Ok(ran) => acts::happened(&RULES[sample.rule], &ran),
+        Ok(done) => acts::happened(&RULES[sample.rule], &done.ran),
         Err(error) => {
             println!("a worker ended ({error}) at {text:?}");
-            *worker = Worker::start().unwrap();
+            *worker = Worker::start(Watch::Acts).unwrap();
             false
         }
     }
@@ -174,7 +181,7 @@ fn happens(worker: &mut Worker, sample: &Sample, text: &str) -> bool {
 fn record(file: std::fs::File) {
     let out = Mutex::new(std::io::BufWriter::new(file));
     let seeds = seeds();
-    for (shell, count) in shares() {
+    for (shell, count) in shares(setting("", 300)) {
         let each = |worker: &mut Worker, _: &mut Judge, sample: Sample| {
             let runs = happens(worker, &sample, &sample.text);
             let mut row = json!({"shell": sample.shell, "text": sample.text, "runs": runs, "rule": RULES[sample.rule].text,
@@ -186,6 +193,68 @@ fn record(file: std::fs::File) {
         };
         run(shell, count, &seeds, each).unwrap();
     }
+}
+
+/// Asks about the generators' texts and about others that are made of them, and runs none: a judge that panics ends this.
+fn panics() -> Vec<String> {
+    /// Parts of words: open ones, places for others, and characters of several bytes.
+    const PARTS: &[&str] =
+        &["{}", "{}", "{1}", "$x", "$x", "${x}", "$(a)", "*", "é", "…", "\u{3000}", "-", "+", "=", "~", "a"];
+    const RUNNERS: &[&str] = &[
+        "parallel",
+        "parallel",
+        "xargs -I{}",
+        "xargs",
+        "find {} -exec",
+        "fd -x",
+        "env -S",
+        "bash -c",
+        "eval",
+        "sudo",
+        "git",
+        "ssh h",
+        "make",
+        "printf",
+        "awk",
+        "sed -e",
+        "docker run",
+        "su -c",
+        "trap",
+    ];
+    let (seeds, seed) = (seeds(), setting("_SEED", 1));
+    for (shell, count) in shares(setting("", 3000)) {
+        let next = AtomicU64::new(0);
+        let ask_all = || {
+            let (mut judge, place) = (Judge::default(), tempfile::tempdir().unwrap());
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= count {
+                    return;
+                }
+                let sample = generate::sample(shell, seed, number, &seeds);
+                let mut random = generate::Random::new(seed ^ number.rotate_left(40));
+                let word = |random: &mut generate::Random| {
+                    (0..1 + random.below(3)).map(|_| random.pick(PARTS)).collect::<String>()
+                };
+                let mut text = sample.text.clone();
+                if random.chance(60) {
+                    let words: Vec<String> = (0..1 + random.below(4)).map(|_| word(&mut random)).collect();
+                    let given = random.pick(&["", "", " ::: …", " ::: a $x", " < a"]);
+                    text = format!("{} {}{given}\n{text}", random.pick(RUNNERS), words.join(" "));
+                } else {
+                    let mut places = text.char_indices().map(|(at, _)| at);
+                    let at = places.nth(random.below(text.len() + 1)).unwrap_or(text.len());
+                    text.insert_str(at, &word(&mut random));
+                }
+                judge.ask(RULES[sample.rule].text, shell, &text, place.path());
+                judge.is_covered(covers::rules(number), shell, &text, place.path());
+            }
+        };
+        std::thread::scope(|scope| {
+            (0..std::thread::available_parallelism().map_or(2, usize::from)).for_each(|_| drop(scope.spawn(ask_all)));
+        });
+    }
+    Vec::new()
 }
 
 /// Where the reader's source is.
@@ -202,7 +271,7 @@ fn misplaced() -> Vec<String> {
 fn planted() -> Vec<String> {
     let recorded = Mutex::new(Vec::new());
     let seeds = seeds();
-    for (shell, count) in shares() {
+    for (shell, count) in shares(setting("", 300)) {
         let each = |worker: &mut Worker, _: &mut Judge, sample: Sample| {
             let ran = happens(worker, &sample, &sample.text);
             recorded.lock().unwrap().push((sample, ran));
@@ -228,7 +297,7 @@ struct Counts {
 
 /// Holds the rules against the shells and prints a table; gives what is over the limits.
 fn check() -> Vec<String> {
-    if let Err(error) = Worker::start() {
+    if let Err(error) = Worker::start(Watch::Acts) {
         println!("SKIPPED: texts can't be run apart from this machine: {error}");
         return Vec::new();
     }
@@ -239,7 +308,7 @@ fn check() -> Vec<String> {
         "{:<6}{:>9}{:>9}{:>9}{:>9}{:>15}{:>10}{:>10}{:>15}",
         "shell", "texts", "ran", "matched", "doubt", "SILENT MISSES", "harmless", "decided", "false matches"
     );
-    for (shell, count) in shares() {
+    for (shell, count) in shares(setting("", 300)) {
         let counts = Mutex::new(Counts::default());
         let each = |worker: &mut Worker, judge: &mut Judge, sample: Sample| {
             note(&counts, outcomes.as_ref(), worker, judge, &sample);

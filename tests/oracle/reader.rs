@@ -11,7 +11,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 const PROGRAM: &str = r##"
 #![allow(dead_code, unused)]
 mod matching;
-use matching::shell::{CommandRule, Judgement, Place, Shell, hits, read};
+use matching::shell::{CommandRule, Judgement, Place, Shell, covers, hits, read};
 use std::io::{BufRead, Write};
 fn main() {
     let mut input = std::io::stdin().lock();
@@ -22,10 +22,39 @@ fn main() {
         (bytes.pop() == Some(0)).then(|| String::from_utf8(bytes).unwrap())
     };
     while let (Some(shell), Some(rule), Some(cwd), Some(text)) = (field(), field(), field(), field()) {
-        let inside = rule.strip_prefix("Bash(").and_then(|rule| rule.strip_suffix(')')).unwrap();
-        let rule = CommandRule::new(inside).map_err(|_| "a bad rule").unwrap();
+        let inside = |rule: &str, tool: &str| {
+            rule.strip_prefix(tool).and_then(|rule| rule.strip_prefix('(')?.strip_suffix(')')).map(str::to_string)
+        };
+        let named = |rule: &str| CommandRule::new(&inside(rule, "Bash").unwrap()).map_err(|_| "a bad rule").unwrap();
         let script = read(&text, Shell::named(&shell));
         let cwd = std::path::Path::new(&cwd);
+        if let Some(list) = rule.strip_prefix("allow\n") {
+            let (files, rules): (Vec<&str>, Vec<&str>) = list.lines().partition(|rule| rule.starts_with("Write("));
+            let rules: Vec<CommandRule> = rules.into_iter().map(named).collect();
+            let files: Vec<String> = files.into_iter().filter_map(|rule| inside(rule, "Write")).collect();
+            // By names, and by where links lead.
+            let may_write = |path: &str| {
+                let mut parts = Vec::new();
+                for part in path.split('/').filter(|part| !matches!(*part, "" | ".")) {
+                    if part == ".." { parts.pop(); } else { parts.push(part); }
+                }
+                let plain = std::path::PathBuf::from(format!("/{}", parts.join("/")));
+                let above = plain.parent().and_then(|above| above.canonicalize().ok());
+                let led = plain.canonicalize().ok().or(above.map(|above| above.join(plain.file_name().unwrap())));
+                [Some(plain), led].iter().all(|path| path.as_ref().is_some_and(|path| files.iter().any(|file| {
+                    match file.strip_suffix("/**") {
+                        Some(directory) => path.starts_with(cwd.join(directory)),
+                        None => *path == cwd.join(file),
+                    }
+                })))
+            };
+            let place = Place { may_write: Some(&may_write), ..Place::at(cwd) };
+            let judgement = covers(&rules.iter().collect::<Vec<_>>(), &[], &script, &place);
+            output.write_all(if matches!(judgement, Judgement::Yes(..)) { b"M" } else { b"N" }).unwrap();
+            output.flush().unwrap();
+            continue;
+        }
+        let rule = named(&rule);
         // `/dev/stdin` is where the questions come from.
         let file = |name: &str| {
             let path = cwd.join(name);

@@ -7,10 +7,12 @@
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, wait};
 use serde_json::{Value, json};
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, Permissions};
 use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -23,9 +25,16 @@ const GIT_LOG: &str = "/dev/git";
 const REAL: &str = "/dev/real";
 const WORK: &str = "/dev/shm";
 const BIN: &str = "/dev/bin";
+/// Where stand-ins are that only write down how they were called, and run what they would find.
+const SEEN: &str = "/dev/seen";
 
 /// Programs that are replaced by this one, under their names, and on the machine's own paths too.
 const STAND_INS: &str = "git rm curl sudo doas su runuser ssh scp docker podman npm npx kubectl pkexec";
+/// Programs that do what they are for where all that runs is written down, so that what they run in turn is, too.
+const PASSED_ON: [&str; 22] = [
+    "bash", "cat", "cp", "dash", "env", "find", "grep", "head", "ln", "mkdir", "mv", "nice", "nohup", "sed", "sh",
+    "sort", "tee", "timeout", "touch", "wc", "xargs", "zsh",
+];
 
 /// How long a text may take, and how long what it leaves in the background.
 const PATIENCE: Duration = Duration::from_millis(1500);
@@ -44,13 +53,14 @@ done < /proc/self/mountinfo
 if touch "$2/x" 2>/dev/null; then exit 1; fi
 mount -t tmpfs -o size=128m,mode=755 oracle "$2"
 cd "$2"
-mkdir shm bin pts real
+mkdir shm bin pts real seen
 for device in null zero full random urandom tty; do : > $device; mount --bind /dev/$device $device; done
 ln -s /proc/self/fd fd; ln -s fd/0 stdin; ln -s fd/1 stdout; ln -s fd/2 stderr
 mount -t devpts -o newinstance,ptmxmode=0666 devpts pts 2>/dev/null && ln -s pts/ptmx ptmx
 for name in git ssh scp; do
   if [ -x /usr/bin/$name ]; then : > real/$name; mount --bind /usr/bin/$name real/$name; fi
 done
+for name in $ALL_SEEN; do : > seen/$name; mount --bind "$1" seen/$name; done
 for name in $STAND_INS; do
   : > bin/$name; mount --bind "$1" bin/$name
   for real in /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin /usr/lib/git-core; do
@@ -66,6 +76,24 @@ ulimit -c 0 -v 4000000 -n 256 2>/dev/null || true
 exec setpriv --bounding-set=-all --inh-caps=-all --no-new-privs "$1"
 "#;
 
+/// What a text is run for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watch {
+    /// The acts of rules.
+    Acts,
+    /// Every program that runs, and every file that is written.
+    All,
+}
+
+/// What a text did.
+#[derive(Debug)]
+pub struct Done {
+    /// The argument lists of the stand-ins that ran.
+    pub ran: Vec<Vec<String>>,
+    /// The files that are others than before, as paths from where the text ran; none unless all is watched.
+    pub wrote: Vec<String>,
+}
+
 /// A place to run texts in, one at a time.
 pub struct Worker {
     child: Child,
@@ -76,7 +104,11 @@ pub struct Worker {
 
 impl Worker {
     /// Starts a worker, or says why this machine has none.
-    pub fn start() -> Result<Worker, String> {
+    pub fn start(watch: Watch) -> Result<Worker, String> {
+        let seen: Vec<&str> = match watch {
+            Watch::Acts => Vec::new(),
+            Watch::All => STAND_INS.split(' ').chain(PASSED_ON).chain(["ls"]).collect(),
+        };
         let mount_point = tempfile::tempdir().map_err(|error| error.to_string())?;
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
         let mut child = Command::new("unshare")
@@ -99,6 +131,7 @@ impl Worker {
             .arg(mount_point.path())
             .env(INSIDE, "1")
             .env("STAND_INS", STAND_INS)
+            .env("ALL_SEEN", seen.join(" "))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -106,21 +139,22 @@ impl Worker {
         let stdin = child.stdin.take().expect("piped");
         let stdout = BufReader::new(child.stdout.take().expect("piped"));
         let mut worker = Worker { child, stdin, stdout, _mount_point: mount_point };
-        let ran = worker.run("sh", "git push", &[]).map_err(|error| format!("no namespaces here: {error}"))?;
-        if ran != [["git", "push"]] {
-            return Err(format!("`git push` ran {ran:?}"));
+        let done = worker.run("sh", "git push", &[]).map_err(|error| format!("no namespaces here: {error}"))?;
+        if done.ran != [["git", "push"]] {
+            return Err(format!("`git push` did {done:?}"));
         }
         Ok(worker)
     }
 
-    /// The argument lists of the stand-ins that ran when `shell` read `text` in a directory with `files`.
-    pub fn run(&mut self, shell: &str, text: &str, files: &[(String, String)]) -> io::Result<Vec<Vec<String>>> {
+    /// What happened when `shell` read `text` in a directory with `files`.
+    pub fn run(&mut self, shell: &str, text: &str, files: &[(String, String)]) -> io::Result<Done> {
         let request = json!({"shell": shell, "text": text, "files": files});
         // In one write: what is formatted into a pipe is written piece by piece.
         self.stdin.write_all(format!("{request}\n").as_bytes())?;
         let mut line = String::new();
         self.stdout.read_line(&mut line)?;
-        serde_json::from_str(&line).map_err(io::Error::other)
+        let (ran, wrote) = serde_json::from_str(&line).map_err(io::Error::other)?;
+        Ok(Done { ran, wrote })
     }
 }
 
@@ -143,10 +177,10 @@ pub fn work() -> io::Result<()> {
         fs::write(directory.join(".git/HEAD"), "ref: refs/heads/main\n")?;
         fs::write(directory.join("a"), "x\n")?;
         for file in request["files"].as_array().into_iter().flatten() {
-            let path = directory.join(file[0].as_str().unwrap_or_default());
-            fs::create_dir_all(path.parent().unwrap_or(&directory))?;
-            fs::write(path, file[1].as_str().unwrap_or_default())?;
+            put(&directory, file[0].as_str().unwrap_or_default(), file[1].as_str().unwrap_or_default())?;
         }
+        let look = || if watches_all() { snapshot(&directory) } else { BTreeMap::new() };
+        let before = look();
         fs::write(LOG, "")?;
         fs::write(GIT_LOG, "")?;
         run_text(
@@ -154,14 +188,73 @@ pub fn work() -> io::Result<()> {
             request["text"].as_str().unwrap_or_default(),
             &directory,
         )?;
-        writeln!(io::stdout(), "{}", json!(read_logs()))?;
-        let _ = fs::remove_dir_all(&directory);
+        let after = look();
+        let names = before.keys().chain(after.keys()).collect::<BTreeSet<_>>();
+        let wrote: Vec<_> = names.into_iter().filter(|name| before.get(*name) != after.get(*name)).collect();
+        writeln!(io::stdout(), "{}", json!((read_logs(), wrote)))?;
+        for entry in fs::read_dir(WORK)?.flatten() {
+            let _ = fs::remove_dir_all(entry.path()).or_else(|_| fs::remove_file(entry.path()));
+        }
     }
     Ok(())
 }
 
+/// Makes a file in a directory: one that can be run if it says what by, and a link if it is `-> ` and where to.
+pub fn put(directory: &Path, name: &str, text: &str) -> io::Result<()> {
+    let path = directory.join(name);
+    fs::create_dir_all(path.parent().unwrap_or(directory))?;
+    if let Some(to) = text.strip_prefix("-> ") {
+        return std::os::unix::fs::symlink(to, path);
+    }
+    fs::write(&path, text)?;
+    let mode = if text.starts_with("#!") { 0o755 } else { 0o644 };
+    fs::set_permissions(path, Permissions::from_mode(mode))
+}
+
+/// What each file is, in a directory and beside it, by its path from there.
+fn snapshot(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut left = vec![PathBuf::from(WORK)];
+    while let Some(place) = left.pop() {
+        for entry in fs::read_dir(&place).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let kind = entry.file_type().ok();
+            let what = match kind {
+                Some(kind) if kind.is_dir() => b"directory".to_vec(),
+                Some(kind) if kind.is_symlink() => format!("-> {:?}", fs::read_link(&path)).into_bytes(),
+                Some(kind) if kind.is_file() => [b"file ", &*fs::read(&path).unwrap_or_default()].concat(),
+                _ => b"other".to_vec(),
+            };
+            let name = match path.strip_prefix(directory) {
+                Ok(inside) => inside.to_path_buf(),
+                Err(_) => Path::new("..").join(path.strip_prefix(WORK).unwrap_or(&path)),
+            };
+            if kind.is_some_and(|kind| kind.is_dir()) {
+                left.push(path);
+            }
+            // A shell keeps here-documents in files of its own.
+            let name = name.to_string_lossy().into_owned();
+            if !["../zsh", "../sh-thd", "../bash"].iter().any(|own| name.starts_with(own)) {
+                found.insert(name, what);
+            }
+        }
+    }
+    found
+}
+
+/// Whether every program that runs is seen, and every file that is written.
+fn watches_all() -> bool {
+    Path::new(SEEN).join("ls").exists()
+}
+
+/// Where a program itself is, and no stand-in for it.
+fn itself(name: &str) -> PathBuf {
+    let places = ["/usr/bin", "/bin", "/usr/local/bin"].map(|place| Path::new(place).join(name));
+    places.into_iter().find(|path| path.exists()).unwrap_or_else(|| name.into())
+}
+
 fn run_text(shell: &str, text: &str, directory: &Path) -> io::Result<()> {
-    let mut command = Command::new(shell);
+    let mut command = Command::new(itself(shell));
     if shell == "zsh" {
         command.arg("-f");
     }
@@ -169,7 +262,7 @@ fn run_text(shell: &str, text: &str, directory: &Path) -> io::Result<()> {
         .args(["-c", text])
         .current_dir(directory)
         .env_clear()
-        .env("PATH", format!("{BIN}:/usr/local/bin:/usr/bin:/bin"))
+        .env("PATH", if watches_all() { SEEN.into() } else { format!("{BIN}:/usr/local/bin:/usr/bin:/bin") })
         .env("HOME", directory)
         .env("TMPDIR", WORK)
         .env("TMPPREFIX", "/dev/shm/zsh")
@@ -246,6 +339,15 @@ pub fn stand_in(name: &str) {
     }
     if let Ok(mut log) = fs::OpenOptions::new().append(true).open(LOG) {
         let _ = log.write_all(record.as_bytes());
+    }
+    if std::env::current_exe().is_ok_and(|program| program.starts_with(SEEN)) {
+        if PASSED_ON.contains(&name) {
+            let _ = Command::new(itself(name)).args(arguments).exec();
+            return;
+        }
+        if name == "git" {
+            return;
+        }
     }
     let wrapped = match name {
         "sudo" | "doas" | "pkexec" => as_another(&arguments, "CDghpRrTtUu"),
