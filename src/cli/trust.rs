@@ -2,10 +2,10 @@
 
 use super::output::{Output, Tone, safe};
 use super::{Failure, Finding, project, unasked};
-use crate::definitions::approved::{self, DEFINITIONS};
+use crate::definitions::approved::{self, DEFINITIONS, State};
 use crate::transport::hosts::reload_all;
 use crate::trust::shown::{Look, shown};
-use crate::trust::{self, Change, Refusal, Review};
+use crate::trust::{self, Change, Refusal, Review, Trusted};
 use serde_json::json;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -131,8 +131,22 @@ fn reload() {
 
 fn list(out: &mut Output) -> Result<Finding, Failure> {
     let mut finding = Finding::Fine;
-    let records = trust::all(&approved::stores())?;
-    for record in &records {
+    let all = trust::all(&approved::stores())?;
+    for Trusted { current, state } in &all {
+        let State { record, .. } = match state {
+            Ok(state) => state,
+            Err(problem) => {
+                finding = Finding::Found;
+                let help = "`hookwire trust` in its project makes it anew";
+                if out.json {
+                    out.json(&json!({ "state": current, "broken": problem }));
+                } else {
+                    let said = out.tone(Tone::Bad, &safe(&format!("broken: {problem}; {help}")));
+                    out.line(&said);
+                }
+                continue;
+            }
+        };
         let changed = record.changed();
         let is_gone = !record.root.is_dir();
         if !changed.is_empty() || is_gone {
@@ -150,7 +164,7 @@ fn list(out: &mut Output) -> Result<Finding, Failure> {
         };
         out.line(&format!("{}  {}  {state}", safe(&record.root.to_string_lossy()), record.at));
     }
-    if records.is_empty() && !out.json {
+    if all.is_empty() && !out.json {
         out.line("No project is trusted.");
     }
     Ok(finding)

@@ -1,16 +1,20 @@
 //! Where the approved state of a project is kept, and how the project differs from it.
 //!
 //! `<data>/hookwire/trust/<project>/current` leads to a directory that is never changed: `tree/` holds the files, each
-//! where it is below the project's root, and `record.json` says what they were. Approving another state makes another
-//! directory and turns `current` to it at once.
+//! where it is below the project's root, `outside/` those that are elsewhere, and `record.json` says what they were; the
+//! directory's name holds the digest of the record. Approving another state makes another directory and turns `current`
+//! to it at once. A state that differs from its record is broken: nothing of it counts.
 
 use super::load::is_hidden;
 use crate::handlers::approved::Approved;
-pub use crate::handlers::approved::digest_of;
+pub use crate::handlers::approved::{copy_of, digest_of, record_file, tree};
+use crate::support::visible::safe;
 use crate::support::{digest, places};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -34,7 +38,10 @@ pub struct Record {
     pub root: PathBuf,
     /// When, in RFC 3339.
     pub at: String,
-    /// The files of the copy, by their paths below the root, with the digests of their contents.
+    /// What no other record has, so that no two states have one name.
+    #[serde(default)]
+    pub nonce: String,
+    /// The files of the copy, by their paths below the root or in full, with the digests of their contents.
     pub files: BTreeMap<PathBuf, String>,
     /// Files that hooks run where they are; `None` if there was none.
     pub named: BTreeMap<PathBuf, Option<String>>,
@@ -67,9 +74,9 @@ pub fn currents(stores: &[PathBuf], root: &Path) -> Vec<PathBuf> {
     stores.iter().map(|store| current(store, root)).collect()
 }
 
-/// Whether anything was approved of the project at a root.
+/// Whether anything was approved of the project at a root, broken or not.
 pub fn is_approved(root: &Path) -> bool {
-    currents(&stores(), root).iter().any(|current| current.exists())
+    currents(&stores(), root).iter().any(|current| fs::symlink_metadata(current).is_ok())
 }
 
 /// The directories whose projects somebody who works in `dir` works in, outermost first: those around it, and for a
@@ -101,28 +108,79 @@ fn main_worktree(dir: &Path) -> Option<PathBuf> {
     if common.ends_with(".git") { common.parent().map(Path::to_path_buf) } else { None }
 }
 
-/// The file that holds the record, in an approved state.
-pub fn record_file(state: &Path) -> PathBuf {
-    state.join("record.json")
+/// The name of the directory of a state with this record.
+pub fn state_name(record: &[u8]) -> String {
+    format!("state-{}", &digest::of_bytes(record)[..16])
 }
 
-/// The copy of the project's files, in an approved state.
-pub fn tree(state: &Path) -> PathBuf {
-    state.join("tree")
+/// What was approved, as it was found: it is what its record says.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// Its record.
+    pub record: Record,
+    /// Its directory.
+    pub place: PathBuf,
 }
 
-impl Record {
-    /// Reads the record of an approved state.
+impl State {
+    /// Reads the state that `current` leads to, if there is one, and holds it to its record.
     ///
     /// # Errors
-    /// It isn't there, or can't be read.
-    pub fn read(state: &Path) -> io::Result<Record> {
-        Ok(serde_json::from_slice(&fs::read(record_file(state))?)?)
+    /// It is broken; for people.
+    pub fn read(current: &Path) -> Result<Option<State>, String> {
+        let problem = |place: &Path, what: &str| format!("{}: {what}", place.display());
+        loop {
+            let before = match fs::read_link(current) {
+                Ok(before) => before,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                Err(error) => return Err(problem(current, &error.to_string())),
+            };
+            let state = State::at(&current.with_file_name(&before));
+            // Whoever approves another state removes older ones; the one that counts now isn't read halfway.
+            match state {
+                Ok(state) => return Ok(Some(state)),
+                Err(_) if fs::read_link(current).ok() != Some(before) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn at(place: &Path) -> Result<State, String> {
+        let unread = |error: io::Error| format!("{}: {error}", record_file(place).display());
+        let place = fs::canonicalize(place).map_err(unread)?;
+        let bytes = fs::read(record_file(&place)).map_err(unread)?;
+        if place.file_name() != Some(OsStr::new(&state_name(&bytes))) {
+            return Err(format!("{}: it was changed", record_file(&place).display()));
+        }
+        let record: Record = serde_json::from_slice(&bytes).map_err(|error| unread(error.into()))?;
+        record.approved(&place).verify()?;
+        Ok(State { record, place })
     }
 
     /// As definitions that are read from it see it.
-    pub(crate) fn approved(&self, state: &Path) -> Arc<Approved> {
-        Arc::new(Approved { root: self.root.clone(), tree: tree(state), named: self.named.clone() })
+    pub(crate) fn approved(&self) -> Arc<Approved> {
+        Arc::new(self.record.approved(&self.place))
+    }
+}
+
+/// What is said of a broken state of the definitions in a directory, and the definitions that stand in for it.
+pub(crate) fn stand_in(dir: &Path, problem: &str) -> (String, String) {
+    let root = dir.parent().unwrap_or(dir).display();
+    let message = format!("what was trusted of {root} is broken: {problem}; `hookwire trust {root}` makes it anew");
+    let gates = ["PreToolUse", "PermissionRequest"];
+    let hook = json!({ "name": "broken-trust", "on": gates, "deny": safe(&message) });
+    (message, json!({ "hooks": [hook] }).to_string())
+}
+
+impl Record {
+    fn approved(&self, state: &Path) -> Approved {
+        let (files, named) = (self.files.clone(), self.named.clone());
+        Approved { root: self.root.clone(), state: state.to_path_buf(), files, named }
+    }
+
+    /// Whether it is of the same files, whenever it was made.
+    pub fn is_of_the_same(&self, other: &Record) -> bool {
+        self.files == other.files && self.named == other.named
     }
 
     /// The files that aren't as they were, by their paths, relative ones below the root.
@@ -139,12 +197,17 @@ impl Record {
                 add(path);
             }
         }
-        let _ = walk(&self.root, &self.root.join(DEFINITIONS), &mut |path, _| {
-            if !self.files.contains_key(path) && !self.written.iter().any(|it| it == path) {
+        let dir = self.root.join(DEFINITIONS);
+        let leads_away = fs::canonicalize(&dir).is_ok_and(|real| !real.starts_with(&self.root));
+        let _ = walk(&self.root, &dir, &mut |path, about| {
+            if about.is_file() && !self.files.contains_key(path) && !self.written.iter().any(|it| it == path) {
                 add(path);
             }
             Ok(())
         });
+        if leads_away {
+            add(DEFINITIONS.as_ref());
+        }
         for (path, _) in self.named.iter().filter(|(path, digest)| !is_as_it_was(path, digest)) {
             add(path.strip_prefix(&self.root).unwrap_or(path));
         }
@@ -152,8 +215,8 @@ impl Record {
     }
 }
 
-/// Visits the regular files in a directory of a project, by their paths below its root. Editors' and interpreters'
-/// leftovers don't count.
+/// Visits the directories and regular files in a directory of a project, itself included, by their paths below its root.
+/// Editors' and interpreters' leftovers don't count.
 ///
 /// # Errors
 /// A directory can't be read, is too deep or leads out of the project, there are too many files, or `visit` errs.
@@ -162,6 +225,7 @@ pub fn walk(root: &Path, dir: &Path, visit: &mut impl FnMut(&Path, &Metadata) ->
     let mut left = MAX_FILES;
     let mut dirs = vec![(dir.to_path_buf(), 0)];
     while let Some((dir, depth)) = dirs.pop() {
+        visit(dir.strip_prefix(root).unwrap_or(&dir), &fs::metadata(&dir)?)?;
         let bad = |path: &Path, problem: &str| Err(io::Error::other(format!("{}: {problem}", path.display())));
         if depth > MAX_DEPTH {
             return bad(&dir, "too many directories are inside one another");

@@ -58,6 +58,9 @@ pub(super) struct Named {
     pub(super) racy: bool,
 }
 
+/// The text of a file that a definition names, or why there is none, and what the file looked like.
+pub(super) type NamedText = (Result<String, String>, Option<Signature>);
+
 /// A hook with what names its definition.
 #[derive(Clone)]
 pub(super) struct Defined {
@@ -126,7 +129,7 @@ impl Place<'_> {
         text: Arc<str>,
         kept: Option<&Arc<GoodText>>,
         before: Option<&FileState>,
-        read: &dyn Fn(&Path) -> (Result<String, String>, Option<Signature>),
+        read: &dyn Fn(&Path) -> NamedText,
     ) -> FileState {
         let had_good = before.is_some_and(FileState::has_good);
         if had_good && text.trim().is_empty() {

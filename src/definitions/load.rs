@@ -1,7 +1,7 @@
 //! From directories to a hook set: what is known of every file is kept between loads, so that a
 //! load costs what has changed, and a file that breaks keeps its last good hooks in force.
 
-use super::approved::{DEFINITIONS, Record, tree};
+use super::approved::{self, DEFINITIONS, State, tree};
 use super::cases::{is_cases_file, is_definition_file};
 pub(crate) use super::file_state::unreadable;
 use super::file_state::{Defined, FileState, Named, Place, file_problem};
@@ -273,9 +273,9 @@ impl Loader {
                     continue;
                 }
                 Kept::Compared(states) => {
-                    if let Err((state, error)) = scan.compare(dir, states) {
-                        let message = format!("failed to read what was trusted: {error}");
-                        scan.problems.push(path_diagnostic(&state, "unreadable", message));
+                    if let Err((link, problem)) = scan.compare(dir, states) {
+                        let (message, _) = approved::stand_in(&dir.path, &problem);
+                        scan.problems.push(path_diagnostic(&link, "broken-trust", message));
                     }
                 }
             }
@@ -423,27 +423,46 @@ impl Loader {
     }
 
     /// Looks at the approved state of a project.
-    fn scan_approved(&self, index: usize, dir: &LayerDir, states: &[PathBuf], scan: &mut Scan) {
-        let (record, real) = match scan.compare(dir, states) {
-            Ok(Some(approved)) => approved,
+    fn scan_approved(&self, index: usize, dir: &LayerDir, links: &[PathBuf], scan: &mut Scan) {
+        let state = match scan.compare(dir, links) {
+            Ok(Some(state)) => state,
             Ok(None) => return,
-            Err((state, error)) => {
-                let message = format!("failed to read what was trusted: {error}; its last good hooks stay in force");
-                scan.problems.push(path_diagnostic(&state, "unreadable", message));
-                self.keep(index, &dir.path, scan);
+            Err((link, problem)) => {
+                self.stand_in(index, dir, &link, &problem, scan);
                 return;
             }
         };
-        scan.directory(&dir.path, &tree(&real).join(DEFINITIONS), 0);
-        let approved = record.approved(&real);
+        scan.directory(&dir.path, &tree(&state.place).join(DEFINITIONS), 0);
+        let approved = state.approved();
         for found in std::mem::take(&mut scan.found) {
             let key = (index, found.path.clone());
             // Another state's files name other copies.
-            let before = self.files.get(&key).filter(|before| before.real.starts_with(&real));
+            let before = self.files.get(&key).filter(|before| before.real.starts_with(&state.place));
             if let Some(state) = self.update(index, &found, Some(&approved), before, Look::Now, scan) {
                 scan.files.insert(key, state);
             }
         }
+    }
+
+    /// Has hooks that deny in the place of an approved state that is broken, beside what is known of it: nobody can say
+    /// what it would have denied.
+    fn stand_in(&self, index: usize, dir: &LayerDir, link: &Path, problem: &str, scan: &mut Scan) {
+        self.keep(index, &dir.path, scan);
+        let (message, text) = approved::stand_in(&dir.path, problem);
+        scan.problems.push(path_diagnostic(link, "broken-trust", message));
+        let key = (index, link.to_path_buf());
+        let before = self.files.get(&key);
+        let place = Place {
+            path: link,
+            real: link,
+            signature: None,
+            is_found: false,
+            layer: dir.layer,
+            approved: None,
+            means: &self.means,
+        };
+        let state = read_state(place, &Ok((text, Signature::of_nothing())), before, false, &mut scan.links);
+        scan.files.insert(key, state);
     }
 
     /// Reads one file again if it may have changed. `None`: it is new and not finished yet.
@@ -707,34 +726,27 @@ struct Scan {
 
 impl Scan {
     /// Says how a project differs from its approved state, if it has one, and gives that with its place.
-    fn compare(
-        &mut self,
-        dir: &LayerDir,
-        states: &[PathBuf],
-    ) -> Result<Option<(Record, PathBuf)>, (PathBuf, io::Error)> {
+    ///
+    /// # Errors
+    /// The approved state that a link leads to is broken. It counts all the same: another store's would be an older one.
+    fn compare(&mut self, dir: &LayerDir, links: &[PathBuf]) -> Result<Option<State>, (PathBuf, String)> {
         // All are followed, because each may come to lead somewhere.
-        let real: Vec<PathBuf> = states.iter().map(|state| self.follow_path(state)).collect();
+        for link in links {
+            let real = self.follow_path(link);
+            self.leads(real, OsStr::new("record.json"));
+        }
         let root = dir.path.parent().unwrap_or(Path::new("/"));
         self.leads(root.to_path_buf(), dir.path.file_name().unwrap_or_default());
         let is_there = dir.path.is_dir();
-        let mut found = None;
-        for (state, real) in states.iter().zip(real) {
-            match Record::read(&real) {
-                Ok(record) => {
-                    found = Some((record, real));
-                    break;
-                }
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err((state.clone(), error)),
-            }
-        }
-        let Some((record, real)) = found else {
+        let read = |link: &PathBuf| State::read(link).map_err(|problem| (link.clone(), problem)).transpose();
+        let Some(state) = links.iter().find_map(read).transpose()? else {
             if is_there {
                 let message = "nobody has trusted these definitions: none of them is in force";
                 self.tell_distrust(dir, NOT_TRUSTED, message.into());
             }
             return Ok(None);
         };
+        let record = &state.record;
         let changed = record.changed();
         let first = changed.iter().find(|path| !is_cases_file(path)).or(changed.first());
         if let Some(first) = first {
@@ -754,7 +766,12 @@ impl Scan {
                 self.leads(parent.to_path_buf(), name);
             }
         }
-        Ok(Some((record, real)))
+        for copy in record.files.keys().map(|path| approved::copy_of(&state.place, path)) {
+            if let Some((parent, name)) = copy.parent().zip(copy.file_name()) {
+                self.leads(parent.to_path_buf(), name);
+            }
+        }
+        Ok(Some(state))
     }
 
     fn tell_distrust(&mut self, dir: &LayerDir, code: &'static str, message: String) {

@@ -33,11 +33,12 @@ struct Joined {
     set: Arc<HookSet>,
 }
 
-/// A project's root, and the approved state of it, without symlinks. A state never changes.
+/// A project's root, and where the link to its approved state leads. A state never changes.
 #[derive(Clone, PartialEq, Eq)]
 struct State {
     root: PathBuf,
-    state: PathBuf,
+    link: PathBuf,
+    leads_to: PathBuf,
 }
 
 impl Neighbours {
@@ -69,13 +70,15 @@ impl Neighbours {
         set
     }
 
-    /// The approved states of the projects that a directory lies in.
+    /// The approved states of the projects that a directory lies in, broken or not.
     fn states(&self, cwd: &Path) -> Vec<State> {
         let roots = approved::around(cwd).into_iter().filter(|root| !self.own.contains(root));
-        let state = |root: &Path| {
-            approved::currents(&self.stores, root).into_iter().find_map(|it| std::fs::canonicalize(it).ok())
+        let state = |root: PathBuf| {
+            let mut links = approved::currents(&self.stores, &root).into_iter();
+            let (link, leads_to) = links.find_map(|link| std::fs::read_link(&link).ok().map(|to| (link, to)))?;
+            Some(State { root, link, leads_to })
         };
-        roots.filter_map(|root| Some(State { state: state(&root)?, root })).collect()
+        roots.filter_map(state).collect()
     }
 
     fn joined(&self, own: &HookSet, states: &[State]) -> Arc<HookSet> {
@@ -85,8 +88,8 @@ impl Neighbours {
         let (mut broken, mut notices) = (own.broken.to_vec(), own.notices.to_vec());
         let mut hash = Sha256::new();
         hash.update(&*own.hash);
-        for State { root, state } in states {
-            let kept = Kept::Approved(vec![state.clone()]);
+        for State { root, link, .. } in states {
+            let kept = Kept::Approved(vec![link.clone()]);
             let dir = LayerDir { layer: Layer::Project, path: root.join(DEFINITIONS), kept };
             let mut loader = Loader::new(vec![dir], Means { root: root.clone(), ..self.means.clone() });
             let set = loader.load(Look::Now).hooks;

@@ -9,31 +9,89 @@ use crate::support::file::{Signature, signature};
 use crate::support::places;
 use crate::support::shell_word;
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
-/// The approved state of a project.
-#[derive(Debug)]
+/// The approved state of a project: a directory that is never changed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Approved {
     /// The project's root.
     pub root: PathBuf,
-    /// The copy of the project's files that were approved, each where it is below the root.
-    pub tree: PathBuf,
+    /// The directory with all that is kept.
+    pub state: PathBuf,
+    /// The files of the copy, by their paths below the root or in full, with the digests of their contents.
+    pub files: BTreeMap<PathBuf, String>,
     /// Files that hooks run where they are, with the digests of their contents; `None` if there was none.
     pub named: BTreeMap<PathBuf, Option<String>>,
+}
+
+/// The file that holds the record, in an approved state.
+pub fn record_file(state: &Path) -> PathBuf {
+    state.join("record.json")
+}
+
+/// The copy of the project's files, in an approved state.
+pub fn tree(state: &Path) -> PathBuf {
+    state.join("tree")
+}
+
+/// Where the copy of a file is in an approved state: of one below the root, or of another one by its full path.
+pub fn copy_of(state: &Path, file: &Path) -> PathBuf {
+    match file.strip_prefix("/") {
+        Ok(rest) => state.join("outside").join(rest),
+        Err(_) => tree(state).join(file),
+    }
 }
 
 impl Approved {
     /// Where a directory of the copy is in the project.
     pub(super) fn original(&self, dir: &Path) -> PathBuf {
-        dir.strip_prefix(&self.tree).map_or_else(|_| dir.to_path_buf(), |rest| self.root.join(rest))
+        dir.strip_prefix(tree(&self.state)).map_or_else(|_| dir.to_path_buf(), |rest| self.root.join(rest))
+    }
+
+    /// Looks whether the copy is what was approved, all of it and nothing else: what lies beside a script may be loaded
+    /// in the place of what the script names.
+    ///
+    /// # Errors
+    /// It isn't, or can't be read; for people.
+    pub(crate) fn verify(&self) -> Result<(), String> {
+        let mut expected = BTreeSet::from([record_file(&self.state)]);
+        for (file, digest) in &self.files {
+            let copy = copy_of(&self.state, file);
+            let is_file = fs::symlink_metadata(&copy).is_ok_and(|about| about.is_file());
+            match digest_of(&copy) {
+                Ok(Some(now)) if is_file && now == *digest => {}
+                Ok(Some(_)) => return Err(format!("the copy of `{}` was changed", file.display())),
+                Ok(None) => return Err(format!("the copy of `{}` is gone", file.display())),
+                Err(error) => return Err(format!("the copy of `{}`: {error}", file.display())),
+            }
+            let ancestors = copy.ancestors().take_while(|it| *it != self.state).map(Path::to_path_buf);
+            expected.extend(ancestors);
+        }
+        let mut dirs = vec![self.state.clone()];
+        while let Some(dir) = dirs.pop() {
+            let unread = |error: io::Error| format!("{}: {error}", dir.display());
+            for entry in fs::read_dir(&dir).map_err(unread)? {
+                let entry = entry.map_err(unread)?;
+                let path = entry.path();
+                if !expected.contains(&path) {
+                    let shown = path.strip_prefix(&self.state).unwrap_or(&path).display();
+                    return Err(format!("the copy has `{shown}`, which nobody has trusted"));
+                }
+                if entry.file_type().map_err(unread)?.is_dir() {
+                    dirs.push(path);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// What must be unchanged for a hook that runs these files. Those of the copy are.
     pub(crate) fn pins(self: &Arc<Self>, files: Vec<PathBuf>) -> Option<Pins> {
-        let files: Vec<PathBuf> = files.into_iter().filter(|file| !file.starts_with(&self.tree)).collect();
+        let files: Vec<PathBuf> = files.into_iter().filter(|file| !file.starts_with(&self.state)).collect();
         (!files.is_empty()).then(|| Pins { approved: self.clone(), files })
     }
 }

@@ -1,9 +1,10 @@
 //! A project's definitions come with a clone, so they are in force only in a state that a person has looked at. This
 //! room finds out what there is to look at and keeps what was approved; `definitions` reads what is kept.
 
+mod keep;
 pub mod shown;
 
-use crate::definitions::approved::{DEFINITIONS, MAX_BYTES, Record, current, digest_of, record_file, tree, walk};
+use crate::definitions::approved::{DEFINITIONS, MAX_BYTES, Record, State, copy_of, current, digest_of, walk};
 use crate::definitions::load::{Kept, LayerDir, Loader, Look};
 use crate::handlers::Means;
 use crate::hook::Hook;
@@ -13,12 +14,15 @@ use crate::support::digest;
 use crate::syntax::diagnostic::{Diagnostic, Severity};
 use crate::syntax::source::Layer;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, DirBuilder, Metadata, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, symlink};
+use std::ffi::OsString;
+use std::fs::{self, Metadata};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
+
+pub use keep::revoke;
 
 /// What of a project is to be approved, read once: what is shown is what is kept.
 pub struct Review {
@@ -30,9 +34,13 @@ pub struct Review {
     pub diagnostics: Arc<[Diagnostic]>,
     /// Nothing of it would judge anything.
     pub is_empty: bool,
-    /// What was approved before.
-    pub before: Option<Before>,
-    /// The files that are kept, by their paths below the root.
+    /// What was approved before, and is as it was then.
+    pub before: Option<State>,
+    /// What is wrong with what was approved before: it counts no more, and everything is new.
+    pub broken: Option<String>,
+    /// The name of the state that was in force, sound or not.
+    in_force: Option<PathBuf>,
+    /// The files that are kept, by their paths below the root or in full.
     pub files: BTreeMap<PathBuf, File>,
     /// The record of them.
     pub record: Record,
@@ -43,13 +51,6 @@ pub struct File {
     /// Its content.
     pub bytes: Vec<u8>,
     is_program: bool,
-}
-
-/// What was approved before.
-pub struct Before {
-    /// Its record.
-    pub record: Record,
-    tree: PathBuf,
 }
 
 /// What becomes of a file.
@@ -79,6 +80,12 @@ impl From<io::Error> for Refusal {
 /// can't be kept.
 pub fn review(store: &Path, root: &Path) -> Result<Review, Refusal> {
     let root = fs::canonicalize(root).map_err(|error| Refusal(format!("{}: {error}", root.display())))?;
+    let place = current(store, &root);
+    let in_force = fs::read_link(&place).ok();
+    let (before, broken) = match State::read(&place) {
+        Ok(before) => (before, None),
+        Err(problem) => (None, Some(problem)),
+    };
     let dir = root.join(DEFINITIONS);
     if dir.is_file() {
         let problem = "it is a file; definitions are files in a directory of this name";
@@ -86,6 +93,10 @@ pub fn review(store: &Path, root: &Path) -> Result<Review, Refusal> {
     }
     if !dir.is_dir() {
         return Err(Refusal(format!("{}: there is no such directory; `hookwire init` makes it", dir.display())));
+    }
+    if !fs::canonicalize(&dir)?.starts_with(&root) {
+        let help = "definitions are kept in the project, or named with --hooks";
+        return Err(Refusal(format!("{}: it leads out of the project; {help}", dir.display())));
     }
     let mut loader = Loader::new(
         vec![LayerDir { layer: Layer::Project, path: dir.clone(), kept: Kept::AsItIs }],
@@ -102,12 +113,14 @@ pub fn review(store: &Path, root: &Path) -> Result<Review, Refusal> {
         if !written.iter().any(|it| it == path) && !files.contains_key(path) {
             let full = root.join(path);
             is_ours(&full, about)?;
+            if about.is_dir() {
+                return Ok(());
+            }
             let is_program = about.mode() & 0o100 != 0;
             files.insert(path.to_path_buf(), File { bytes: read(&full, &mut left)?, is_program });
         }
         Ok(())
     };
-    is_ours(&dir, &fs::metadata(&dir)?)?;
     walk(&root, &dir, &mut keep)?;
     // What hooks run and load: what is read when they are compiled comes from the copy, what is started where it is, be it
     // among the definitions, must stay as it is.
@@ -142,61 +155,48 @@ pub fn review(store: &Path, root: &Path) -> Result<Review, Refusal> {
     let record = Record {
         root: root.clone(),
         at: rfc3339(SystemTime::now()),
+        nonce: nonce()?,
         files: files.iter().map(|(path, file)| (path.clone(), digest::of_bytes(&file.bytes))).collect(),
         named,
         written,
     };
-    let before = before(store, &root)?;
     let is_empty = hooks.is_empty() && loaded.hooks.policies.is_empty();
-    Ok(Review { root, hooks, is_empty, diagnostics: loaded.diagnostics, before, files, record })
+    let diagnostics = loaded.diagnostics;
+    Ok(Review { root, hooks, is_empty, diagnostics, before, broken, in_force, files, record })
 }
 
-/// What was approved of a project, if anything.
-///
-/// # Errors
-/// It can't be read.
-pub fn before(store: &Path, root: &Path) -> io::Result<Option<Before>> {
-    let state = match fs::canonicalize(current(store, root)) {
-        Ok(state) => state,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    Ok(Some(Before { record: Record::read(&state)?, tree: tree(&state) }))
+/// A project of which something was approved.
+pub struct Trusted {
+    /// The link that leads to the state.
+    pub current: PathBuf,
+    /// The state; else what is wrong with it.
+    pub state: Result<State, String>,
 }
 
-/// The records of all projects of which something was approved, in the order of their roots. The first store that knows
-/// a project counts for it.
+/// All projects of which something was approved, in the order of their roots; broken states come last. The first store
+/// that knows a project counts for it.
 ///
 /// # Errors
 /// A store can't be read.
-pub fn all(stores: &[PathBuf]) -> io::Result<Vec<Record>> {
-    let mut records: BTreeMap<PathBuf, Record> = BTreeMap::new();
+pub fn all(stores: &[PathBuf]) -> io::Result<Vec<Trusted>> {
+    let mut all: BTreeMap<OsString, Trusted> = BTreeMap::new();
     for store in stores {
         let entries = match fs::read_dir(store) {
             Ok(entries) => entries.collect::<io::Result<Vec<_>>>()?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(error),
         };
-        for record in entries.iter().filter_map(|entry| Record::read(&entry.path().join("current")).ok()) {
-            records.entry(record.root.clone()).or_insert(record);
+        for entry in entries {
+            let current = entry.path().join("current");
+            if let Some(state) = State::read(&current).transpose() {
+                all.entry(entry.file_name()).or_insert(Trusted { current, state });
+            }
         }
     }
-    Ok(records.into_values().collect())
-}
-
-/// Takes the approval of a project back. Whether there was one.
-///
-/// # Errors
-/// It can't be removed.
-pub fn revoke(store: &Path, root: &Path) -> io::Result<bool> {
-    let current = current(store, root);
-    let Some(place) = current.parent() else { return Ok(false) };
-    // Whoever looks now finds nothing, rather than half of it.
-    match fs::remove_file(&current) {
-        Ok(()) => fs::remove_dir_all(place).map(|()| true),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
+    let mut all: Vec<Trusted> = all.into_values().collect();
+    let key = |it: &Trusted| (it.state.is_err(), it.state.as_ref().map(|it| it.record.root.clone()).ok());
+    all.sort_by_cached_key(key);
+    Ok(all)
 }
 
 impl Review {
@@ -207,11 +207,7 @@ impl Review {
 
     /// Whether it is what was approved.
     pub fn is_as_before(&self) -> bool {
-        let same = |before: &Before| {
-            let Before { record, .. } = before;
-            record.files == self.record.files && record.named == self.record.named
-        };
-        self.before.as_ref().is_some_and(same)
+        self.before.as_ref().is_some_and(|before| before.record.is_of_the_same(&self.record))
     }
 
     /// The files that aren't as they were approved.
@@ -224,7 +220,7 @@ impl Review {
         let mut changes = Vec::new();
         for path in paths.into_iter().filter(|path| old(path) != self.record.files.get(*path)) {
             let before = self.before.as_ref().filter(|_| old(path).is_some());
-            let old = before.map(|before| fs::read(before.tree.join(path)).unwrap_or_default());
+            let old = before.map(|before| fs::read(copy_of(&before.place, path)).unwrap_or_default());
             changes.push(Change { path, old, new: self.files.get(path).map(|file| &file.bytes[..]) });
         }
         changes
@@ -258,49 +254,14 @@ impl Review {
     /// It isn't [sound](Self::sound) or can't be written; then what was approved before stays.
     pub fn approve(&self, store: &Path) -> io::Result<()> {
         self.sound().map_err(|Refusal(problem)| io::Error::other(problem))?;
-        let current = current(store, &self.root);
-        let place = current.parent().unwrap_or(store);
-        let mut private = DirBuilder::new();
-        private.mode(0o700).recursive(true).create(place)?;
-        let about = fs::symlink_metadata(place)?;
-        if !about.is_dir() || about.uid() != rustix::process::geteuid().as_raw() || about.mode() & 0o022 != 0 {
-            return Err(io::Error::other(format!("{}: somebody else can change it", place.display())));
-        }
-        let record = serde_json::to_vec_pretty(&self.record)?;
-        let name = format!("state-{}", &digest::of_bytes(&record)[..16]);
-        let state = place.join(&name);
-        if state.exists() {
-            fs::remove_dir_all(&state)?;
-        }
-        private.create(tree(&state))?;
-        for (path, File { bytes, is_program }) in &self.files {
-            let path = tree(&state).join(path);
-            private.create(path.parent().unwrap_or(&state))?;
-            // Programs stay programs.
-            write(&path, bytes, if *is_program { 0o500 } else { 0o400 })?;
-        }
-        write(&record_file(&state), &record, 0o400)?;
-        let new = place.join("current.new");
-        let _ = fs::remove_file(&new);
-        let old = fs::read_link(&current).ok();
-        symlink(&name, &new)?;
-        fs::rename(&new, &current)?;
-        // Hooks of the state before may run still; those of older ones don't.
-        for entry in fs::read_dir(place)?.flatten() {
-            let (file, path) = (entry.file_name(), entry.path());
-            let is_kept = path == current || file == *name || old.as_ref().is_some_and(|old| *old == *file);
-            if !is_kept {
-                let _ = fs::remove_dir_all(path);
-            }
-        }
-        Ok(())
+        keep::approve(self, store)
     }
 }
 
-fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
+fn nonce() -> io::Result<String> {
+    let mut bits = [0; 8];
+    getrandom::fill(&mut bits).map_err(io::Error::other)?;
+    Ok(digest::hex(&bits))
 }
 
 fn read(path: &Path, left: &mut u64) -> io::Result<Vec<u8>> {

@@ -27,7 +27,8 @@ pub fn shown(review: &Review) -> Vec<(Look, String)> {
         let root = safe(&review.root.to_string_lossy());
         return vec![(Look::Plain, format!("{root}: trusted as it is, {} hooks.", review.hooks.len()))];
     }
-    let mut lines: Vec<_> = review.changes().iter().flat_map(of_file).collect();
+    let broken = review.broken.iter().map(|it| (Look::Mistake, safe(&format!("what was trusted is broken: {it}"))));
+    let mut lines: Vec<_> = broken.chain(review.changes().iter().flat_map(of_file)).collect();
     for (path, is_there) in review.named_changes() {
         let what = if is_there { "runs, as it is now" } else { "would run; there is no such file" };
         lines.push((Look::Plain, format!("{what}: {}", safe(&path.to_string_lossy()))));

@@ -115,7 +115,8 @@ fn a_deep_directory_and_a_missing_one_are_told() {
     assert_eq!(told(load(&dir.path().join("x"))), ["1:1 error[missing-directory] the directory doesn't exist"]);
     assert_eq!(told(load(&dir.path().join("d/../a.yaml"))), ["1:1 error[missing-directory] the file doesn't exist"]);
     fs::write(dir.path().join("file"), "").unwrap();
-    assert_eq!(told(load(&dir.path().join("file"))), ["1:1 error[missing-directory] it is not a directory"]);
+    let denied = "1:1 error[missing-directory] it is not a directory; until it is fixed, every tool call is denied";
+    assert_eq!(told(load(&dir.path().join("file"))), [denied]);
 }
 
 #[test]
@@ -142,7 +143,9 @@ fn files_of_other_tools_are_left_alone() {
         near("not-definitions", "sub/renovate.json"),
     ];
     assert_eq!(told, expected);
-    assert_eq!(host.hooks().hooks.len(), 1);
+    // What is meant to be definitions and can't be read denies.
+    let hooks = host.hooks().hooks.clone();
+    assert_eq!(hooks.iter().map(|hook| &*hook.name).collect::<Vec<_>>(), ["near.yaml", "one.yaml", "g"]);
     // A verdict tells of what is broken, and these are not.
     assert!(!host.hooks().broken.iter().any(|it| it.contains("ci.yml") || it.contains("renovate")));
     // Whoever names a file means it.

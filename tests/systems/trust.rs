@@ -5,7 +5,7 @@ use super::support::{Framing, TestHost, hookwire, replace};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
 const GUARD: &str = r#"
@@ -353,7 +353,23 @@ fn a_directory_of_the_agents_own_doesnt_stand_before_the_projects() {
 #[test]
 fn what_others_can_change_isnt_approved() {
     type Spoil = fn(&Path);
-    let spoils: [(&str, Spoil); 4] = [
+    let spoils: [(&str, Spoil); 7] = [
+        ("everybody can write it", |root| {
+            let dir = root.join(".hookwire/lib");
+            fs::create_dir(&dir).unwrap();
+            fs::set_permissions(dir, PermissionsExt::from_mode(0o777)).unwrap();
+        }),
+        ("its group can write it", |root| {
+            let dir = root.join(".hookwire/lib");
+            write(&dir.join("a.sh"), DENY);
+            std::os::unix::fs::chown(&dir, None, Some(7)).unwrap();
+            fs::set_permissions(dir, PermissionsExt::from_mode(0o770)).unwrap();
+        }),
+        ("it leads out of the project", |root| {
+            let elsewhere = root.with_file_name("elsewhere");
+            fs::rename(root.join(".hookwire"), &elsewhere).unwrap();
+            symlink(elsewhere, root.join(".hookwire")).unwrap();
+        }),
         ("everybody can write it", |root| {
             fs::set_permissions(root.join(".hookwire/guard.yaml"), PermissionsExt::from_mode(0o666)).unwrap();
         }),
@@ -580,4 +596,129 @@ fn a_project_never_loosens_what_a_person_has_set() {
             assert!(is_redacted, "{project}\n{event}\n{after}");
         }
     }
+}
+
+/// Where what was trusted of the only project is kept.
+fn place(project: &Project) -> PathBuf {
+    let store = project.0.path().join("home/.local/share/hookwire/trust");
+    fs::read_dir(store).unwrap().next().unwrap().unwrap().path()
+}
+
+/// Two who approve at once: whatever the order of their steps, a state is in force and nothing is left behind.
+#[test]
+fn approvals_at_once_leave_one_in_force() {
+    let project = project();
+    project.run(&["trust", "--yes"], "");
+    for round in 0..12 {
+        write(&project.root().join(".hookwire/deny.sh"), &format!("{DENY}# {round}\n"));
+        let runs: Vec<_> = (0..3).map(|_| project.command(&["trust", "--yes"]).spawn().unwrap()).collect();
+        for run in runs {
+            let output = run.wait_with_output().unwrap();
+            assert!(output.status.success(), "{round}: {output:?}");
+        }
+        assert_eq!(project.hook_with(&["--no-host"], "git push -f"), "deny", "{round}");
+        assert_eq!(project.run(&["trust", "show"], "").status.code(), Some(0), "{round}");
+        let mut names: Vec<_> = fs::read_dir(place(&project)).unwrap().map(|it| it.unwrap().file_name()).collect();
+        names.retain(|name| !name.to_str().unwrap().starts_with("state-"));
+        names.sort();
+        assert_eq!(names, ["current", "lock"], "{round}");
+    }
+    // One approves while another revokes: one of them was last.
+    for round in 0..12 {
+        write(&project.root().join(".hookwire/deny.sh"), &format!("{DENY}# again {round}\n"));
+        let runs = [&["trust", "--yes"][..], &["trust", "revoke"]].map(|args| project.command(args).spawn().unwrap());
+        runs.map(|run| run.wait_with_output().unwrap());
+        let is_trusted = project.run(&["trust", "show"], "").status.success();
+        let expected = if is_trusted { "deny" } else { "" };
+        assert_eq!(project.hook_with(&["--no-host"], "git push -f"), expected, "{round}");
+        project.run(&["trust", "--yes"], "");
+    }
+}
+
+/// A run that is killed at any step leaves the old state in force or the new one, and the next run clears up.
+#[test]
+fn a_killed_approval_leaves_a_state_in_force() {
+    let project = project();
+    project.run(&["trust", "--yes"], "");
+    let guard = project.root().join(".hookwire/guard.yaml");
+    let mut n_killed = 0;
+    for (args, is_revoked) in [(&["trust", "--yes"][..], false), (&["trust", "revoke"], true)] {
+        for step in 1.. {
+            replace(&guard, &GUARD.replace("Force pushes are off.", &format!("Step {step}.")));
+            let mut command = project.command(args);
+            let output = command.env("HOOKWIRE_FAIL", format!("trust={step}..{step}")).output().unwrap();
+            let said = project.hook_with(&["--no-host"], "git push -f");
+            assert!(said == "deny" || is_revoked && said.is_empty(), "{args:?} {step}: {said}");
+            // The next one clears up.
+            replace(&guard, &GUARD.replace("Force pushes are off.", &format!("Step {step} again.")));
+            assert!(project.run(&["trust", "--yes"], "").status.success(), "{args:?} {step}");
+            assert_eq!(project.hook_with(&["--no-host"], "git push -f"), "deny", "{args:?} {step}");
+            let left = fs::read_dir(place(&project)).unwrap().count();
+            assert!(left <= 4, "{args:?} {step}: {left} entries are left");
+            if output.status.code().is_some() {
+                break;
+            }
+            n_killed += 1;
+        }
+    }
+    assert!(n_killed > 10, "{n_killed}");
+}
+
+#[test]
+fn a_copy_that_was_edited_counts_no_more() {
+    type Edit = fn(&Path);
+    let edits: &[(&str, Edit)] = &[
+        ("the copy of `.hookwire/guard.yaml` was changed", |state| {
+            put(&state.join("tree/.hookwire/guard.yaml"), "hooks: []\n")
+        }),
+        ("the copy of `.hookwire/deny.sh` was changed", |state| put(&state.join("tree/.hookwire/deny.sh"), ALLOW)),
+        ("the copy of `acme/policy.py` was changed", |state| put(&state.join("tree/acme/policy.py"), "")),
+        ("the copy of `.hookwire/guard.yaml` is gone", |state| {
+            fs::remove_file(state.join("tree/.hookwire/guard.yaml")).unwrap();
+        }),
+        ("the copy has `tree/acme/os.py`, which nobody has trusted", |state| put(&state.join("tree/acme/os.py"), "")),
+        ("record.json: it was changed", |state| {
+            let record = fs::read_to_string(state.join("record.json")).unwrap();
+            put(&state.join("record.json"), &record.replace("\"written\": []", "\"written\": [\"x\"]"));
+        }),
+        ("record.json: No such file", |state| {
+            fs::rename(state, state.with_file_name("gone")).unwrap();
+        }),
+    ];
+    for (why, edit) in edits {
+        let project = project();
+        project.run(&["trust", "--yes"], "");
+        assert_eq!(project.hook_with(&[], "kept"), "deny", "a host runs");
+        edit(&place(&project).join("current").canonicalize().unwrap());
+        for args in [&["--no-host"][..], &[]] {
+            if args.is_empty() {
+                project.run(&["reload"], "");
+            }
+            // A call that no hook is about, too: nobody can say what was taken away.
+            let output = project.run(&[&["hook", "claude-code"], args].concat(), LS_CALL);
+            let said = text(&output);
+            assert!(said.contains("\"deny\"") && said.contains(why), "{why} {args:?}: {said}");
+            assert!(said.contains("`hookwire trust "), "{said}");
+        }
+        for args in [&["trust", "list"][..], &["doctor", "claude-code"], &["check"]] {
+            let output = project.run(args, "");
+            assert_eq!(output.status.code(), Some(1), "{args:?}: {output:?}");
+            assert!(text(&output).contains(why), "{args:?} {why}: {}", text(&output));
+        }
+        let shown = project.run(&["trust", "--yes"], "");
+        assert!(text(&shown).contains("what was trusted is broken: "), "{shown:?}");
+        assert_eq!(project.hook_with(&[], "ls"), "", "{why}: it is made anew");
+        assert_eq!(project.hook_with(&[], "kept"), "deny", "{why}");
+    }
+}
+
+const LS_CALL: &str =
+    r#"{"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}, "session_id": "s"}"#;
+
+/// Writes a file that nobody is meant to write.
+fn put(path: &Path, text: &str) {
+    let dir = path.parent().unwrap();
+    fs::set_permissions(dir, PermissionsExt::from_mode(0o700)).unwrap();
+    let _ = fs::remove_file(path);
+    fs::write(path, text).unwrap();
 }

@@ -14,7 +14,7 @@ mod store;
 mod wire;
 mod worker;
 
-use super::approved::run_by_words;
+use super::approved::{run_by_words, tree};
 use super::call::{Call, HookView};
 use super::compile::{Compile, Mistake};
 use super::digits::{self, Handed};
@@ -136,7 +136,7 @@ impl Kind for Callable {
             idle: raw.idle.map_or(IDLE, RawDuration::get),
             launch: Launch { runtime, env, secrets, dir: cx.dir.to_path_buf() },
             layer: cx.layer,
-            modules: cx.approved.map(|approved| approved.tree.clone()),
+            modules: cx.approved.map(|approved| tree(&approved.state)),
             slot: OnceLock::new(),
         })
     }
