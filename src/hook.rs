@@ -3,7 +3,6 @@
 
 use crate::contract::{Contract, Fail, TOOL_NAME, Target};
 use crate::event::{Event, On, Phase};
-use crate::handlers::approved::Pins;
 use crate::handlers::{Handler, HookView};
 use crate::matching::rule::{Asker, Condition as ToolCondition, Finding, Reading, ToolRule};
 use crate::matching::when::When;
@@ -61,8 +60,6 @@ pub struct Hook {
     pub contract: &'static Contract,
     /// Where it is written.
     pub source: Source,
-    /// Files that must be as a person has approved them.
-    pub pins: Option<Pins>,
     /// A hash of the definition: equal definitions have equal ones.
     pub fingerprint: u64,
 }
@@ -142,7 +139,6 @@ impl Hook {
             tags: Vec::new(),
             contract,
             source,
-            pins: None,
             fingerprint: hash.finish(),
         }
     }

@@ -7,7 +7,8 @@
 
 use super::load::is_hidden;
 use crate::handlers::approved::Approved;
-pub use crate::handlers::approved::{copy_of, digest_of, record_file, tree};
+pub use crate::handlers::approved::{bin, content_of, copy_of, digest_of, record_file, tree};
+pub use crate::handlers::programs::{Programs, is_the_systems, named_in_script, starter};
 use crate::support::visible::safe;
 use crate::support::{digest, places};
 use serde::{Deserialize, Serialize};
@@ -47,6 +48,12 @@ pub struct Record {
     pub named: BTreeMap<PathBuf, Option<String>>,
     /// Files among the definitions that hooks write: they are no part of what was approved.
     pub written: Vec<PathBuf>,
+    /// Links among what is kept, by their paths below the state, with what they lead to.
+    #[serde(default)]
+    pub links: BTreeMap<PathBuf, PathBuf>,
+    /// The programs that hooks start by name. A version that didn't look for them made no record of them.
+    #[serde(default)]
+    pub programs: Option<Programs>,
 }
 
 const TRUST: &str = "trust";
@@ -174,13 +181,14 @@ pub(crate) fn stand_in(dir: &Path, problem: &str) -> (String, String) {
 
 impl Record {
     fn approved(&self, state: &Path) -> Approved {
-        let (files, named) = (self.files.clone(), self.named.clone());
-        Approved { root: self.root.clone(), state: state.to_path_buf(), files, named }
+        let Record { root, files, named, links, programs, .. } = self.clone();
+        Approved { root, state: state.to_path_buf(), files, named, links, programs }
     }
 
     /// Whether it is of the same files, whenever it was made.
     pub fn is_of_the_same(&self, other: &Record) -> bool {
-        self.files == other.files && self.named == other.named
+        let of = |it: &Record| it.programs.as_ref().map(|programs| programs.found.clone());
+        self.files == other.files && self.named == other.named && self.links == other.links && of(self) == of(other)
     }
 
     /// The files that aren't as they were, by their paths, relative ones below the root.
@@ -208,7 +216,8 @@ impl Record {
         if leads_away {
             add(DEFINITIONS.as_ref());
         }
-        for (path, _) in self.named.iter().filter(|(path, digest)| !is_as_it_was(path, digest)) {
+        let runs_as_it_did = |path: &Path, content: &Option<String>| content_of(path).is_ok_and(|now| now == *content);
+        for (path, _) in self.named.iter().filter(|(path, content)| !runs_as_it_did(path, content)) {
             add(path.strip_prefix(&self.root).unwrap_or(path));
         }
         changed

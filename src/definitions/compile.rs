@@ -236,7 +236,6 @@ impl Compiler<'_> {
         let make = |name: Arc<str>, on: On, handler: Handler| {
             // A handler that is slow by nature isn't cut short by the default of the file.
             let own_timeout = raw.timeout.map(RawDuration::get).or(handler.default_timeout());
-            let pins = origin.approved.and_then(|approved| approved.pins(handler.files(&approved.root)));
             Arc::new(Hook {
                 name,
                 description: raw.description.clone(),
@@ -258,7 +257,6 @@ impl Compiler<'_> {
                 tags: raw.tags.clone().map(|tags| tags.0).unwrap_or_default(),
                 contract,
                 source: source.clone(),
-                pins,
                 fingerprint: fingerprint(written.handlers.first()),
             })
         };
@@ -449,6 +447,7 @@ impl Compiler<'_> {
         };
         let cx = Compile {
             dir: origin.dir,
+            root: origin.means.map(|means| &*means.root),
             approved: origin.approved,
             real_dir: origin.real_dir,
             layer: origin.layer,

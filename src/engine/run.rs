@@ -7,7 +7,7 @@ use super::{Engine, HooksInForce, NestedJudge, Question, Report, aside};
 use crate::contract::{Contract, Fail, NATIVE};
 use crate::event::{CONTEXT_MEMBERS, Event, Phase, merge_patch};
 use crate::handlers::said::{self, Redactor};
-use crate::handlers::{Call, Handler, HandlerError, Moment, Transcript};
+use crate::handlers::{Call, Handler, Moment, Transcript};
 use crate::hook::Hook;
 use crate::hook_set::Selected;
 use crate::services::client::Client;
@@ -299,7 +299,7 @@ async fn limited(
     };
     let guarded = AssertUnwindSafe(async {
         assert!(!failpoint::is_due("handler"), "a test lets this handler panic");
-        said::redact(redactors(limits.redacting, hook), carry_out(hook, &call).await).await
+        said::redact(redactors(limits.redacting, hook), hook.handler.run(&call).await).await
     });
     // Unconstrained, because a handler that always finds something ready uses up the task's budget, and
     // a timer that counts against the budget would then never be due.
@@ -339,17 +339,6 @@ async fn limited(
 /// Who gave the time tells whose end it is: the hook's own, or the event's.
 fn out_of_time(limit: &'static str, error: String) -> Failure {
     if limit == OWN_LIMIT { Failure::Stopped(error) } else { Failure::CutOff(error) }
-}
-
-/// Runs the handler, unless a file that it starts is another than a person has approved.
-async fn carry_out(hook: &Hook, call: &Call<'_>) -> Result<Answer, HandlerError> {
-    if let Some(pins) = &hook.pins {
-        // Files are read: not on the reader.
-        let (pins, cwd) = (pins.clone(), call.moment.facts.base().to_path_buf());
-        let checked = tokio::task::spawn_blocking(move || pins.check(&cwd)).await;
-        checked.unwrap_or_else(|_| Err("look at the files that it runs".into())).map_err(HandlerError)?;
-    }
-    hook.handler.run(call).await
 }
 
 fn panicked(hook: &Hook, panic: &(dyn std::any::Any + Send)) -> Failure {
@@ -622,7 +611,7 @@ fn detach(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: 
             judge: &judge,
         };
         let redactors = redactors(&redacting, hook);
-        let work = async { said::redact(redactors.clone(), carry_out(hook, &call).await).await };
+        let work = async { said::redact(redactors.clone(), hook.handler.run(&call).await).await };
         let work = AssertUnwindSafe(work).catch_unwind();
         let result = match tokio::time::timeout(hook.timeout, work).await {
             Ok(Ok(Ok(answer))) => check(&moment, answer).map(Box::new).map_err(Failure::Error),

@@ -1,22 +1,18 @@
-//! What a person has approved of a project: its definitions are read from a copy that only they make anew, and the
-//! files that a hook runs where they are must be as they were then.
+//! What a person has approved of a project: its definitions, and the scripts that they name, are read and run from a copy
+//! that only a person makes anew; other files that a hook runs must be as they were then.
 
-use crate::contract::PROJECT_VARIABLES;
-use crate::matching::paths::normalise;
-use crate::matching::shell::{self, Shell};
+use super::programs::{Programs, is_the_systems, starter, trusted_dirs};
 use crate::support::digest;
 use crate::support::file::{Signature, signature};
-use crate::support::places;
-use crate::support::shell_word;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 /// The approved state of a project: a directory that is never changed.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Approved {
     /// The project's root.
     pub root: PathBuf,
@@ -26,6 +22,10 @@ pub struct Approved {
     pub files: BTreeMap<PathBuf, String>,
     /// Files that hooks run where they are, with the digests of their contents; `None` if there was none.
     pub named: BTreeMap<PathBuf, Option<String>>,
+    /// Links among what is kept, by their paths below the state, with what they lead to.
+    pub links: BTreeMap<PathBuf, PathBuf>,
+    /// The programs that hooks start by name; `None` in a state that an earlier version made.
+    pub programs: Option<Programs>,
 }
 
 /// The file that holds the record, in an approved state.
@@ -46,7 +46,25 @@ pub fn copy_of(state: &Path, file: &Path) -> PathBuf {
     }
 }
 
+/// The links to the programs that hooks start by name, in an approved state.
+pub fn bin(state: &Path) -> PathBuf {
+    state.join("bin")
+}
+
 impl Approved {
+    /// The `PATH` of its hooks: the programs that were found when it was approved, then where they were looked for.
+    pub(super) fn path(&self) -> Option<String> {
+        let programs = self.programs.as_ref()?;
+        let dirs = trusted_dirs(&std::env::join_paths(&programs.path).ok()?, Some(&self.root));
+        std::env::join_paths(std::iter::once(bin(&self.state)).chain(dirs)).ok()?.into_string().ok()
+    }
+
+    /// Whether a virtual environment had an interpreter when it was approved.
+    pub(super) fn was_there(&self, venv: &Path) -> bool {
+        let within = self.named.range(venv.to_path_buf()..).take_while(|(file, _)| file.starts_with(venv));
+        within.into_iter().any(|(_, content)| content.is_some())
+    }
+
     /// Where a directory of the copy is in the project.
     pub(super) fn original(&self, dir: &Path) -> PathBuf {
         dir.strip_prefix(tree(&self.state)).map_or_else(|_| dir.to_path_buf(), |rest| self.root.join(rest))
@@ -58,7 +76,7 @@ impl Approved {
     /// # Errors
     /// It isn't, or can't be read; for people.
     pub(crate) fn verify(&self) -> Result<(), String> {
-        let mut expected = BTreeSet::from([record_file(&self.state)]);
+        let mut expected = BTreeSet::from([record_file(&self.state), tree(&self.state)]);
         for (file, digest) in &self.files {
             let copy = copy_of(&self.state, file);
             let is_file = fs::symlink_metadata(&copy).is_ok_and(|about| about.is_file());
@@ -68,8 +86,28 @@ impl Approved {
                 Ok(None) => return Err(format!("the copy of `{}` is gone", file.display())),
                 Err(error) => return Err(format!("the copy of `{}`: {error}", file.display())),
             }
-            let ancestors = copy.ancestors().take_while(|it| *it != self.state).map(Path::to_path_buf);
-            expected.extend(ancestors);
+            expected.extend(copy.ancestors().take_while(|it| *it != self.state).map(Path::to_path_buf));
+        }
+        for (link, target) in &self.links {
+            let link = self.state.join(link);
+            if fs::read_link(&link).ok().as_ref() != Some(target) {
+                return Err(format!("`{}` was changed", link.display()));
+            }
+            expected.extend(link.ancestors().take_while(|it| *it != self.state).map(Path::to_path_buf));
+        }
+        for (name, program) in self.programs.iter().flat_map(|programs| &programs.found) {
+            let entry = bin(&self.state).join(name);
+            let is_as_it_was = match program.is_linked {
+                true => fs::read_link(&entry).is_ok_and(|target| target == program.path),
+                false => {
+                    fs::symlink_metadata(&entry).is_ok_and(|about| about.is_file())
+                        && fs::read_to_string(&entry).is_ok_and(|text| text == starter(&program.path))
+                }
+            };
+            if !is_as_it_was {
+                return Err(format!("`{}` was changed", entry.display()));
+            }
+            expected.extend([bin(&self.state), entry]);
         }
         let mut dirs = vec![self.state.clone()];
         while let Some(dir) = dirs.pop() {
@@ -88,39 +126,6 @@ impl Approved {
         }
         Ok(())
     }
-
-    /// What must be unchanged for a hook that runs these files. Those of the copy are.
-    pub(crate) fn pins(self: &Arc<Self>, files: Vec<PathBuf>) -> Option<Pins> {
-        let files: Vec<PathBuf> = files.into_iter().filter(|file| !file.starts_with(&self.state)).collect();
-        (!files.is_empty()).then(|| Pins { approved: self.clone(), files })
-    }
-}
-
-/// Files that a hook runs, that must be as they were when they were approved.
-#[derive(Clone, Debug)]
-pub struct Pins {
-    approved: Arc<Approved>,
-    /// Relative ones start where the hook runs.
-    files: Vec<PathBuf>,
-}
-
-impl Pins {
-    /// Looks at every file, for a hook that runs in `cwd`. It reads those that look changed.
-    ///
-    /// # Errors
-    /// One is another than the one that was approved.
-    pub fn check(&self, cwd: &Path) -> Result<(), String> {
-        for file in &self.files {
-            let path = normalise(&cwd.join(file));
-            let now = digest_of(&path).map_err(|error| format!("run `{}`: {error}", path.display()))?;
-            let approved = self.approved.named.get(&path).cloned().flatten();
-            if now.is_some() && now != approved {
-                let what = if approved.is_some() { "it has changed since then" } else { "it wasn't there then" };
-                return Err(format!("run `{}`, as it was trusted: {what}; see `hookwire trust`", path.display()));
-            }
-        }
-        Ok(())
-    }
 }
 
 type Seen = HashMap<PathBuf, (Signature, String)>;
@@ -128,6 +133,23 @@ type Seen = HashMap<PathBuf, (Signature, String)>;
 /// What files that were read looked like. An interpreter has many megabytes.
 static SEEN: LazyLock<Mutex<Seen>> = LazyLock::new(Mutex::default);
 const MAX_SEEN: usize = 1024;
+
+/// What the content of a file is called that runs where it is, `None` if there is no such file: its digest, or for a link
+/// to one of the system's files, which the system's updates change, where it leads.
+///
+/// # Errors
+/// It can't be read, or is no regular file.
+pub fn content_of(path: &Path) -> io::Result<Option<String>> {
+    match system_target(path) {
+        Some(target) => Ok(Some(target)),
+        None => digest_of(path),
+    }
+}
+
+pub(super) fn system_target(path: &Path) -> Option<String> {
+    let real = fs::canonicalize(path).ok().filter(|real| is_the_systems(real) && !is_the_systems(path))?;
+    Some(format!("-> {}", real.display()))
+}
 
 /// The digest of a file's content, `None` if there is no such file.
 ///
@@ -147,43 +169,4 @@ pub fn digest_of(path: &Path) -> io::Result<Option<String>> {
         seen.insert(path.to_path_buf(), (before, digest.clone()));
     }
     Ok(Some(digest))
-}
-
-/// The files that a shell text runs, as far as it names them: programs by their paths, and scripts. A relative one
-/// starts where the text runs, unless that's known. `root` is what [`PROJECT_VARIABLES`] stand for.
-pub(super) fn run_by_text(text: &str, cwd: Option<&Path>, root: &Path) -> Vec<PathBuf> {
-    let root = root.to_string_lossy();
-    let word = shell_word::argument(&root);
-    let spellings = PROJECT_VARIABLES.iter().flat_map(|name| [format!("${{{name}}}"), format!("${name}")]);
-    let text = spellings.fold(text.to_string(), |text, variable| match word == root {
-        // Within quotes or without.
-        true => text.replace(&variable, &word),
-        false => text.replace(&format!("\"{variable}\""), &variable).replace(&variable, &word),
-    });
-    let text = places::home().map_or_else(|| text.clone(), |home| with_home(&text, &home.to_string_lossy()));
-    let script = shell::read(&text, Shell::Posix);
-    script.files().map(|name| cwd.map_or_else(|| name.into(), |cwd| cwd.join(name))).collect()
-}
-
-/// A text with the home directory where a shell puts it: for `$HOME`, and for a `~` that begins a word.
-fn with_home(text: &str, home: &str) -> String {
-    if shell_word::argument(home) != home {
-        return text.to_string();
-    }
-    let text = text.replace("${HOME}", home).replace("$HOME/", &format!("{home}/"));
-    let mut rest = text.as_str();
-    let mut expanded = String::with_capacity(text.len());
-    while let Some(at) = rest.find("~/") {
-        let before = &rest[..at];
-        let is_first = expanded.is_empty() && before.is_empty();
-        expanded.push_str(before);
-        expanded.push_str(if is_first || before.ends_with([' ', '\t', '\n', ';', '&', '|', '(']) { home } else { "~" });
-        rest = &rest[at + 1..];
-    }
-    expanded + rest
-}
-
-/// The same of a program with its arguments.
-pub(super) fn run_by_words<'w>(words: impl Iterator<Item = &'w str>, cwd: Option<&Path>, root: &Path) -> Vec<PathBuf> {
-    run_by_text(&shell_word::command(words), cwd, root)
 }

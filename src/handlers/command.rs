@@ -4,7 +4,6 @@
 //! whole arguments. How the process is run and ended is [`super::process`]'s matter; what its exit
 //! means is the dialect's.
 
-use super::approved::{run_by_text, run_by_words};
 use super::call::{Call, HookView};
 use super::compile::{Compile, Mistake};
 use super::effect::{Effect, Program};
@@ -12,6 +11,7 @@ use super::environment::{MAX_VARIABLE, Secrets, Variables, changed, environment}
 use super::error::HandlerError;
 use super::kind::{Kind, TextKind};
 use super::means::{Means, Obstacle, missing_script, program_obstacle, shell_obstacle};
+use super::named_files::{ApprovedCommand, Words, run_by_text, run_by_words};
 use super::output_log::OutputLog;
 use super::process;
 use super::shell_text;
@@ -109,6 +109,9 @@ pub(crate) struct Command {
     cwd: Option<PathBuf>,
     dir: PathBuf,
     stdout: Option<Stdout>,
+    sets_path: bool,
+    /// How it runs if a person has approved it.
+    approved: Option<ApprovedCommand>,
 }
 
 #[derive(Debug)]
@@ -134,23 +137,34 @@ impl Kind for Command {
                     return Err(Mistake::whole("the program can't be taken from the event")
                         .help("placeholders are for arguments"));
                 }
+                let program = cx.program_in_place(&program).unwrap_or(program);
                 let arguments =
                     argv.map(|argument| Template::new(&argument, cx.placeholders)).collect::<Result<_, _>>();
                 let arguments = arguments.map_err(Mistake::whole)?;
                 (Run::Program { program, arguments }, label)
             }
         };
-        let env = environment(raw.env.clone(), &raw.inherit_env)?;
+        let env = environment(raw.env.clone(), &raw.inherit_env, cx)?;
         let secrets = Secrets::from_definition(&env, &raw.env, &raw.inherit_env);
         let (cwd, dir) = (raw.cwd.map(|cwd| cx.place().join(cwd)), cx.dir.to_path_buf());
-        Ok(Command { run, label, env, secrets, cwd, dir, stdout: raw.stdout })
+        let sets_path = raw.env.contains_key("PATH");
+        let mut command = Command { run, label, env, secrets, cwd, dir, stdout: raw.stdout, sets_path, approved: None };
+        command.approved = cx.approved.map(|approved| {
+            command.with_words(|words| ApprovedCommand::new(approved, words, command.cwd.as_deref(), sets_path))
+        });
+        Ok(command)
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         // The first poll is the connection's reader: other requests must not wait for a process to start.
         tokio::task::yield_now().await;
+        let cwd = self.cwd(call).await;
+        let approved = self.approved.as_ref();
         let argv = match &self.run {
-            Run::Shell(text) => vec!["/bin/sh".to_string(), "-c".to_string(), text.clone()],
+            Run::Shell(text) => {
+                let text = approved.map_or_else(|| text.clone(), |approved| approved.text(text, &cwd));
+                vec!["/bin/sh".to_string(), "-c".to_string(), text]
+            }
             Run::Program { program, arguments } => {
                 for name in arguments.iter().flat_map(Template::paths) {
                     let Some(MainArgument::Unclear) = main_of(call, name) else { continue };
@@ -163,15 +177,21 @@ impl Kind for Command {
                     Some(MainArgument::Is(text)) => Some(text.into()),
                     _ => call.placeholder(name),
                 };
-                let expand = |argument: &Template| argument.text(&value);
-                std::iter::once(self.program(program)).chain(arguments.iter().map(expand)).collect()
+                // What the event says is no file of the project's.
+                let expand = |argument: &Template| match approved.filter(|_| argument.paths().next().is_none()) {
+                    Some(approved) => approved.word(&argument.text(&value), &cwd),
+                    None => argument.text(&value),
+                };
+                let program = self.program(program);
+                let program = approved.map_or(Ok(program.clone()), |approved| approved.program(&program));
+                std::iter::once(program.map_err(HandlerError)?).chain(arguments.iter().map(expand)).collect()
             }
         };
-        let cwd = self.cwd(call).await;
         let env = self.environment(call, &cwd).await?;
         let spec = process::Spec {
             argv,
             env,
+            pins: approved.map(|approved| approved.pins(&cwd)),
             cwd: cwd.clone(),
             stdin: call.moment.stdin(call.hook.contract),
             limits: process::OutputLimits::default(),
@@ -233,15 +253,15 @@ impl Kind for Command {
     }
 
     fn files(&self, root: &Path) -> Vec<PathBuf> {
-        match &self.run {
-            Run::Shell(text) => run_by_text(text, self.cwd.as_deref(), root),
-            Run::Program { program, arguments } => {
-                let program = self.program(program);
-                let arguments: Vec<String> = arguments.iter().map(|it| it.text(&|_| None)).collect();
-                let words = std::iter::once(program.as_str()).chain(arguments.iter().map(String::as_str));
-                run_by_words(words, self.cwd.as_deref(), root)
-            }
-        }
+        let cwd = self.cwd.as_deref();
+        self.with_words(|words| match words {
+            Words::Text(text) => run_by_text(text, cwd, root),
+            Words::List(words) => run_by_words(words.iter().copied(), cwd, root),
+        })
+    }
+
+    fn programs(&self) -> Vec<String> {
+        if self.sets_path { Vec::new() } else { self.with_words(|words| words.programs()) }
     }
 
     fn secrets(&self) -> Vec<&Secrets> {
@@ -262,6 +282,18 @@ fn empty() -> Mistake {
 }
 
 impl Command {
+    /// Looks at what it says, as far as that is known before an event.
+    fn with_words<T>(&self, look: impl FnOnce(Words<'_>) -> T) -> T {
+        match &self.run {
+            Run::Shell(text) => look(Words::Text(text)),
+            Run::Program { program, arguments } => {
+                let arguments = arguments.iter().map(|it| it.text(&|_| None));
+                let words: Vec<String> = std::iter::once(self.program(program)).chain(arguments).collect();
+                look(Words::List(&words.iter().map(String::as_str).collect::<Vec<_>>()))
+            }
+        }
+    }
+
     /// What a command says on stderr is in its outcome and in the log, unless it is its reason or its error already.
     fn note_stderr(&self, call: &Call<'_>, output: &process::Output, answer: &Result<Answer, String>) {
         let stderr = self.secrets.mask(&String::from_utf8_lossy(&output.stderr));

@@ -1,6 +1,8 @@
 //! What a kind knows while it compiles a definition, and the mistakes that it finds.
 
 use super::approved::Approved;
+use super::programs::host_path;
+use crate::matching::paths::normalise;
 use crate::matching::rule::ToolRule;
 use crate::services::client::Client;
 #[cfg(feature = "models")]
@@ -17,6 +19,8 @@ use std::sync::Arc;
 pub struct Compile<'a> {
     /// The directory of the definition's file: relative paths start here.
     pub dir: &'a Path,
+    /// The project's root, where that is known.
+    pub root: Option<&'a Path>,
     /// What a person has approved of the project, if the definition is read from that.
     pub approved: Option<&'a Arc<Approved>>,
     /// Where the file really is, if a link leads to it.
@@ -43,6 +47,19 @@ pub struct Compile<'a> {
 }
 
 impl Compile<'_> {
+    /// The `PATH` of what the definition starts, unless it sets one.
+    pub(super) fn path(&self) -> Option<String> {
+        let approved = self.approved.and_then(|approved| approved.path());
+        approved.or_else(|| host_path(self.root))
+    }
+
+    /// The place of a program that a definition names by a path and that runs where it is, not from the copy.
+    pub(super) fn program_in_place(&self, program: &str) -> Option<String> {
+        let approved = self.approved.filter(|_| program.contains('/'))?;
+        let path = approved.original(&normalise(&self.dir.join(program)));
+        approved.named.get(&path)?.as_ref().map(|_| path.to_string_lossy().into_owned())
+    }
+
     /// The directory of the definition's file as people know it: what is written and worked in starts here.
     pub(super) fn place(&self) -> PathBuf {
         self.approved.map_or_else(|| self.dir.to_path_buf(), |approved| approved.original(self.dir))

@@ -1,6 +1,7 @@
 //! What child processes get of the host's environment and of the event, and what of it must not be read elsewhere.
 
-use super::compile::Mistake;
+use super::compile::{Compile, Mistake};
+use super::programs;
 use crate::matching::Facts;
 use crate::matching::tools::MainArgument;
 use crate::support::places;
@@ -13,8 +14,15 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What a command gets of the host's environment without being asked for.
 pub(super) const DEFAULT_ENV: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "SHELL"];
 
+/// Python writes no bytecode beside what was approved: the copy would be another one.
+const NO_BYTECODE: (&str, &str) = ("PYTHONDONTWRITEBYTECODE", "1");
+
 /// What a program gets of the host's environment, with what its definition sets.
-pub(super) fn environment(set: BTreeMap<String, String>, inherit: &[String]) -> Result<Vec<(String, String)>, Mistake> {
+pub(super) fn environment(
+    set: BTreeMap<String, String>,
+    inherit: &[String],
+    cx: &Compile<'_>,
+) -> Result<Vec<(String, String)>, Mistake> {
     let named = set.keys().map(|name| ("env", name)).chain(inherit.iter().map(|name| ("inheritEnv", name)));
     for (field, name) in named {
         if name.is_empty() || name.contains(['=', '\0', '$']) {
@@ -38,13 +46,21 @@ pub(super) fn environment(set: BTreeMap<String, String>, inherit: &[String]) -> 
     {
         env.insert("HOME".into(), home);
     }
+    env.extend(cx.path().map(|path| ("PATH".to_string(), path)));
+    if cx.approved.is_some() {
+        let (name, value) = NO_BYTECODE;
+        env.insert(name.into(), value.into());
+    }
     env.extend(set);
     Ok(env.into_iter().collect())
 }
 
-/// The variables of a program's environment that it doesn't have from the host's.
+/// The variables of a program's environment that it has from its definition: not from the host's or from hookwire.
 pub(super) fn changed(env: &[(String, String)]) -> Vec<String> {
-    let is_host = |(name, value): &&(String, String)| std::env::var(name).is_ok_and(|it| it == *value);
+    let is_host = |(name, value): &&(String, String)| {
+        let is_given = name == "PATH" && programs::is_given(value) || (&**name, &**value) == NO_BYTECODE;
+        is_given || std::env::var(name).is_ok_and(|it| it == *value)
+    };
     env.iter().filter(|it| !is_host(it)).map(|(name, _)| name.clone()).collect()
 }
 

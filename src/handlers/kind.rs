@@ -86,6 +86,11 @@ pub(crate) trait Kind: std::fmt::Debug + Sized + Send + Sync {
         Vec::new()
     }
 
+    /// The programs that a run looks for by name, as far as the definition says.
+    fn programs(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The file that it writes.
     fn writes(&self) -> Option<&Path> {
         None

@@ -148,7 +148,7 @@ pub(super) fn missing_script(text: &str, first: &str, files: &[PathBuf], dirs: &
 }
 
 /// Words at the beginning of a command that a shell carries out itself.
-const SHELL_WORDS: [&str; 49] = [
+pub(super) const SHELL_WORDS: [&str; 49] = [
     "!", ".", ":", "[", "[[", "alias", "bg", "break", "builtin", "case", "cd", "command", "continue", "declare",
     "echo", "eval", "exec", "exit", "export", "false", "fg", "for", "function", "getopts", "hash", "if", "jobs",
     "kill", "let", "local", "printf", "pwd", "read", "readonly", "return", "set", "shift", "test", "time", "times",

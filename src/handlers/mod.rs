@@ -27,10 +27,13 @@ mod kind;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod means;
+mod named_files;
 mod output_log;
 mod pattern;
+mod pins;
 pub(crate) mod process;
 pub mod process_tree;
+pub(crate) mod programs;
 #[cfg(feature = "models")]
 mod prompt;
 pub(crate) mod rewrite;
@@ -142,6 +145,14 @@ macro_rules! handlers {
             pub(crate) fn files(&self, root: &Path) -> Vec<PathBuf> {
                 match self {
                     $($(#[$attribute])* Handler::$variant(it) => it.files(root),)*
+                    Handler::Closure(_) | Handler::Broken(_) => Vec::new(),
+                }
+            }
+
+            /// The programs that a run looks for by name.
+            pub(crate) fn programs(&self) -> Vec<String> {
+                match self {
+                    $($(#[$attribute])* Handler::$variant(it) => it.programs(),)*
                     Handler::Closure(_) | Handler::Broken(_) => Vec::new(),
                 }
             }

@@ -19,6 +19,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use super::pins::{Pins, Seal};
 use super::process_tree::{self, Tree};
 
 /// What to run.
@@ -36,6 +37,8 @@ pub(crate) struct Spec {
     pub stdin: Bytes,
     /// How much output is accepted.
     pub limits: OutputLimits,
+    /// What must be as it was approved, before the start and when a [`run`] has ended.
+    pub pins: Option<Pins>,
 }
 
 /// How much output of a child is accepted, in bytes.
@@ -112,6 +115,8 @@ pub(crate) enum ProcessError {
         /// The system's reason.
         source: io::Error,
     },
+    /// Something isn't as it was approved. The reason finishes "failed to ...".
+    Changed(String),
 }
 
 impl ProcessError {
@@ -123,7 +128,7 @@ impl ProcessError {
             | Self::NotExecutable { .. }
             | Self::NoDirectory { .. }
             | Self::Spawn { .. } => true,
-            Self::OutputTooLarge { .. } | Self::Io { .. } => false,
+            Self::OutputTooLarge { .. } | Self::Io { .. } | Self::Changed(_) => false,
         }
     }
 }
@@ -149,6 +154,7 @@ impl fmt::Display for ProcessError {
                 write!(f, "read the program's stdout: more than {limit} bytes")
             }
             Self::Io { source } => write!(f, "talk to the program: {source}"),
+            Self::Changed(why) => f.write_str(why),
         }
     }
 }
@@ -161,7 +167,8 @@ impl std::error::Error for ProcessError {
             | Self::NotFound { .. }
             | Self::NotExecutable { .. }
             | Self::NoDirectory { .. }
-            | Self::OutputTooLarge { .. } => None,
+            | Self::OutputTooLarge { .. }
+            | Self::Changed(_) => None,
         }
     }
 }
@@ -175,9 +182,14 @@ impl std::error::Error for ProcessError {
 pub(crate) async fn run(spec: Spec) -> Result<Output, ProcessError> {
     let permit = CHILDREN.acquire().await.map_err(io::Error::other)?;
     // Apart, because the directory or the program may be on a file system that hangs.
-    let started = tokio::task::spawn_blocking(move || spawn(&spec, permit).map(|(tree, pipes)| (tree, pipes, spec)));
-    let (tree, pipes, spec) = started.await.map_err(io::Error::other)??;
-    converse(tree, pipes, &spec).await
+    let started = tokio::task::spawn_blocking(move || spawn(&spec, permit).map(|started| (started, spec)));
+    let ((tree, pipes, seal), spec) = started.await.map_err(io::Error::other)??;
+    let output = converse(tree, pipes, &spec).await?;
+    if let Some(seal) = seal {
+        let whole = tokio::task::spawn_blocking(move || seal.is_whole());
+        whole.await.map_err(io::Error::other)?.map_err(ProcessError::Changed)?;
+    }
+    Ok(output)
 }
 
 /// The same for a child that no gate waits for: however many there are, they leave places to gates.
@@ -199,7 +211,8 @@ pub(super) struct Child {
 /// Starts a child that ends with its [`Child::tree`] or with the host. The spec's `stdin` and
 /// `limits` are the caller's to heed.
 pub(super) fn start(spec: &Spec, permit: SemaphorePermit<'static>) -> Result<Child, ProcessError> {
-    let (tree, pipes) = spawn(spec, permit)?;
+    let (tree, pipes, seal) = spawn(spec, permit)?;
+    seal.map_or(Ok(()), |seal| seal.is_whole()).map_err(ProcessError::Changed)?;
     Ok(Child {
         stdin: ChildStdin::from_std(pipes.stdin)?,
         stdout: ChildStdout::from_std(pipes.stdout)?,
@@ -208,7 +221,10 @@ pub(super) fn start(spec: &Spec, permit: SemaphorePermit<'static>) -> Result<Chi
     })
 }
 
-fn spawn(spec: &Spec, permit: SemaphorePermit<'static>) -> Result<(Tree, process_tree::Pipes), ProcessError> {
+type Started = (Tree, process_tree::Pipes, Option<Seal>);
+
+fn spawn(spec: &Spec, permit: SemaphorePermit<'static>) -> Result<Started, ProcessError> {
+    let seal = spec.pins.as_ref().map(Pins::check).transpose().map_err(ProcessError::Changed)?;
     let program = spec.argv.first().filter(|it| !it.is_empty()).ok_or(ProcessError::NoProgram)?;
     let path = resolve(program, &spec.env, &spec.cwd)?;
     // Three details keep std on posix_spawn; fork would copy the page tables
@@ -223,14 +239,15 @@ fn spawn(spec: &Spec, permit: SemaphorePermit<'static>) -> Result<(Tree, process
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    Tree::spawn(&mut command, permit).map_err(|source| {
+    let (tree, pipes) = Tree::spawn(&mut command, permit).map_err(|source| {
         // ENOENT doesn't say whether the program or the directory is missing.
         if spec.cwd.is_dir() {
             ProcessError::Spawn { path, source }
         } else {
             ProcessError::NoDirectory { cwd: spec.cwd.clone() }
         }
-    })
+    })?;
+    Ok((tree, pipes, seal))
 }
 
 async fn converse(tree: Tree, pipes: process_tree::Pipes, spec: &Spec) -> Result<Output, ProcessError> {
@@ -385,6 +402,7 @@ mod tests {
             cwd: "/".into(),
             stdin: Bytes::new(),
             limits: OutputLimits::default(),
+            pins: None,
         }
     }
 

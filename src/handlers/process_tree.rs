@@ -724,6 +724,7 @@ mod tests {
             cwd: "/".into(),
             stdin: Default::default(),
             limits: Default::default(),
+            pins: None,
         };
         let _ = super::super::process::run(spec).await;
     }

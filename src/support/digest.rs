@@ -1,5 +1,6 @@
 //! Names of contents: SHA-256 in the forms that the code needs.
 
+use super::file::Signature;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -26,17 +27,27 @@ pub(crate) fn of_bytes(bytes: &[u8]) -> String {
 /// # Errors
 /// It can't be read, or is no regular file.
 pub(crate) fn of_file(path: &Path) -> io::Result<String> {
+    of_open_file(path).map(|(hash, _)| hash)
+}
+
+/// The same, and what the file that was read looks like.
+///
+/// # Errors
+/// It can't be read, or is no regular file.
+pub(crate) fn of_open_file(path: &Path) -> io::Result<(String, Signature)> {
     let mut options = std::fs::File::options();
     // Opening a named pipe would wait for a writer.
     let mut file = options.read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32).open(path)?;
-    if !file.metadata()?.is_file() {
+    let about = file.metadata()?;
+    if !about.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 64 * 1024];
     loop {
         match file.read(&mut buffer)? {
-            0 => return Ok(hex(&hash.finalize())),
+            // As it looked before it was read: what is written meanwhile counts as a change.
+            0 => return Ok((hex(&hash.finalize()), Signature::from_metadata(&about))),
             n => hash.update(&buffer[..n]),
         }
     }

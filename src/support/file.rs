@@ -158,6 +158,11 @@ impl Signature {
         Signature { device: 0, inode: 0, size: 0, modified, changed }
     }
 
+    /// In bytes.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
     pub(crate) fn is_newer_than(&self, time: SystemTime) -> bool {
         // A clock that was set back must not shut a file out.
         let is_in_future = self.changed.duration_since(SystemTime::now()).is_ok_and(|ahead| ahead > RACY);

@@ -5,7 +5,7 @@
 //! one step that counts is a rename of `current`; what a run leaves behind that was killed, the next one removes.
 
 use super::Review;
-use crate::definitions::approved::{Record, State, copy_of, current, record_file, state_name, tree};
+use crate::definitions::approved::{Record, State, bin, copy_of, current, record_file, starter, state_name, tree};
 use crate::support::failpoint;
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -94,6 +94,22 @@ impl Locked {
             step();
             // Programs stay programs.
             write(&path, &file.bytes, if file.is_program { 0o500 } else { 0o400 })?;
+        }
+        for (link, target) in &record.links {
+            let link = making.join(link);
+            let dir = link.parent().unwrap_or(&making);
+            private().create(dir)?;
+            dirs.extend(dir.ancestors().take_while(|it| *it != making).map(Path::to_path_buf));
+            symlink(target, &link)?;
+        }
+        for (name, program) in record.programs.iter().flat_map(|programs| &programs.found) {
+            private().create(bin(&making))?;
+            dirs.push(bin(&making));
+            let entry = bin(&making).join(name);
+            match program.is_linked {
+                true => symlink(&program.path, &entry)?,
+                false => write(&entry, starter(&program.path).as_bytes(), 0o500)?,
+            }
         }
         let record = serde_json::to_vec_pretty(record)?;
         write(&record_file(&making), &record, 0o400)?;

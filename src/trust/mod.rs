@@ -1,11 +1,15 @@
 //! A project's definitions come with a clone, so they are in force only in a state that a person has looked at. This
 //! room finds out what there is to look at and keeps what was approved; `definitions` reads what is kept.
 
+mod beside;
 mod keep;
 pub mod shown;
 
-use crate::definitions::approved::{DEFINITIONS, MAX_BYTES, Record, State, copy_of, current, digest_of, walk};
-use crate::definitions::load::{Kept, LayerDir, Loader, Look};
+use crate::definitions::approved::{
+    DEFINITIONS, MAX_BYTES, Programs, Record, State, content_of, copy_of, current, is_the_systems, named_in_script,
+    tree, walk,
+};
+use crate::definitions::load::{self, LayerDir, Loader, Look};
 use crate::handlers::Means;
 use crate::hook::Hook;
 use crate::matching::paths::normalise;
@@ -99,7 +103,7 @@ pub fn review(store: &Path, root: &Path) -> Result<Review, Refusal> {
         return Err(Refusal(format!("{}: it leads out of the project; {help}", dir.display())));
     }
     let mut loader = Loader::new(
-        vec![LayerDir { layer: Layer::Project, path: dir.clone(), kept: Kept::AsItIs }],
+        vec![LayerDir { layer: Layer::Project, path: dir.clone(), kept: load::Kept::AsItIs }],
         Means { root: root.clone(), ..Means::default() },
     );
     let loaded = loader.load(Look::Now);
@@ -107,51 +111,38 @@ pub fn review(store: &Path, root: &Path) -> Result<Review, Refusal> {
     let below = |path: &Path| path.strip_prefix(&root).map(Path::to_path_buf).ok();
     let written: Vec<PathBuf> = hooks.iter().filter_map(|hook| below(hook.handler.writes()?)).collect();
 
-    let mut files: BTreeMap<PathBuf, File> = BTreeMap::new();
-    let mut left = MAX_BYTES;
-    let mut keep = |path: &Path, about: &Metadata| {
-        if !written.iter().any(|it| it == path) && !files.contains_key(path) {
-            let full = root.join(path);
-            is_ours(&full, about)?;
-            if about.is_dir() {
-                return Ok(());
-            }
-            let is_program = about.mode() & 0o100 != 0;
-            files.insert(path.to_path_buf(), File { bytes: read(&full, &mut left)?, is_program });
-        }
-        Ok(())
-    };
-    walk(&root, &dir, &mut keep)?;
-    // What hooks run and load: what is read when they are compiled comes from the copy, what is started where it is, be it
-    // among the definitions, must stay as it is.
+    let mut kept = Kept { root: &root, written: &written, files: BTreeMap::new(), left: MAX_BYTES };
+    walk(&root, &dir, &mut |path, about| kept.add(path, about))?;
+    // What hooks run and load is kept with them, and runs from the copy; but for programs, which know where they are.
     let used = hooks.iter().flat_map(|hook| hook.handler.files(&root)).chain(loader.named());
     let used: BTreeSet<PathBuf> = used.map(|file| normalise(&root.join(file))).collect();
-    let mut run = Vec::new();
-    for path in &used {
-        let Ok(about) = fs::metadata(path) else {
-            run.push((path.clone(), false));
-            continue;
-        };
-        match below(path) {
-            Some(relative) if about.is_dir() => walk(&root, &root.join(relative), &mut keep)?,
-            Some(relative) if about.is_file() && about.len() <= MAX_BYTES => keep(&relative, &about)?,
-            _ => {}
-        }
-        // A system's programs are changed by the system's updates, and by nobody else.
-        if about.is_file() && !is_the_systems(path, &about) {
-            is_ours(path, &about)?;
-            run.push((path.clone(), true));
-        }
-    }
     let mut named: BTreeMap<PathBuf, Option<String>> = BTreeMap::new();
-    for (path, is_there) in run {
-        let now = match below(&path).and_then(|relative| files.get(&relative)) {
-            Some(file) => Some(digest::of_bytes(&file.bytes)),
-            None if is_there => digest_of(&path)?,
-            None => None,
-        };
-        named.insert(path, now);
+    for path in &used {
+        match fs::metadata(path) {
+            Err(_) => drop(named.insert(path.clone(), None)),
+            Ok(about) if about.is_dir() => {
+                if path.starts_with(&root) {
+                    walk(&root, path, &mut |path, about| kept.add(path, about))?;
+                }
+            }
+            // A system's programs are changed by the system's updates, and by nobody else.
+            Ok(about) if about.is_file() && !is_the_systems(path) => {
+                if !kept.add_script(path, &about)? {
+                    is_ours(path, &about)?;
+                    named.insert(path.clone(), content_of(path)?);
+                }
+            }
+            Ok(_) => {}
+        }
     }
+    let files = kept.files;
+    let named_by = files.iter().filter_map(|(path, file)| {
+        let names = named_in_script(path, std::str::from_utf8(&file.bytes).ok()?);
+        (!names.is_empty()).then(|| (path.clone(), names))
+    });
+    let named_by: BTreeMap<PathBuf, Vec<String>> = named_by.collect();
+    let names = hooks.iter().flat_map(|hook| hook.handler.programs()).chain(named_by.values().flatten().cloned());
+    let programs = Programs::find(&names.collect(), named_by, &root);
     let record = Record {
         root: root.clone(),
         at: rfc3339(SystemTime::now()),
@@ -159,6 +150,8 @@ pub fn review(store: &Path, root: &Path) -> Result<Review, Refusal> {
         files: files.iter().map(|(path, file)| (path.clone(), digest::of_bytes(&file.bytes))).collect(),
         named,
         written,
+        links: links(&root, &files),
+        programs: Some(programs),
     };
     let is_empty = hooks.is_empty() && loaded.hooks.policies.is_empty();
     let diagnostics = loaded.diagnostics;
@@ -235,6 +228,15 @@ impl Review {
         changed.map(|(path, digest)| (path.as_path(), digest.is_some()))
     }
 
+    /// The programs that hooks start by name, and that weren't approved.
+    pub fn program_changes(&self) -> impl Iterator<Item = (&str, &Path)> {
+        let programs = |record: &'_ Record| record.programs.as_ref().map(|it| it.found.clone()).unwrap_or_default();
+        let old = self.before.as_ref().map(|before| programs(&before.record)).unwrap_or_default();
+        let now = self.record.programs.iter().flat_map(|programs| &programs.found);
+        let new = now.filter(move |(name, program)| old.get(*name) != Some(*program));
+        new.map(|(name, program)| (name.as_str(), program.path.as_path()))
+    }
+
     /// Whether it may be approved: a broken file has no hooks in force, so that to approve it would take a guard away.
     ///
     /// # Errors
@@ -256,6 +258,74 @@ impl Review {
         self.sound().map_err(|Refusal(problem)| io::Error::other(problem))?;
         keep::approve(self, store)
     }
+}
+
+/// The files that are kept, as they are read.
+struct Kept<'r> {
+    root: &'r Path,
+    written: &'r [PathBuf],
+    files: BTreeMap<PathBuf, File>,
+    /// How many bytes more may be kept.
+    left: u64,
+}
+
+impl Kept<'_> {
+    /// Adds a file, by its path below the root or in full.
+    fn add(&mut self, path: &Path, about: &Metadata) -> io::Result<()> {
+        let full = self.root.join(path);
+        is_ours(&full, about)?;
+        if about.is_dir() || self.written.iter().any(|it| it == path) || self.files.contains_key(path) {
+            return Ok(());
+        }
+        let is_program = about.mode() & 0o100 != 0;
+        self.files.insert(path.to_path_buf(), File { bytes: read(&full, &mut self.left)?, is_program });
+        Ok(())
+    }
+
+    /// Adds a script, by its full path, and the files beside it that it names. Whether it can run from the copy: a program
+    /// that isn't text, what a link leads to, and what was installed into the project depend on where they are.
+    fn add_script(&mut self, path: &Path, about: &Metadata) -> io::Result<bool> {
+        let real = fs::canonicalize(path)?;
+        let leads_out = path.starts_with(self.root) && !real.starts_with(self.root);
+        let is_installed = path.components().any(|it| it.as_os_str() == "node_modules")
+            || path.ancestors().skip(1).any(|dir| dir.join("pyvenv.cfg").exists());
+        if leads_out || is_installed || about.len() > MAX_BYTES {
+            return Ok(false);
+        }
+        let is_link = fs::symlink_metadata(path)?.is_symlink();
+        let dirs: Vec<PathBuf> = path.parent().map(Path::to_path_buf).into_iter().collect();
+        let mut scripts = vec![path.to_path_buf()];
+        let mut is_one = false;
+        let mut seen = BTreeSet::new();
+        while let Some(script) = scripts.pop() {
+            let Ok(about) = fs::metadata(&script) else { continue };
+            if !about.is_file() || about.len() > MAX_BYTES || !seen.insert(script.clone()) {
+                continue;
+            }
+            let bytes = fs::read(&script)?;
+            let Some(text) = std::str::from_utf8(&bytes).ok().filter(|text| !text.contains('\0')) else { continue };
+            is_one |= script == path;
+            let key = script.strip_prefix(self.root).unwrap_or(&script).to_path_buf();
+            self.add(&key, &about)?;
+            let within = if path.starts_with(self.root) { self.root } else { dirs[0].as_path() };
+            scripts.extend(beside::named_beside(&script, text, &dirs, within));
+        }
+        Ok(is_one && !is_link)
+    }
+}
+
+/// Links that are kept: to the packages that Node looks for beside a script.
+fn links(root: &Path, files: &BTreeMap<PathBuf, File>) -> BTreeMap<PathBuf, PathBuf> {
+    let tree = tree(Path::new(""));
+    let mut links = BTreeMap::new();
+    let is_nodes = |path: &&PathBuf| path.extension().is_some_and(|it| beside::OF_NODE.iter().any(|of| it == *of));
+    for script in files.keys().filter(|path| path.is_relative()).filter(is_nodes) {
+        let packages = script.ancestors().skip(1).map(|dir| dir.join("node_modules"));
+        for packages in packages.filter(|packages| root.join(packages).is_dir()) {
+            links.insert(tree.join(&packages), root.join(&packages));
+        }
+    }
+    links
 }
 
 fn nonce() -> io::Result<String> {
@@ -290,11 +360,4 @@ fn is_ours(path: &Path, about: &Metadata) -> io::Result<()> {
         return bad("its group can write it", "chmod g-w");
     }
     Ok(())
-}
-
-/// Whether only the system's own administration changes a file.
-fn is_the_systems(path: &Path, about: &Metadata) -> bool {
-    let places = ["/usr", "/bin", "/sbin", "/lib", "/opt", "/nix/store", "/System", "/Library"];
-    let is_there = |real: PathBuf| places.iter().any(|place| real.starts_with(place));
-    about.uid() == 0 && about.mode() & 0o022 == 0 && fs::canonicalize(path).is_ok_and(is_there)
 }

@@ -33,6 +33,10 @@ pub fn shown(review: &Review) -> Vec<(Look, String)> {
         let what = if is_there { "runs, as it is now" } else { "would run; there is no such file" };
         lines.push((Look::Plain, format!("{what}: {}", safe(&path.to_string_lossy()))));
     }
+    for (name, place) in review.program_changes() {
+        let (name, place) = (safe(name), safe(&place.to_string_lossy()));
+        lines.push((Look::Plain, format!("runs, as it is now: {place}, for `{name}`")));
+    }
     lines.extend(review.errors().map(|it| (Look::Mistake, safe(&it.one_line()))));
     let passed_over = review.diagnostics.iter().filter(|it| review.is_empty && it.code == "not-definitions");
     lines.extend(passed_over.map(|it| (Look::Mistake, safe(&it.one_line()))));

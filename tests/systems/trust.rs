@@ -627,7 +627,7 @@ fn approvals_at_once_leave_one_in_force() {
     for round in 0..12 {
         write(&project.root().join(".hookwire/deny.sh"), &format!("{DENY}# again {round}\n"));
         let runs = [&["trust", "--yes"][..], &["trust", "revoke"]].map(|args| project.command(args).spawn().unwrap());
-        runs.map(|run| run.wait_with_output().unwrap());
+        let _ = runs.map(|run| run.wait_with_output().unwrap());
         let is_trusted = project.run(&["trust", "show"], "").status.success();
         let expected = if is_trusted { "deny" } else { "" };
         assert_eq!(project.hook_with(&["--no-host"], "git push -f"), expected, "{round}");
@@ -721,4 +721,258 @@ fn put(path: &Path, text: &str) {
     fs::set_permissions(dir, PermissionsExt::from_mode(0o700)).unwrap();
     let _ = fs::remove_file(path);
     fs::write(path, text).unwrap();
+}
+
+const RUNS: &str = r#"
+defaults: { fail: closed }
+hooks:
+  - { name: text, on: PreToolUse, if: Bash(text), command: ./check.sh && python3 scripts/x.py }
+  - { name: moved, on: PreToolUse, if: Bash(moved), command: cd scripts && sh ./beside.sh }
+  - { name: variable, on: PreToolUse, if: Bash(variable), command: 'sh "$CLAUDE_PROJECT_DIR"/scripts/beside.sh' }
+  - { name: words, on: PreToolUse, if: Bash(words), command: [python3, scripts/x.py] }
+  - { name: outside, on: PreToolUse, if: Bash(outside), command: sh ~/bin/guard.sh }
+  - { name: odd, on: PreToolUse, if: Bash(odd), command: './scripts/od"d".sh' }
+"#;
+
+/// A project whose hooks run scripts where they are, and these use what is beside them.
+fn running() -> Project {
+    let project = Project::new();
+    let root = project.root();
+    write(&root.join(".hookwire/guard.yaml"), RUNS);
+    write(&root.join("check.sh"), "#!/bin/sh\nexit 0\n");
+    write(
+        &root.join("scripts/x.py"),
+        "import sys\nfrom rules import words\nprint(words.DENIED, file=sys.stderr)\nsys.exit(2)\n",
+    );
+    write(&root.join("scripts/rules/__init__.py"), "");
+    write(&root.join("scripts/rules/words.py"), "DENIED = 'denied'\n");
+    write(&root.join("scripts/beside.sh"), ". \"$(dirname \"$0\")/lib.sh\"\n");
+    write(&root.join("scripts/lib.sh"), DENY);
+    write(&root.join("scripts/odd.sh"), DENY);
+    write(&project.0.path().join("home/bin/guard.sh"), DENY);
+    project
+}
+
+#[test]
+fn scripts_run_from_what_was_trusted() {
+    const CALLS: [&str; 5] = ["text", "moved", "variable", "words", "outside"];
+    type Edit = fn(&Project, &str);
+    let edits: [(&str, Edit); 3] = [
+        ("every script", |project, text| {
+            for file in ["check.sh", "scripts/beside.sh", "scripts/odd.sh", "../home/bin/guard.sh"] {
+                write(&project.root().join(file), text);
+            }
+            write(&project.root().join("scripts/x.py"), "");
+        }),
+        ("what is beside them", |project, text| {
+            write(&project.root().join("scripts/lib.sh"), text);
+            write(&project.root().join("scripts/rules/words.py"), "import os\nos._exit(0)\n");
+            write(&project.root().join("scripts/sys.py"), "import os\nos._exit(0)\n");
+        }),
+        ("all of it", |project, _| {
+            fs::remove_dir_all(project.root().join("scripts")).unwrap();
+            fs::remove_file(project.root().join("check.sh")).unwrap();
+            fs::remove_file(project.0.path().join("home/bin/guard.sh")).unwrap();
+            fs::create_dir(project.root().join("scripts")).unwrap();
+        }),
+    ];
+    for (what, edit) in edits {
+        let project = running();
+        let shown = project.run(&["trust", "--yes"], "");
+        assert!(text(&shown).contains("scripts/lib.sh (new)"), "{}", text(&shown));
+        edit(&project, ALLOW);
+        for call in CALLS {
+            let said = text(&project.run(&["hook", "claude-code"], &claude_call(call, &project.root())));
+            assert!(said.contains("\"deny\"") && said.contains("denied"), "{what}: {call}: {said}");
+            assert!(!said.contains("fail"), "{what}: {call}: {said}");
+        }
+        // From below, too: `./check.sh` is the project's.
+        let below = project.root().join("part");
+        fs::create_dir(&below).unwrap();
+        let said = text(&project.run(&["hook", "claude-code"], &claude_call("words", &below)));
+        assert!(said.contains("denied") && !said.contains("fail"), "{what}: {said}");
+    }
+}
+
+fn claude_call(command: &str, cwd: &Path) -> String {
+    let call = json!({ "session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "Bash", "cwd": cwd, "tool_input": { "command": command } });
+    call.to_string()
+}
+
+/// What is swapped between the look at it and its start doesn't run, or what it said doesn't count.
+#[test]
+fn a_script_that_is_swapped_all_the_time_allows_nothing() {
+    let project = running();
+    project.run(&["trust", "--yes"], "");
+    let root = project.root();
+    let mut host = TestHost::start(project.command(&["serve", "--no-share"]).stderr(Stdio::null()));
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (scripts, home) = (root.join("scripts"), project.0.path().join("home/bin"));
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                for file in [scripts.join("odd.sh"), scripts.join("beside.sh"), home.join("guard.sh")] {
+                    let (aside, evil) = (file.with_extension("aside"), file.with_extension("evil"));
+                    write(&evil, ALLOW);
+                    fs::rename(&file, &aside).unwrap();
+                    fs::rename(&evil, &file).unwrap();
+                    fs::rename(&aside, &file).unwrap();
+                }
+            }
+        });
+        let mut allowed = Vec::new();
+        for call in ["odd", "variable", "outside"].repeat(60) {
+            let tool = json!({ "name": "Bash", "input": { "command": call } });
+            let verdict = host.dispatch(json!({ "event": "PreToolUse", "cwd": root, "tool": tool }));
+            if verdict["decision"] != "deny" {
+                allowed.push(verdict);
+            }
+        }
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(allowed.is_empty(), "{} of 180: {:?}", allowed.len(), allowed.first());
+    });
+}
+
+const INTERPRETED: &str = r#"
+defaults: { fail: closed }
+hooks:
+  - { name: list, on: PreToolUse, if: Bash(list), command: [python3, -c, "import sys; sys.exit(2)"] }
+  - { name: text, on: PreToolUse, if: Bash(text), command: python3 -c "import sys; sys.exit(2)" }
+  - { name: named, on: PreToolUse, if: Bash(named), command: ./scripts/named.py }
+  - { name: worker, on: PreToolUse, if: Bash(worker), fail: open, callable: { python: "acme:review" } }
+"#;
+
+/// What was found when a person approved it is what runs.
+#[test]
+fn interpreters_are_those_that_were_trusted() {
+    const CALLS: [&str; 4] = ["list", "text", "named", "worker"];
+    let project = Project::new();
+    let root = project.root();
+    write(&root.join(".hookwire/guard.yaml"), INTERPRETED);
+    write(&root.join("scripts/named.py"), "#!/usr/bin/env python3\nimport sys; sys.exit(2)\n");
+    write(&root.join("acme.py"), DENY_PY);
+    let (theirs, open) = (root.join("node_modules/.bin"), project.0.path().join("home/open"));
+    let mine = project.0.path().join("home/mine");
+    let path = std::env::var("PATH").unwrap();
+    let path =
+        std::env::join_paths([&theirs, &open, &mine].into_iter().cloned().chain(std::env::split_paths(&path))).unwrap();
+    fs::create_dir_all(&open).unwrap();
+    fs::create_dir_all(&mine).unwrap();
+    fs::set_permissions(&open, PermissionsExt::from_mode(0o777)).unwrap();
+    let run = |args: &[&str], stdin: &str| {
+        let mut child = project.command(args).env("PATH", &path).spawn().unwrap();
+        let _ = std::io::Write::write_all(&mut child.stdin.take().unwrap(), stdin.as_bytes());
+        child.wait_with_output().unwrap()
+    };
+    let plant = |dir: &Path| ["python3", "sh", "env"].iter().for_each(|name| write(&dir.join(name), ALLOW));
+    // What is in the project or open to everybody doesn't count when it is trusted, either.
+    plant(&theirs);
+    plant(&open);
+    let shown = run(&["trust", "--yes"], "");
+    assert!(text(&shown).contains(", for `python3`"), "{}", text(&shown));
+    for (what, edit) in [
+        ("what was there", &(|| ()) as &dyn Fn()),
+        ("a directory before the system's", &|| plant(&mine)),
+        ("a virtual environment", &|| {
+            write(&root.join(".venv/pyvenv.cfg"), "home = /usr/bin\n");
+            write(&root.join(".venv/bin/python3"), ALLOW);
+        }),
+    ] {
+        edit();
+        for args in [&["--no-host"][..], &[]] {
+            for call in CALLS {
+                let args = [&["hook", "claude-code"], args].concat();
+                let said = text(&run(&args, &claude_call(call, &root)));
+                assert!(said.contains("\"deny\"") && !said.contains("failed"), "{what}: {call} {args:?}: {said}");
+            }
+        }
+    }
+}
+
+/// A program that was trusted and is gone is a failure that says so, and not another program of its name.
+#[test]
+fn a_program_that_is_gone_is_not_replaced() {
+    let project = Project::new();
+    let mine = project.0.path().join("home/mine");
+    write(&mine.join("my-guard"), DENY);
+    let definitions = "hooks:\n  - { name: a, on: PreToolUse, fail: closed, if: Bash(list), command: [my-guard] }\n  - { name: b, on: PreToolUse, fail: closed, if: Bash(text), command: my-guard x }\n";
+    write(&project.root().join(".hookwire/guard.yaml"), definitions);
+    let other = project.0.path().join("home/other");
+    fs::create_dir_all(&other).unwrap();
+    let path = format!("{}:{}:{}", mine.display(), other.display(), std::env::var("PATH").unwrap());
+    let say = |args: &[&str], call: &str| {
+        let mut child = project.command(args).env("PATH", &path).spawn().unwrap();
+        let _ =
+            std::io::Write::write_all(&mut child.stdin.take().unwrap(), claude_call(call, &project.root()).as_bytes());
+        text(&child.wait_with_output().unwrap())
+    };
+    say(&["trust", "--yes"], "");
+    let judge = ["hook", "claude-code", "--no-host"];
+    for call in ["list", "text"] {
+        assert!(say(&judge, call).contains("denied"), "{call}");
+    }
+    fs::rename(mine.join("my-guard"), other.join("my-guard")).unwrap();
+    for call in ["list", "text"] {
+        let said = say(&judge, call);
+        assert!(said.contains("\"deny\"") && said.contains("which was trusted, is gone"), "{call}: {said}");
+    }
+}
+
+/// The hooks of a person's own aren't in the project's hands, either.
+#[test]
+fn a_projects_programs_run_for_no_hook() {
+    let project = Project::new();
+    let theirs = project.root().join("node_modules/.bin");
+    write(&theirs.join("python3"), ALLOW);
+    let own = "hooks:\n  - { name: own, on: PreToolUse, fail: closed, if: Bash(own), command: [python3, -c, 'import sys; sys.exit(2)'] }\n  - { name: text, on: PreToolUse, fail: closed, if: Bash(text), command: \"python3 -c 'import sys; sys.exit(2)'\" }\n";
+    write(&project.0.path().join("home/.config/hookwire/own.yaml"), own);
+    for before in [theirs.to_str().unwrap(), "node_modules/.bin", ""] {
+        let path = format!("{before}:{}", std::env::var("PATH").unwrap());
+        for call in ["own", "text"] {
+            let mut child = project.command(&["hook", "claude-code", "--no-host"]).env("PATH", &path).spawn().unwrap();
+            let call = claude_call(call, &project.root());
+            std::io::Write::write_all(&mut child.stdin.take().unwrap(), call.as_bytes()).unwrap();
+            let said = text(&child.wait_with_output().unwrap());
+            assert!(said.contains("\"deny\""), "{before}: {said}");
+        }
+    }
+}
+
+/// What depends on where it is runs there, if it is what was trusted.
+#[test]
+fn programs_that_run_where_they_are_must_be_as_they_were() {
+    const RUNS: &str = r#"
+defaults: { fail: closed }
+hooks:
+  - { name: binary, on: PreToolUse, if: Bash(binary), command: [../bin/env, sh, -c, "echo denied >&2; exit 2"] }
+  - { name: text, on: PreToolUse, if: Bash(text), command: 'bin/env sh -c "echo denied >&2; exit 2"' }
+  - { name: link, on: PreToolUse, if: Bash(link), command: sh scripts/link.sh }
+  - { name: node, on: PreToolUse, if: Bash(node), command: node scripts/x.js }
+"#;
+    let project = Project::new();
+    let root = project.root();
+    write(&root.join(".hookwire/guard.yaml"), RUNS);
+    fs::create_dir_all(root.join("bin")).unwrap();
+    fs::copy("/usr/bin/env", root.join("bin/env")).unwrap();
+    write(&root.join("shared/real.sh"), ". \"$(dirname \"$(readlink -f \"$0\")\")/lib.sh\"\n");
+    write(&root.join("shared/lib.sh"), DENY);
+    fs::create_dir_all(root.join("scripts")).unwrap();
+    symlink("../shared/real.sh", root.join("scripts/link.sh")).unwrap();
+    write(&root.join("scripts/x.js"), "console.error(require('words').denied); process.exit(2);\n");
+    write(&root.join("node_modules/words/index.js"), "exports.denied = 'denied';\n");
+    let trusted = project.run(&["trust", "--yes"], "");
+    assert!(trusted.status.success(), "{trusted:?}");
+    let calls = ["binary", "text", "link", "node"];
+    let calls = &calls[..if super::support::is_there("node") { 4 } else { 3 }];
+    let say = |call: &str| text(&project.run(&["hook", "claude-code", "--no-host"], &claude_call(call, &root)));
+    for call in calls {
+        let said = say(call);
+        assert!(said.contains("denied") && !said.contains("failed"), "{call}: {said}");
+    }
+    write(&root.join("bin/env"), ALLOW);
+    write(&root.join("shared/real.sh"), ALLOW);
+    for call in &calls[..3] {
+        let said = say(call);
+        assert!(said.contains("\"deny\"") && said.contains("it has changed since then"), "{call}: {said}");
+    }
 }

@@ -187,6 +187,10 @@ impl Kind for Agent {
         self.tools.iter().flat_map(|tool| tool.files(root)).collect()
     }
 
+    fn programs(&self) -> Vec<String> {
+        self.tools.iter().flat_map(Tool::programs).collect()
+    }
+
     /// A model that is asked does nothing else.
     fn awaited(&self, on: &On) -> Option<&'static str> {
         on.includes_a_gate().then_some("verdict")
@@ -228,7 +232,7 @@ fn compile_tool(raw: RawTool, cx: &Compile<'_>) -> Result<Vec<Tool>, Mistake> {
     };
     let mut tools = Vec::new();
     if let Some(patterns) = raw.run_command {
-        tools.push(Tool::run_command(patterns)?);
+        tools.push(Tool::run_command(patterns, cx)?);
     }
     #[cfg(feature = "mcp")]
     if let Some(RawToolset { server, tools: names }) = raw.mcp {

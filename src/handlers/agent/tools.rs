@@ -5,7 +5,7 @@ use super::files::{Gone, MAX_OUTPUT, Project};
 use super::shell::AllowList;
 use crate::event::Event;
 use crate::handlers::call::{Call, HookView};
-use crate::handlers::compile::Mistake;
+use crate::handlers::compile::{Compile, Mistake};
 use crate::handlers::environment::{Secrets, environment};
 use crate::handlers::means::{Means, Obstacle};
 use crate::handlers::process;
@@ -52,6 +52,15 @@ impl Tool {
         }
     }
 
+    /// The programs that it is started from, by name.
+    pub(super) fn programs(&self) -> Vec<String> {
+        match self {
+            #[cfg(feature = "mcp")]
+            Tool::Mcp { server, .. } => server.programs(),
+            Tool::ReadFile | Tool::ListDir | Tool::Grep | Tool::Glob | Tool::RunCommand { .. } => Vec::new(),
+        }
+    }
+
     /// What keeps it from being had.
     pub(super) fn obstacle(&self, hook: &HookView<'_>, means: &Means) -> Option<Obstacle> {
         match self {
@@ -69,9 +78,9 @@ impl Tool {
         [Tool::ReadFile, Tool::ListDir, Tool::Grep, Tool::Glob].into_iter().find(|tool| tool.name() == name)
     }
 
-    pub(super) fn run_command(patterns: Vec<String>) -> Result<Tool, Mistake> {
+    pub(super) fn run_command(patterns: Vec<String>, cx: &Compile<'_>) -> Result<Tool, Mistake> {
         let allowed = AllowList::new(patterns).map_err(|message| Mistake::new("tools", message))?;
-        Ok(Tool::RunCommand { allowed, env: environment(BTreeMap::new(), &[])? })
+        Ok(Tool::RunCommand { allowed, env: environment(BTreeMap::new(), &[], cx)? })
     }
 
     #[cfg(feature = "mcp")]
@@ -402,6 +411,7 @@ impl<'a> Toolbox<'a> {
             cwd: root.to_path_buf(),
             stdin: Default::default(),
             limits: process::OutputLimits::default(),
+            pins: None,
         };
         let is_at_gate = self.call.is_at_gate();
         let run = async { if is_at_gate { process::run(spec).await } else { process::run_modestly(spec).await } };

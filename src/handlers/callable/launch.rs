@@ -1,10 +1,15 @@
 //! How a worker is started: which program, with what environment, where.
 
+use super::super::approved::Approved;
 use super::super::asked::{Stream, ask};
 use super::super::digits::Language;
 use super::super::environment::{Secrets, changed};
+use super::super::named_files::run_by_words;
+use super::super::pins::Pins;
 use super::super::process::{ProcessError, Spec, resolve};
+use crate::matching::paths::normalise;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The variable with the project's directory, which every worker has.
@@ -19,6 +24,10 @@ pub(super) struct Launch {
     pub(super) secrets: Secrets,
     /// The definition's directory, where the worker runs.
     pub(super) dir: PathBuf,
+    /// The definition sets `PATH` itself.
+    pub(super) sets_path: bool,
+    /// What a person has approved, if the definition is of that.
+    pub(super) approved: Option<Arc<Approved>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -73,10 +82,16 @@ impl Launch {
                         format!("start Python: `{venv}` has no bin/python3; make it with `python3 -m venv {venv}`")
                     })?,
                     None => {
-                        // One that is made or removed later counts from then on.
+                        // One that is made or removed later counts from then on, unless a person has approved what was there.
                         sources.extend(venvs.iter().map(|venv| venv.join("pyvenv.cfg")));
                         match venvs.iter().find_map(|venv| python_of(venv)) {
                             Some(python) => python,
+                            None if self.approved.is_some() && !venvs.is_empty() => {
+                                let venv = venvs[0].display();
+                                return Err(format!(
+                                    "start Python: `{venv}`, which was trusted, has no bin/python3; see `hookwire trust`"
+                                ));
+                            }
                             None => self.on_path("python3", "install Python 3.8 or later, or name a `venv`")?,
                         }
                     }
@@ -93,7 +108,11 @@ impl Launch {
                 // A script is an argument of its interpreter.
                 let files = argv.iter().map(|argument| self.dir.join(argument)).filter(|path| path.is_file());
                 sources.extend(files);
-                argv.clone()
+                let mut argv = argv.clone();
+                if let Some(program) = argv.first_mut().filter(|program| !program.contains('/')) {
+                    *program = self.on_path(program, "install it")?.to_string_lossy().into_owned();
+                }
+                argv
             }
         };
         Ok(Plan { spec: self.spec(argv), sources })
@@ -141,10 +160,29 @@ impl Launch {
             cwd: self.dir.clone(),
             stdin: Default::default(),
             limits: Default::default(),
+            pins: self.pins(),
         }
     }
 
+    /// What must be as it was approved: the copy, and the interpreter or the files that run where they are.
+    fn pins(&self) -> Option<Pins> {
+        let approved = self.approved.clone()?;
+        let files = match &self.runtime {
+            Runtime::Python { venv, venvs, .. } => {
+                venv.iter().chain(venvs).find_map(|venv| python_of(venv)).into_iter().collect()
+            }
+            Runtime::Node => Vec::new(),
+            Runtime::Command(argv) => run_by_words(argv.iter().map(String::as_str), Some(&self.dir), &approved.root),
+        };
+        let files = files.iter().map(|file| normalise(file)).collect();
+        Some(Pins { approved, files, names: Vec::new() })
+    }
+
     fn on_path(&self, program: &str, help: &str) -> Result<PathBuf, String> {
+        let programs = self.approved.as_ref().and_then(|approved| approved.programs.as_ref());
+        if let Some(programs) = programs.filter(|_| !self.sets_path) {
+            return programs.place(program).map(Path::to_path_buf);
+        }
         resolve(program, &self.env, &self.dir).map_err(|error| match error {
             ProcessError::NotFound { .. } => {
                 let path = self.env.iter().find(|(name, _)| name == "PATH").map_or("", |(_, value)| value);

@@ -14,7 +14,7 @@ mod store;
 mod wire;
 mod worker;
 
-use super::approved::{run_by_words, tree};
+use super::approved::tree;
 use super::call::{Call, HookView};
 use super::compile::{Compile, Mistake};
 use super::digits::{self, Handed};
@@ -23,6 +23,7 @@ use super::environment::{Secrets, changed, environment};
 use super::error::HandlerError;
 use super::kind::Kind;
 use super::means::{Means, Obstacle, program_obstacle};
+use super::named_files::{Words, run_by_words};
 use crate::support::amounts::millis;
 use crate::syntax::fix::{Edit, Fix};
 use crate::syntax::source::Layer;
@@ -82,8 +83,6 @@ pub(crate) struct Callable {
     /// All but what only the project root can tell.
     launch: Launch,
     layer: Layer,
-    /// Where modules of the project are looked for, if not in its root.
-    modules: Option<PathBuf>,
     /// Where its worker is; found once, since there is one project root as long as the host lives.
     slot: OnceLock<Arc<Slot>>,
 }
@@ -127,16 +126,22 @@ impl Kind for Callable {
         if raw.venv.is_some() && !matches!(runtime, Runtime::Python { .. }) {
             return Err(Mistake::new("venv", "a virtual environment is for `python`"));
         }
-        let env = environment(raw.env.clone(), &raw.inherit_env)?;
+        let env = environment(raw.env.clone(), &raw.inherit_env, cx)?;
         let secrets = Secrets::from_definition(&env, &raw.env, &raw.inherit_env);
         Ok(Callable {
             target,
             label,
             args: Value::Object(raw.args).to_string(),
             idle: raw.idle.map_or(IDLE, RawDuration::get),
-            launch: Launch { runtime, env, secrets, dir: cx.dir.to_path_buf() },
+            launch: Launch {
+                runtime,
+                env,
+                secrets,
+                dir: cx.dir.to_path_buf(),
+                sets_path: raw.env.contains_key("PATH"),
+                approved: cx.approved.cloned(),
+            },
             layer: cx.layer,
-            modules: cx.approved.map(|approved| tree(&approved.state)),
             slot: OnceLock::new(),
         })
     }
@@ -204,6 +209,15 @@ impl Kind for Callable {
         }
     }
 
+    fn programs(&self) -> Vec<String> {
+        match &self.launch.runtime {
+            _ if self.launch.sets_path => Vec::new(),
+            Runtime::Python { .. } => vec!["python3".into()],
+            Runtime::Node => vec!["node".into()],
+            Runtime::Command(argv) => Words::List(&argv.iter().map(String::as_str).collect::<Vec<_>>()).programs(),
+        }
+    }
+
     fn obstacle(&self, _: &HookView<'_>, means: &Means) -> Option<Obstacle> {
         let launch = self.launch(&means.root);
         if let Err(error) = launch.plan() {
@@ -247,12 +261,15 @@ impl Callable {
         if let Runtime::Python { venvs, search, .. } = &mut launch.runtime
             && is_projects
         {
-            for (list, path) in
-                [(venvs, root.join(".venv")), (search, self.modules.as_deref().unwrap_or(root).to_path_buf())]
-            {
+            let modules = launch.approved.as_ref().map_or_else(|| root.to_path_buf(), |it| tree(&it.state));
+            for (list, path) in [(&mut *venvs, root.join(".venv")), (search, modules)] {
                 if !list.contains(&path) {
                     list.push(path);
                 }
+            }
+            if let Some(approved) = &launch.approved {
+                // One that was made since then is nobody's.
+                venvs.retain(|venv| approved.was_there(venv));
             }
         }
         launch
@@ -473,7 +490,7 @@ fn program(mut argv: Vec<String>, cx: &Compile<'_>) -> Result<Vec<String>, Mista
     match argv.first_mut() {
         Some(program) if !program.is_empty() => {
             if program.contains('/') {
-                let path = cx.dir.join(&*program);
+                let path = cx.program_in_place(program).map_or_else(|| cx.dir.join(&*program), PathBuf::from);
                 if !path.is_file() {
                     return Err(no_file("command", program, &path, cx));
                 }

@@ -12,6 +12,7 @@ use super::error::HandlerError;
 use super::headers;
 use super::kind::{Kind, TextKind};
 use super::means::{Means, Obstacle, missing_script, program_obstacle};
+use super::named_files::{ApprovedCommand, Words};
 use crate::event::Phase;
 use crate::support::visible::cut;
 use crate::syntax::values::{RawDuration, forms};
@@ -137,6 +138,10 @@ impl Kind for Mcp {
         self.server.files(root)
     }
 
+    fn programs(&self) -> Vec<String> {
+        self.server.programs()
+    }
+
     fn effect(&self) -> Option<Effect> {
         let (tool, server) = (self.tool.clone(), self.server.label().to_string());
         Some(Effect::McpTool { tool, server, starts: self.server.program() })
@@ -230,11 +235,17 @@ impl RawServer {
                 let program =
                     argv.first_mut().filter(|it| !it.is_empty()).ok_or_else(|| bad("the command is empty"))?;
                 if program.contains('/') {
-                    *program = cx.dir.join(&program).to_string_lossy().into_owned();
+                    let copy = || cx.dir.join(&program).to_string_lossy().into_owned();
+                    *program = cx.program_in_place(program).unwrap_or_else(copy);
                 }
-                let env = environment(self.env.clone(), &self.inherit_env).map_err(in_server)?;
+                let env = environment(self.env.clone(), &self.inherit_env, cx).map_err(in_server)?;
                 secrets = Secrets::from_definition(&env, &self.env, &self.inherit_env);
-                Reach::Command { argv, env, cwd: self.cwd.map(|cwd| cx.place().join(cwd)) }
+                let (cwd, sets_path) = (self.cwd.map(|cwd| cx.place().join(cwd)), self.env.contains_key("PATH"));
+                let approved = cx.approved.map(|approved| {
+                    let words: Vec<&str> = argv.iter().map(String::as_str).collect();
+                    Arc::new(ApprovedCommand::new(approved, Words::List(&words), cwd.as_deref(), sets_path))
+                });
+                Reach::Command { argv, env, cwd, sets_path, approved }
             }
             (None, Some(url)) => {
                 if !self.env.is_empty() || self.cwd.is_some() {

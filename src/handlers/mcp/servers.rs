@@ -4,8 +4,8 @@
 //! started again at the next call after a crash, and ended when it was not called for a while,
 //! or with the host. A call that waits for a start may give up; the start goes on for the next call.
 
-use super::super::approved::run_by_words;
 use super::super::flow::Flow;
+use super::super::named_files::{ApprovedCommand, Words, run_by_words};
 use super::flow::{Lines, MAX_MESSAGE, Wire};
 use crate::handlers::effect::Program;
 use crate::handlers::environment::{Secrets, changed};
@@ -64,7 +64,14 @@ pub(crate) struct ServerDefinition {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Reach {
     /// A program that speaks over stdio.
-    Command { argv: Vec<String>, env: Vec<(String, String)>, cwd: Option<PathBuf> },
+    Command {
+        argv: Vec<String>,
+        env: Vec<(String, String)>,
+        cwd: Option<PathBuf>,
+        sets_path: bool,
+        /// How it runs if a person has approved it.
+        approved: Option<Arc<ApprovedCommand>>,
+    },
     /// A streamable HTTP endpoint, as a layer may reach it.
     Url { url: String, headers: Headers, layer: Layer },
 }
@@ -77,6 +84,16 @@ impl ServerDefinition {
                 run_by_words(argv.iter().map(String::as_str), Some(cwd.as_deref().unwrap_or(root)), root)
             }
             Reach::Url { .. } => Vec::new(),
+        }
+    }
+
+    /// The programs that its command looks for by name.
+    pub(crate) fn programs(&self) -> Vec<String> {
+        match &self.reach {
+            Reach::Command { argv, sets_path: false, .. } => {
+                Words::List(&argv.iter().map(String::as_str).collect::<Vec<_>>()).programs()
+            }
+            Reach::Command { .. } | Reach::Url { .. } => Vec::new(),
         }
     }
 
@@ -109,7 +126,7 @@ impl ServerDefinition {
     /// What is started, if the server isn't somewhere else.
     pub(super) fn program(&self) -> Option<Program> {
         match &self.reach {
-            Reach::Command { argv, env, cwd } => {
+            Reach::Command { argv, env, cwd, .. } => {
                 Some(Program { text: argv.join(" "), sets: changed(env), cwd: cwd.clone() })
             }
             Reach::Url { .. } => None,
@@ -497,13 +514,18 @@ async fn connect(
     flow: &Arc<Flow>,
 ) -> Result<(RunningService<RoleClient, Quiet>, Option<Child>), String> {
     match &definition.reach {
-        Reach::Command { argv, env, cwd } => {
+        Reach::Command { argv, env, cwd, approved, .. } => {
             let mut env = env.clone();
             env.push(("HOOKWIRE_PROJECT_DIR".into(), root.to_string_lossy().into_owned()));
+            let cwd = cwd.clone().unwrap_or_else(|| root.to_path_buf());
             let spec = process::Spec {
-                argv: argv.clone(),
+                argv: match approved {
+                    Some(approved) => approved.list(argv, &cwd)?,
+                    None => argv.clone(),
+                },
                 env,
-                cwd: cwd.clone().unwrap_or_else(|| root.to_path_buf()),
+                pins: approved.as_ref().map(|approved| approved.pins(&cwd)),
+                cwd,
                 stdin: Default::default(),
                 limits: process::OutputLimits::default(),
             };
