@@ -132,17 +132,17 @@ fn reload() {
 fn list(out: &mut Output) -> Result<Finding, Failure> {
     let mut finding = Finding::Fine;
     let all = trust::all(&approved::stores())?;
-    for Trusted { current, state } in &all {
+    for Trusted { root, state } in &all {
         let State { record, .. } = match state {
             Ok(state) => state,
             Err(problem) => {
                 finding = Finding::Found;
-                let help = "`hookwire trust` in its project makes it anew";
                 if out.json {
-                    out.json(&json!({ "state": current, "broken": problem }));
+                    out.json(&json!({ "root": root, "broken": problem }));
                 } else {
-                    let said = out.tone(Tone::Bad, &safe(&format!("broken: {problem}; {help}")));
-                    out.line(&said);
+                    let problem = format!("broken: {problem}; `hookwire trust` there makes it anew");
+                    let problem = out.tone(Tone::Bad, &safe(&problem));
+                    out.line(&format!("{}  {problem}", safe(&root.to_string_lossy())));
                 }
                 continue;
             }

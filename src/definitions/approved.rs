@@ -185,6 +185,12 @@ impl Record {
         Approved { root, state: state.to_path_buf(), files, named, links, programs }
     }
 
+    /// The root that a record names, sound or not: to tell people which project it is about.
+    pub fn said_root(state: &Path) -> Option<PathBuf> {
+        let record: Record = serde_json::from_slice(&fs::read(record_file(state)).ok()?).ok()?;
+        Some(record.root)
+    }
+
     /// Whether it is of the same files, whenever it was made.
     pub fn is_of_the_same(&self, other: &Record) -> bool {
         let of = |it: &Record| it.programs.as_ref().map(|programs| programs.found.clone());

@@ -57,8 +57,13 @@ pub(super) fn environment(
 
 /// The variables of a program's environment that it has from its definition: not from the host's or from hookwire.
 pub(super) fn changed(env: &[(String, String)]) -> Vec<String> {
+    let is_home = |value: &str| places::home().is_some_and(|home| home.as_os_str() == value);
     let is_host = |(name, value): &&(String, String)| {
-        let is_given = name == "PATH" && programs::is_given(value) || (&**name, &**value) == NO_BYTECODE;
+        let is_given = match &**name {
+            "PATH" => programs::is_given(value),
+            "HOME" => is_home(value),
+            name => (name, &**value) == NO_BYTECODE,
+        };
         is_given || std::env::var(name).is_ok_and(|it| it == *value)
     };
     env.iter().filter(|it| !is_host(it)).map(|(name, _)| name.clone()).collect()

@@ -160,8 +160,8 @@ pub fn review(store: &Path, root: &Path) -> Result<Review, Refusal> {
 
 /// A project of which something was approved.
 pub struct Trusted {
-    /// The link that leads to the state.
-    pub current: PathBuf,
+    /// The project's root, else the link that leads to the state.
+    pub root: PathBuf,
     /// The state; else what is wrong with it.
     pub state: Result<State, String>,
 }
@@ -182,13 +182,13 @@ pub fn all(stores: &[PathBuf]) -> io::Result<Vec<Trusted>> {
         for entry in entries {
             let current = entry.path().join("current");
             if let Some(state) = State::read(&current).transpose() {
-                all.entry(entry.file_name()).or_insert(Trusted { current, state });
+                let root = Record::said_root(&current).unwrap_or(current);
+                all.entry(entry.file_name()).or_insert(Trusted { root, state });
             }
         }
     }
     let mut all: Vec<Trusted> = all.into_values().collect();
-    let key = |it: &Trusted| (it.state.is_err(), it.state.as_ref().map(|it| it.record.root.clone()).ok());
-    all.sort_by_cached_key(key);
+    all.sort_by_cached_key(|it| (it.state.is_err(), it.root.clone()));
     Ok(all)
 }
 
