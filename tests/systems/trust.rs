@@ -840,12 +840,13 @@ hooks:
   - { name: text, on: PreToolUse, if: Bash(text), command: python3 -c "import sys; sys.exit(2)" }
   - { name: named, on: PreToolUse, if: Bash(named), command: ./scripts/named.py }
   - { name: worker, on: PreToolUse, if: Bash(worker), fail: open, callable: { python: "acme:review" } }
+  - { name: systems, on: PreToolUse, if: Bash(systems), command: [/usr/bin/env, sh, -c, "exit 2"] }
 "#;
 
 /// What was found when a person approved it is what runs.
 #[test]
 fn interpreters_are_those_that_were_trusted() {
-    const CALLS: [&str; 4] = ["list", "text", "named", "worker"];
+    const CALLS: [&str; 5] = ["list", "text", "named", "worker", "systems"];
     let project = Project::new();
     let root = project.root();
     write(&root.join(".hookwire/guard.yaml"), INTERPRETED);
