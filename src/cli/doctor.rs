@@ -368,11 +368,11 @@ fn difference(host: &About, own: &Host, guarded: &Host) -> Option<(Health, Strin
     let (unread, more) = (lacks(&here, &host.directories), lacks(&host.directories, &here));
     let again = "end it, and the next event starts another";
     if !unread.is_empty() {
-        return Some((Health::Bad, format!("it doesn't read {unread}, as this command does; {again}")));
+        return Some((Health::Bad, format!("it doesn't read {unread}, which this command does; {again}")));
     }
     if !more.is_empty() {
-        let why = "as this command doesn't: `--user-dir`, `--hooks` and the environment name directories";
-        return Some((Health::Doubtful, format!("it reads {more}, {why}")));
+        let why = "`--user-dir`, `--hooks` or the environment named it when that host was started";
+        return Some((Health::Doubtful, format!("it reads {more} too, which this command doesn't: {why}")));
     }
     // Directories that aren't there count in the hash, too.
     let is_as_here = here != host.directories || [own, guarded].iter().any(|it| *it.hooks().hash == *host.hash);

@@ -236,7 +236,7 @@ fn a_doctor_says_where_definitions_are_read_and_where_a_host_differs() {
     let environment = [("HOME", Some("/nowhere"))];
     assert_eq!(project.say(&elsewhere, &project.path("project"), &environment, "git push -f"), "deny");
     let (code, said) = project.doctor();
-    let expected = format!("it doesn't read {}, as this command does", users.display());
+    let expected = format!("it doesn't read {}, which this command does", users.display());
     assert!(code == Some(1) && said.contains(&expected), "{said}");
 
     // An older entry works, and is to be written anew.
