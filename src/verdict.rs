@@ -403,6 +403,25 @@ impl Verdict {
         doubts.filter(move |_| is_open)
     }
 
+    /// The outcomes of the hooks that changed something.
+    pub(crate) fn rewriters(&self) -> impl Iterator<Item = &Outcome> {
+        self.outcomes.iter().filter(|outcome| outcome.rewrote)
+    }
+
+    /// Begins a sentence that says which hooks changed something, and why.
+    pub(crate) fn who_rewrote(&self) -> String {
+        let describe = |outcome: &Outcome| match &outcome.reason {
+            Some(reason) => format!("`{}` ({reason})", outcome.hook),
+            None => format!("`{}`", outcome.hook),
+        };
+        let hooks: Vec<String> = self.rewriters().map(describe).collect();
+        match &*hooks {
+            [] => "a hook rewrote this".to_string(),
+            [hook] => format!("hook {hook} rewrote this"),
+            hooks => format!("hooks {} rewrote this", hooks.join(", ")),
+        }
+    }
+
     /// The hook that keeps the event from going on: the one that decided, or else the one that asked for
     /// the end of the run.
     pub(crate) fn refused_by(&self) -> Option<&Arc<str>> {

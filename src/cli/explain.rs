@@ -2,6 +2,7 @@
 
 use super::output::{Output, Tone, safe, short};
 use super::replay::EventArgs;
+use super::tail::Clean;
 use super::{DefinitionArgs, Failure, Finding};
 use crate::matching::Facts;
 use crate::rpc::protocol::{ExplainResult, Explanation};
@@ -64,7 +65,7 @@ fn explain_last(root: &Path, n: usize, out: &mut Output) -> Result<(ExplainResul
         return Err(Failure("--last: that event was too large to be kept".into()));
     }
     if !out.json {
-        super::tail::print(&record, out);
+        super::tail::print(&Clean::new(record.clone()), out);
     }
     let explained = hosts[host].request("hooks/explain", &params)?;
     let decided_by = record["verdict"]["decidedBy"].as_str().map(str::to_string);

@@ -1,13 +1,11 @@
 //! `hookwire record` and `serve --record`: what hosts judge, as JSON lines without secrets, for `replay` and `test`.
 
-use super::tail::EventsArgs;
+use super::tail::{Clean, EventsArgs};
 use super::{Failure, Finding};
-use crate::handlers::guards::without_secrets;
 use crate::host::Host;
 use crate::journal::Record;
 use crate::support::rotating::RotatingFile;
 use parking_lot::Mutex;
-use serde_json::Value;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,7 +30,7 @@ const KEPT: usize = 9;
 pub(super) fn run(args: &RecordArgs) -> Result<Finding, Failure> {
     let file = Recorder::new(&args.dir)?;
     eprintln!("hookwire: recording into {}, secrets replaced; Ctrl-C ends it", file.0.path.display());
-    args.events.each(usize::MAX, |record| file.write(record))?;
+    args.events.each(usize::MAX, |record| file.write(&record))?;
     Ok(Finding::Fine)
 }
 
@@ -46,8 +44,8 @@ impl Recorder {
         Ok(Recorder(RotatingFile { path: dir.join("events.jsonl"), max_bytes: MAX_BYTES, keep: KEPT }))
     }
 
-    fn write(&self, record: Value) -> Result<(), Failure> {
-        let written = self.0.append(format!("{}\n", without_secrets(record)));
+    fn write(&self, record: &Clean) -> Result<(), Failure> {
+        let written = self.0.append(format!("{}\n", record.value()));
         written.map(drop).map_err(|error| Failure(format!("{}: {error}", self.0.path.display())))
     }
 }
@@ -132,7 +130,7 @@ fn keep(recorder: &Recorder, record: &Record<'_>, last: &mut u64) {
     }
     let text = serde_json::to_string(record).unwrap_or_default();
     let written = match crate::support::json::parse(&text) {
-        Ok(value) => recorder.write(value),
+        Ok(value) => recorder.write(&Clean::new(value)),
         Err(error) => Err(Failure(error.to_string())),
     };
     if let Err(Failure(error)) = written {

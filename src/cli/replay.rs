@@ -122,9 +122,9 @@ fn call(command: &str) -> Value {
 
 /// Judges an event as a client of that vocabulary would have it judged.
 pub(super) async fn judge(host: &Host, dialect: &'static Dialect, event: &Event) -> (Verdict, Duration) {
-    let can_rewrite = dialect.takes_rewrites(event);
     // Without anybody to ask, an `ask` is printed as an `ask`.
-    let honours = Honours::from_contract(&dialect.contract, event, can_rewrite);
+    let (rewrite, withhold) = (dialect.takes_rewrites(event), dialect.withholds(event));
+    let honours = Honours::from_contract(&dialect.contract, event, rewrite, withhold);
     let honours = Honours { ask: honours.ask && host.options.ask_elsewhere.is_none(), ..honours };
     let started = Instant::now();
     let verdict = host.judge(Arc::new(event.clone()), &dialect.contract, honours, None).await;

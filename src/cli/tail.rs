@@ -5,6 +5,7 @@ use super::replay::decision_tone;
 use super::{Failure, Finding, project};
 use crate::dialects;
 use crate::event::Event;
+use crate::handlers::guards::without_secrets;
 use crate::matching::tools::main_argument;
 use crate::support::amounts::duration;
 use crate::transport::client::Client;
@@ -73,7 +74,7 @@ pub(super) fn run(args: &TailArgs, out: &mut Output) -> Result<Finding, Failure>
 
 impl EventsArgs {
     /// Hands on each event, beginning with so many of those that were judged already.
-    pub(super) fn each(&self, last: usize, mut take: impl FnMut(Value) -> Result<(), Failure>) -> Result<(), Failure> {
+    pub(super) fn each(&self, last: usize, mut take: impl FnMut(Clean) -> Result<(), Failure>) -> Result<(), Failure> {
         if !self.root.is_dir() {
             return Err(Failure(format!("--root {}: no such directory", self.root.display())));
         }
@@ -104,7 +105,7 @@ impl EventsArgs {
                     eprintln!("hookwire: no host runs here yet{then}");
                 }
             }
-            rows.into_iter().try_for_each(&mut take)?;
+            rows.into_iter().map(Clean::new).try_for_each(&mut take)?;
             if self.no_follow {
                 return Ok(());
             }
@@ -123,6 +124,19 @@ impl EventsArgs {
             && self.hook.as_ref().is_none_or(|name| hooks().any(|outcome| outcome["hook"] == name.as_str()))
             && fits(&self.tool, record["tool"].as_str())
             && (self.session.is_none() || fits(&self.session, event(record).as_ref().map(Event::session)))
+    }
+}
+
+/// A record of an event without secrets: what is printed or written of one, and nothing else is.
+pub(super) struct Clean(Value);
+
+impl Clean {
+    pub(super) fn new(record: Value) -> Clean {
+        Clean(without_secrets(record))
+    }
+
+    pub(super) fn value(&self) -> &Value {
+        &self.0
     }
 }
 
@@ -153,7 +167,8 @@ fn sender(record: &Value, event: Option<&Event>) -> String {
 }
 
 /// Time, agent, event, what it is about; verdict, who decided, why, how long.
-pub(super) fn print(record: &Value, out: &mut Output) {
+pub(super) fn print(record: &Clean, out: &mut Output) {
+    let record = record.value();
     if out.json {
         return out.json(record);
     }
@@ -163,7 +178,9 @@ pub(super) fn print(record: &Value, out: &mut Output) {
     let tool = record["tool"].as_str().unwrap_or_default();
     let argument = |input| main_argument(tool, input).map(|(_, text)| text.into_owned());
     let about = event.as_ref().and_then(|it| it.at("/tool/input")).and_then(argument);
-    let about = about.or_else(|| event.as_ref()?.text("/prompt").map(str::to_string)).unwrap_or_default();
+    // Of a prompt that a hook has changed, what the model reads is shown: what was taken out may be a secret.
+    let prompt = || verdict["subject"].as_str().or(event.as_ref()?.text("/prompt")).map(str::to_string);
+    let about = about.or_else(prompt).unwrap_or_default();
     // The time of day; the whole is in the JSON.
     let at = text(&record["at"]).get(11..23).unwrap_or_default().to_string();
     let head = [at, sender(record, event.as_ref()), text(&record["event"]), safe(tool), short(&about, 100)];

@@ -468,6 +468,11 @@ impl Dialect {
         (!has_result && !payload.as_object()?.iter().any(is_result)).then_some(row)
     }
 
+    /// Whether a result that is denied at an event is kept from the model: an agent that takes no other value has shown it.
+    pub fn withholds(&self, event: &Event) -> bool {
+        self.agent.is_none() || self.takes_rewrites(event)
+    }
+
     /// The name of an event there; its canonical one, or what an agent calls it, if it has none.
     fn name_of<'a>(&self, event: &'a Event) -> &'a str {
         let other = || event.name.strip_prefix(CUSTOM_PREFIX).unwrap_or(&event.name);

@@ -14,14 +14,14 @@ mod sessions;
 mod tests;
 
 use crate::contract::{Composition, Contract, NATIVE};
-use crate::event::{Event, Phase, patch_between};
+use crate::event::{Event, Phase, patch_between, set_pointer};
 use crate::handlers::{self, Judge, Moment, Services};
 use crate::hook::Hook;
 use crate::hook_set::{HookSet, Selected};
 use crate::matching::{Facts, patience, rule};
 use crate::policy;
 use crate::services::client::Client;
-use crate::verdict::{Decision, Outcome, Verdict};
+use crate::verdict::{Decision, Outcome, Status, Verdict};
 use compose::{Asks, Chain, Member, Rest};
 pub use intercept::{Interceptor, Judging, PassThrough};
 use lru::LruCache;
@@ -30,6 +30,7 @@ use policy_gate::{Admission, CountedCall};
 use run::RunLimits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use sessions::{OnceClaim, Sessions};
 use std::mem::take;
 use std::num::NonZeroUsize;
@@ -97,19 +98,21 @@ pub struct Honours {
     pub defer: bool,
     /// It can take a rewritten subject.
     pub rewrite: bool,
+    /// Where an act has happened, it keeps its result from the model if that is denied.
+    pub withhold: bool,
 }
 
 impl Honours {
     /// The decisions that a vocabulary knows at an event, which every client that speaks it can honour.
-    pub fn from_contract(contract: &Contract, event: &Event, rewrite: bool) -> Honours {
+    pub fn from_contract(contract: &Contract, event: &Event, rewrite: bool, withhold: bool) -> Honours {
         let knows = |decision| contract.decisions.contains(&decision) && event.unknown_gate().is_none();
-        Honours { ask: knows(Decision::Ask), defer: knows(Decision::Defer), rewrite }
+        Honours { ask: knows(Decision::Ask), defer: knows(Decision::Defer), rewrite, withhold }
     }
 }
 
 impl Default for Honours {
     fn default() -> Self {
-        Honours { ask: false, defer: false, rewrite: true }
+        Honours { ask: false, defer: false, rewrite: true, withhold: true }
     }
 }
 
@@ -393,7 +396,7 @@ impl Judge for NestedJudge<'_> {
             hooks: self.hooks.clone(),
             contract: self.contract,
             // There is no person to ask, and the hook takes a rewrite.
-            honours: Honours { ask: false, defer: false, rewrite: true },
+            honours: Honours::default(),
             client: self.client.cloned(),
             early_deadline: self.early_deadline.clone(),
         };
@@ -464,8 +467,13 @@ fn finish(engine: &Engine, question: &Question, chain: &mut Chain) -> Verdict {
         verdict.decision = Decision::Allow;
         (verdict.decided_by, verdict.reason) = (None, None);
     }
+    // A result that is withheld has its error withheld, too.
+    let is_withheld = verdict.replaced && verdict.subject.as_ref().is_some_and(Value::is_null);
+    if let Some(error) = event.spec.error().filter(|error| is_withheld && event.at(error).is_some()) {
+        set_pointer(verdict.context.get_or_insert_with(|| json!({})), error, Value::Null);
+    }
     if event.spec.phase != Phase::Note {
-        honour(&mut verdict, question.honours, question.contract);
+        honour(&mut verdict, question);
     }
     if verdict.decision == Decision::Deny && event.spec.phase == Phase::Gate {
         verdict.subject = None;
@@ -480,30 +488,52 @@ fn finish(engine: &Engine, question: &Question, chain: &mut Chain) -> Verdict {
     verdict
 }
 
-/// A decision or rewrite that the client can't honour becomes a deny.
-fn honour(verdict: &mut Verdict, honours: Honours, client: &Contract) {
+/// A decision or rewrite that the client can't honour becomes a deny, which names who rewrote.
+fn honour(verdict: &mut Verdict, question: &Question) {
+    let Question { event, honours, contract: client, .. } = question;
     // Other vocabularies have no word for what a context changes.
     let context = verdict.context.as_ref().and_then(|it| it.as_object());
     let unspoken = context.is_some_and(|it| it.keys().any(|key| !client.context.contains(&key.as_str())));
     let rewritten = verdict.subject.is_some() || verdict.context.is_some() && client.dialect == NATIVE;
+    let untaken = !honours.rewrite && rewritten || unspoken;
+    if event.spec.phase == Phase::After && untaken && !honours.withhold {
+        tell_untaken(verdict, event);
+    }
     let refusal = match verdict.decision {
-        Decision::Ask if !honours.ask => "this needs a person's approval, and the client can't ask",
-        Decision::Defer if !honours.defer => "this would be put off, and the client can't defer",
-        Decision::Allow | Decision::Ask | Decision::Defer if !honours.rewrite && rewritten || unspoken => {
-            "a hook rewrote this, and the client can't take a rewrite"
+        Decision::Ask if !honours.ask => "this needs a person's approval, and the client can't ask".to_string(),
+        Decision::Defer if !honours.defer => "this would be put off, and the client can't defer".to_string(),
+        Decision::Allow | Decision::Ask | Decision::Defer if untaken => {
+            format!("{}, and the client can't take a rewrite", verdict.who_rewrote())
         }
         Decision::Allow | Decision::Ask | Decision::Defer | Decision::Deny => return,
     };
     if verdict.decision == Decision::Allow {
-        // The hook that allowed it has not denied it.
-        verdict.decided_by = None;
+        // The hook that allowed it has not denied it; the one that rewrote it has.
+        let rewriter = verdict.rewriters().next().map(|outcome| outcome.hook.clone());
+        verdict.decided_by = rewriter;
         verdict.reason = None;
     }
     verdict.decision = Decision::Deny;
     verdict.reason = Some(match verdict.reason.take() {
         Some(reason) => format!("{reason} ({refusal})"),
-        None => refusal.to_string(),
+        None => refusal,
     });
+}
+
+/// What has happened is read by the model of an agent that takes no other value for it. The hooks that would have changed
+/// or withheld it have failed, and the person hears of it: nobody may believe that a secret is gone.
+fn tell_untaken(verdict: &mut Verdict, event: &Event) {
+    let why = format!("the agent takes no other value at {}, so its model reads the old one", event.name);
+    let hooks = verdict.outcomes.iter_mut().filter(|it| it.rewrote);
+    let told = hooks.map(|outcome| {
+        outcome.status = Status::NonBlockingError;
+        outcome.error = Some(format!("change what happened: {why}"));
+        let reason = outcome.reason.as_deref().map(|reason| format!(" ({reason})")).unwrap_or_default();
+        format!("hook `{}`{reason}: {why}", outcome.hook)
+    });
+    let told: Vec<String> = told.collect();
+    verdict.user_messages.extend(told.iter().map(|it| format!("hookwire: {it}")));
+    verdict.errors.extend(told);
 }
 
 /// Whether the composition is one after the other.

@@ -178,7 +178,7 @@ struct World {
     early_deadline: CancellationToken,
 }
 
-const ALL: Honours = Honours { ask: true, defer: true, rewrite: true };
+const ALL: Honours = Honours { ask: true, defer: true, rewrite: true, withhold: true };
 
 impl World {
     fn new(contract_name: &str, definitions: &str) -> World {
@@ -740,7 +740,7 @@ fn notes_are_only_told() {
 
 #[test]
 fn what_a_client_cannot_honour_denies() {
-    let nothing = Honours { ask: false, defer: false, rewrite: false };
+    let nothing = Honours { ask: false, defer: false, rewrite: false, withhold: true };
     for (definitions, honours, expected) in [
         ("a, ask: sure?", ALL, "ask by a: sure?"),
         ("a, ask: sure?", nothing, "deny by a: sure? (this needs a person's approval, and the client can't ask)"),
@@ -751,11 +751,11 @@ fn what_a_client_cannot_honour_denies() {
             "deny by a: this would be put off, and the client can't defer",
         ),
         ("a, callback: add y", Honours::default(), "allow => xy"),
-        ("a, callback: add y", nothing, "deny: a hook rewrote this, and the client can't take a rewrite"),
+        ("a, callback: add y", nothing, "deny by a: hook `a` rewrote this, and the client can't take a rewrite"),
         (
             "a, callback: '{\"context\":{\"systemPrompt\":\"p\"}}'",
             nothing,
-            "deny: a hook rewrote this, and the client can't take a rewrite context {\"systemPrompt\":\"p\"}",
+            "deny by a: hook `a` rewrote this, and the client can't take a rewrite context {\"systemPrompt\":\"p\"}",
         ),
         ("a, callback: 'add '", nothing, "allow"),
         ("a, deny: no", nothing, "deny by a: no"),
@@ -771,7 +771,7 @@ fn what_a_client_cannot_honour_denies() {
         compare(&block_on(world.decide(&call())), &world, definitions, expected);
     }
     // Without `initialize`: allow, deny, rewrite.
-    assert_eq!(Honours::default(), Honours { ask: false, defer: false, rewrite: true });
+    assert_eq!(Honours::default(), Honours { ask: false, defer: false, rewrite: true, withhold: true });
 }
 
 #[test]

@@ -59,6 +59,11 @@ impl EventSpec {
         EventSpec { tool: true, ..self }
     }
 
+    /// JSON pointer of what went wrong, for an event that tells it beside its subject: the model reads both.
+    pub fn error(&self) -> Option<&'static str> {
+        (self.tool && self.phase == Phase::After).then_some("/tool/error")
+    }
+
     /// Whether it must name its tool.
     fn needs_tool(&self) -> bool {
         self.tool && self.phase != Phase::Note

@@ -143,7 +143,7 @@ impl Project {
             hooks: HooksInForce { files: Arc::new(HookSet::new(vec![hook], 0, "".into(), Vec::new())), session: None },
             contract: &dialects::native().contract,
             // The editor shows what the hook would ask, defer or rewrite.
-            honours: Honours { ask: true, defer: true, rewrite: true },
+            honours: Honours { ask: true, defer: true, rewrite: true, withhold: true },
             client: Some(person),
             early_deadline: CancellationToken::new(),
         };

@@ -143,7 +143,8 @@ impl Session {
         let mut settings = self.settings.lock();
         settings.declared = capabilities.decisions.map(|declared| {
             let can = |honour| declared.contains(&honour);
-            Honours { ask: can(Honour::Ask), defer: can(Honour::Defer), rewrite: can(Honour::Rewrite) }
+            let rewrite = can(Honour::Rewrite);
+            Honours { ask: can(Honour::Ask), defer: can(Honour::Defer), rewrite, withhold: true }
         });
         let takes_no_rewrite = settings.declared.is_some_and(|it| !it.rewrite);
         settings.dialect = dialect;

@@ -416,6 +416,51 @@ fn secrets_are_replaced_or_asked_about_and_never_told() {
     assert_eq!(verdict["subject"], format!("{} X", secret()));
 }
 
+/// After a failed call, the secret stands in the error, for which some agents take no other value.
+#[test]
+fn the_error_of_a_failed_call_is_redacted_or_the_verdict_says_that_it_is_not() {
+    let (mut host, _dir) = TestHost::with(
+        "hooks:
+  - { name: g, guard: redact-secrets }
+  - { name: p, on: PostToolUseFailure, guard: { pattern-guard: { redact: ['\\d{3}-\\d{4}'] } } }",
+    );
+    let error = format!("no such host: {}, 555-1234", secret());
+    let failed =
+        |error: &str| json!({"event": "PostToolUseFailure", "tool": {"name": "Bash", "input": {}, "error": error}});
+    let verdict = host.dispatch(failed(&error));
+    assert_eq!(verdict["context"], json!({"tool": {"error": "no such host: [redacted], [redacted]"}}));
+    let payloads = [
+        (
+            "claude-code",
+            json!({"hook_event_name": "PostToolUseFailure", "tool_name": "Bash", "tool_input": {}, "error": error}),
+        ),
+        (
+            "qwen",
+            json!({"hook_event_name": "PostToolUseFailure", "tool_name": "Bash", "tool_input": {}, "error": error}),
+        ),
+        ("copilot", json!({"hookName": "postToolUseFailure", "toolName": "bash", "toolArgs": {}, "error": error})),
+    ];
+    for (dialect, payload) in payloads {
+        let verdict = host.request("hooks/dispatch", json!({"dialect": dialect, "payload": payload}))["verdict"].take();
+        assert_eq!((&verdict["decision"], &verdict["decidedBy"]), (&json!("deny"), &json!("g")), "{dialect}");
+        assert_eq!(verdict["outcomes"][0]["status"], "non_blocking_error", "{dialect}: {verdict}");
+        let told = "hook `g` (Redacted: github-token): the agent takes no other value at PostToolUseFailure, so its model reads the old one";
+        assert_eq!(verdict["errors"][0], told, "{dialect}");
+        assert_eq!(verdict["userMessages"][0], format!("hookwire: {told}"), "{dialect}");
+        assert!(
+            verdict["reason"].as_str().unwrap().contains("hook `g` (Redacted: github-token)"),
+            "{dialect}: {verdict}"
+        );
+        assert!(!verdict.to_string().contains(&secret()), "{dialect}: {verdict}");
+    }
+    drop(host);
+    // What is withheld of a failed call is its error.
+    let (mut host, _dir) = TestHost::with("hooks: [{ name: g, guard: { redact-secrets: { action: deny } } }]");
+    let verdict = host.dispatch(failed(&error));
+    assert_eq!((&verdict["decision"], &verdict["context"]), (&json!("deny"), &json!({"tool": {"error": null}})));
+    assert_eq!(verdict["reason"], "Secrets in `tool.error`: github-token");
+}
+
 #[test]
 fn fallbacks() {
     play(&[

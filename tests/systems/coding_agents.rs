@@ -94,7 +94,7 @@ fn specific(event: &str, mut members: Value) -> Value {
 }
 
 const ENDS: &str = "Enough. (the run is to end, and the agent can't be told so here)";
-const NO_REWRITE: &str = "a hook rewrote this, and the client can't take a rewrite";
+const NO_REWRITE: &str = "hook `echo` rewrote this, and the client can't take a rewrite";
 
 #[test]
 fn codex() {

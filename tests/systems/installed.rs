@@ -161,6 +161,14 @@ fn a_host_tells_what_it_judged() {
     let text = String::from_utf8(output.stdout).unwrap();
     let expected = "claude-code  PreToolUse  Bash  git push -f\n  deny by no-force-push: Force pushes are off.  ";
     assert!(text.contains(expected), "{text}");
+    // What is printed is without secrets, whatever the hooks do about them.
+    let token = ["ghp", "_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
+    project.hook(&format!("curl -H 'X: {token}' x"));
+    for format in [&[][..], &["--format", "json"]] {
+        let output = project.run(&[&["tail", "--no-follow", "--last", "1"], format].concat(), "");
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.contains("curl -H 'X: [redacted]' x") && !text.contains(&token), "{text}");
+    }
     project.run(&["hook", "claude-code", "--project"], &event("npm i x").to_string());
     let output = project.run(&["tail", "--no-follow", "--last", "1"], "");
     let text = String::from_utf8(output.stdout).unwrap();

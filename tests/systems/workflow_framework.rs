@@ -292,7 +292,7 @@ hooks:
             "{command}"
         );
     }
-    let refused = Some("a hook rewrote this, and the client can't take a rewrite");
+    let refused = Some("hook `shorter` rewrote this, and the client can't take a rewrite");
     assert_eq!(dispatch(&mut host, json!({"Event": "PreAgentPrompt"})).0, result(1, refused));
     let failed =
         json!({"Event": "PostToolCallFailure", "ToolName": "t", "ToolResult": {"Content": "gone", "IsError": true}});

@@ -301,7 +301,7 @@ impl HookChain {
         let mut event = DIALECT.read(payload).map_err(|error| broken(format!("failed to {error}")))?;
         event.attached = Some(Attached(Arc::new(ctx.clone())));
         let event = Arc::new(event);
-        let honours = Honours::from_contract(&DIALECT.contract, &event, true);
+        let honours = Honours::from_contract(&DIALECT.contract, &event, true, true);
         let client = self.host.asker.client.clone();
         let verdict = self.host.judge(event.clone(), &DIALECT.contract, honours, client).await;
         emit_messages(&verdict, ctx);

@@ -17,6 +17,7 @@ mod memory;
 mod pattern_guard;
 mod rate_limit;
 mod raw;
+mod read_places;
 mod redact_secrets;
 mod refusal;
 mod secret_rules;

@@ -8,6 +8,7 @@ use super::super::pattern::Pattern;
 use super::super::said::Redactor;
 use super::super::text::{self, Abandoned, Place};
 use super::guard_kind::{GuardKind, has_subject};
+use super::read_places::{changed, places};
 use super::refusal::deny;
 use crate::event::{Event, EventSpec, Phase};
 use crate::syntax::values::OneOrMany;
@@ -114,32 +115,35 @@ impl Kind for PatternGuard {
             Phase::After => self.0.output,
             Phase::Note => false,
         };
-        let Some(subject) = event.subject().filter(|_| wanted) else { return Ok(Answer::default()) };
+        let Some(largest) = places(event).filter(|_| wanted).map(|(_, value)| value).max_by_key(|it| text::size(it))
+        else {
+            return Ok(Answer::default());
+        };
         let (rules, shared) = (self.0.clone(), event.clone());
-        text::look_through(subject, move |abandoned| rules.judge(&shared, abandoned)).await
+        text::look_through(largest, move |abandoned| rules.judge(&shared, abandoned)).await
     }
 }
 
 impl Rules {
     fn judge(&self, event: &Event, abandoned: &Abandoned) -> Answer {
-        let Some(subject) = event.subject() else { return Answer::default() };
         let describe = |pattern: &Pattern| {
             let what = if event.spec.phase == Phase::After { "output" } else { "input" };
             self.reason.clone().unwrap_or_else(|| format!("The {what} matches `{}`", pattern.0.as_str()))
         };
-        if let Some(pattern) = first(&self.deny, subject, abandoned) {
+        if let Some(pattern) = first(&self.deny, event, abandoned) {
             return deny(event, describe(pattern));
         }
-        if let Some(pattern) = first(&self.ask, subject, abandoned) {
+        if let Some(pattern) = first(&self.ask, event, abandoned) {
             return match event.spec.phase {
                 Phase::Gate | Phase::Note => Answer::decide(Decision::Ask, describe(pattern)),
                 Phase::After => deny(event, describe(pattern)),
             };
         }
         let mut matched: Vec<&str> = Vec::new();
-        let rewritten = self.rewrite(subject, abandoned, &mut matched);
+        let rewritten = |(place, value)| Some((place, self.rewrite(value, abandoned, &mut matched)?));
+        let changes = places(event).filter_map(rewritten).collect();
         let reason = (!matched.is_empty()).then(|| format!("Redacted what matches {}", matched.join(", ")));
-        Answer { subject: rewritten, reason, ..Answer::default() }
+        Answer { reason, ..changed(event, changes) }
     }
 
     /// Keys mostly are a tool's own words: they are judged, and stay.
@@ -165,11 +169,13 @@ impl Rules {
     }
 }
 
-/// The first pattern that matches a text of a value.
-fn first<'p>(patterns: &'p [Pattern], value: &Value, abandoned: &Abandoned) -> Option<&'p Pattern> {
+/// The first pattern that matches a text of an event that the model reads.
+fn first<'p>(patterns: &'p [Pattern], event: &Event, abandoned: &Abandoned) -> Option<&'p Pattern> {
     patterns.iter().find(|pattern| {
         let mut found = false;
-        text::each(value, &mut |text| found = found || !abandoned.is_set() && pattern.0.is_match(text));
+        for (_, value) in places(event) {
+            text::each(value, &mut |text| found = found || !abandoned.is_set() && pattern.0.is_match(text));
+        }
         found
     })
 }

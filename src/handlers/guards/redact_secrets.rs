@@ -7,17 +7,19 @@ use super::super::error::HandlerError;
 use super::super::kind::{Kind, TextKind};
 use super::super::pattern::Pattern;
 use super::super::said::Redactor;
-use super::super::text;
+use super::super::text::{self, Abandoned};
 use super::guard_kind::{GuardKind, has_subject};
+use super::read_places::{changed, places};
 use super::refusal::deny;
 use super::secrets::{self, Redaction};
 use crate::event::{EventSpec, Phase};
 use crate::verdict::Answer;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Looks through every text of the subject, the names of members included, and through what hooks of its layer and of
+/// Looks through every text of the subject, and of the error of a failed call, the names of members included, and through what hooks of its layer and of
 /// inner ones say beside it: there a secret is replaced whatever `action` is. The outcome names the rules that found
 /// something, never what they found. What is too large to be looked through, more than 16 MiB of text, is denied.
 #[derive(Deserialize, JsonSchema)]
@@ -83,21 +85,32 @@ impl Kind for RedactSecrets {
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let event = call.moment.event();
-        let Some(subject) = event.subject() else { return Ok(Answer::default()) };
-        let bytes = text::size(subject);
-        if bytes > text::MOST {
-            let most = text::MOST;
-            return Ok(deny(event, format!("{bytes} bytes of text can't be looked through for secrets, only {most}")));
+        let (mut changes, mut found, mut rules) = (Vec::new(), Vec::new(), BTreeSet::new());
+        for (place, value) in places(event) {
+            let bytes = text::size(value);
+            if bytes > text::MOST {
+                let most = text::MOST;
+                return Ok(deny(
+                    event,
+                    format!("{bytes} bytes of text can't be looked through for secrets, only {most}"),
+                ));
+            }
+            let (redaction, shared) = (self.redaction.clone(), event.clone());
+            let look = move |abandoned: &Abandoned| secrets::redact(shared.at(place)?, &redaction, abandoned);
+            if let Some((clean, names)) = text::look_through(value, look).await? {
+                changes.push((place, clean));
+                found.push(format!("`{}`", place.trim_start_matches('/').replace('/', ".")));
+                rules.extend(names);
+            }
         }
-        let (redaction, shared) = (self.redaction.clone(), event.clone());
-        let redacted =
-            text::look_through(subject, move |abandoned| secrets::redact(shared.subject()?, &redaction, abandoned));
-        let Some((redacted, rules)) = redacted.await? else { return Ok(Answer::default()) };
-        let (rules, found) = (rules.join(", "), event.spec.subject.unwrap_or_default());
-        let found = format!("Secrets in `{}`: {rules}", found.trim_start_matches('/').replace('/', "."));
+        if changes.is_empty() {
+            return Ok(Answer::default());
+        }
+        let rules = Vec::from_iter(rules).join(", ");
+        let found = format!("Secrets in {}: {rules}", found.join(" and "));
         let action = self.action.unwrap_or(default_action(event.spec));
         Ok(match (action, event.spec.phase) {
-            (Action::Redact, _) => Answer { reason: Some(format!("Redacted: {rules}")), ..Answer::rewrite(redacted) },
+            (Action::Redact, _) => Answer { reason: Some(format!("Redacted: {rules}")), ..changed(event, changes) },
             (Action::Ask, Phase::Gate | Phase::Note) => Answer::ask(found),
             (Action::Ask, Phase::After) | (Action::Deny, _) => deny(event, found),
         })

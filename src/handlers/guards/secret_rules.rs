@@ -50,6 +50,13 @@ const fn whole(name: &'static str, keywords: &'static str, regex: &'static str, 
 
 const UUID: &str = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}";
 
+/// The name of a password that is held for something: `db_password`, `SMTP_PASS`, `spring.datasource.password`.
+macro_rules! holder {
+    () => {
+        r"(?:[a-z0-9]{1,30}[_.-]){0,4}(?:db|database|dbms|jdbc|datasource|sql|mysql|mariadb|mssql|sa|oracle|pg|postgres|postgresql|psql|mongo|mongodb|redis|neo4j|couchdb|cassandra|clickhouse|snowflake|influxdb|elastic|elasticsearch|rabbitmq|amqp|kafka|smtp|mail|mailer|email|imap|ftp|sftp|ssh|ldap|vpn|wifi|http|https|proxy|admin|root|sudo|become|user|service|svc|app|api|registry|docker|jenkins|grafana|keycloak|sonar|nexus|minio|wordpress|keystore|truststore|key|cert|ssl|tls|backup|replication|login|auth|account|client|server|master|vault)(?:[_.-][a-z0-9]{1,30}){0,2}?[_.-]?(?:password|passwd|passphrase|pwd|pass)[0-9]{0,2}"
+    };
+}
+
 /// Every rule.
 pub(super) const RULES: &[Rule] = &[
     // Whatever the vendor.
@@ -116,7 +123,7 @@ pub(super) const RULES: &[Rule] = &[
         keywords: "password passwd passphrase pwd",
         // In code such a word is a name: it ends a line here, or an assignment without blanks.
         form: Form::Whole(
-            r#"(?m)(?i:password|passwd|passphrase|(?-u:\b|_)pwd)s?[0-9]{0,2}["']{0,1}(?:=|[ \t]{0,3}:[ \t]{1,3})([a-z!@#^*+~-]{6,40})(?:\r?$|["'\\]|=?[ &;])"#,
+            r#"(?m)(?i:password|passwd|passphrase|(?-u:\b|_)pwd)s?[0-9]{0,2}["']{0,1}(?:=|[ \t]{0,3}:[ \t]{1,3})([a-z@#^+~-][a-z!@#^*+~-]{5,39})(?:\r?$|["'\\]|=?[ &;])"#,
         ),
         entropy: 2.0,
         mixed: false,
@@ -190,10 +197,64 @@ pub(super) const RULES: &[Rule] = &[
     ),
     whole(
         "netrc-password",
-        "password passwd",
-        r"(?i)(?:^|[\s])(?:machine\s{1,20}\S{1,200}|default\s{1,20}login\s{1,20}\S{1,200})(?:\s{1,20}(?:login|account|user)\s{1,20}\S{1,200}){0,2}\s{1,20}passw(?:or)?d\s{1,20}([^\s\[\]]{3,200})",
-        1.0,
+        "machine default",
+        // On one line or several; a text that a shell writes stands between quotes.
+        r#"(?i)(?:^|[\s"'`]|\\[nrt])(?:machine\s{1,20}\S{1,200}|default)(?:\s{1,20}(?:login|account|user)\s{1,20}\S{1,200}){1,2}\s{1,20}passw(?:or)?d\s{1,20}([^\s\[\]]{1,200}?)["'`]?(?:[\s\\;|&>]|$)"#,
+        0.0,
     ),
+    whole(
+        "netrc-password-first",
+        "machine",
+        r#"(?im)(?:^|["'`]|\\[nrt])machine\s{1,20}\S{1,200}\s{1,20}passw(?:or)?d\s{1,20}([^\s\[\]]{1,200}?)(?:\s{1,20}(?:login|account|user)\s|["'`]|[ \t]{0,20}(?:\r?$|\\[nrt]))"#,
+        0.0,
+    ),
+    Rule {
+        name: "holder-password",
+        keywords: "pass pwd",
+        // On a line of YAML or properties. A word alone would be a type or a name in code: the name says that it is held
+        // for something.
+        form: Form::Whole(concat!(
+            r#"(?im)(?:^|[\s"'`,{]|\\[nrt])"#,
+            holder!(),
+            r#"["'`]?[ \t]{0,3}(?::[ \t]{1,3}["']?([^\s"'`\\$<>{}\[\]()|&;,*!/~.-][^\s"'`\\$<>{}\[\]()|&;,]{3,63})["']?)[ \t]{0,20}(?:#[^\n]{0,200})?(?:\r?$|\\[nr])"#
+        )),
+        entropy: 1.0,
+        mixed: false,
+        word: true,
+    },
+    Rule {
+        name: "holder-password-assigned",
+        keywords: "pass pwd",
+        form: Form::Whole(concat!(
+            r#"(?im)(?:^|[\s"'`,{]|\\[nrt])"#,
+            holder!(),
+            r#"(?:=["']?|["'][ \t]{0,3}:[ \t]{0,3}["']|\\{1,7}["'][ \t]{0,3}:[ \t]{0,3}\\{1,7}["'])([^\s"'`\\$<>{}\[\]()|&;,*/~.-](?-i:[^\s"'`\\$<>{}\[\]()|&;,]{0,60}[a-z0-9][^\s"'`\\$<>{}\[\]()|&;,]{0,60}))(?:["'`\s;&|\\]|$)"#
+        )),
+        entropy: 1.0,
+        mixed: false,
+        word: true,
+    },
+    Rule {
+        name: "cookie-header",
+        keywords: "cookie curl",
+        form: Form::Whole(
+            r#"(?i)(?:(?-u:\b)(?:set-)?cookies?[\\"'`]{0,8}[ \t]{0,3}[:=]|--cookie|(?-u:\b)curl\b[^\n|;&]{0,200}?\s-b)[ \t=]{0,3}[\\"'`]{0,8}((?:[a-z0-9!#$%&*+.^_|~-]{1,64}=[^;\s\\"'`]*;[ \t]*)*[a-z0-9_.-]{0,40}(?:sess|sid|auth|token|jwt|csrf|xsrf|login|remember)[a-z0-9_.-]{0,40}=[^;\s\\"'`,<>{}$]{8,}(?:;[ \t]*[a-z0-9!#$%&*+.^_|~-]{1,64}=[^;\s\\"'`]*)*)"#,
+        ),
+        entropy: 3.0,
+        mixed: true,
+        word: false,
+    },
+    Rule {
+        name: "session-cookie",
+        keywords: "jsessionid phpsessid connect.sid laravel_session asp.net_sessionid",
+        form: Form::Assigned {
+            name: r"(?:jsessionid|phpsessid|connect\.sid|laravel_session|asp\.net_sessionid)",
+            value: "[A-Za-z0-9%._~+/!:-]{16,1000}",
+        },
+        entropy: 3.0,
+        mixed: true,
+        word: false,
+    },
     // A line of PostgreSQL's password file: host:port:database:user:password.
     whole(
         "pgpass-password",
@@ -232,7 +293,13 @@ pub(super) const RULES: &[Rule] = &[
     assigned("aws-session-token", "session_token sessiontoken", "session_?token", "[A-Za-z0-9/+]{100,1200}={0,2}"),
     token("aws-bedrock-key", "absk", "ABSK[A-Za-z0-9+/]{109,269}={0,2}"),
     assigned("azure-storage-key", "accountkey", "AccountKey", "[A-Za-z0-9+/]{86}=="),
-    token("azure-client-secret", "q~", r"[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}"),
+    // It may begin with a dot or a tilde, before which no word ends.
+    whole(
+        "azure-client-secret",
+        "q~",
+        r#"(?:^|[^A-Za-z0-9_~.-]|\\[nrt])([A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34})(?:[^A-Za-z0-9_-]|$)"#,
+        2.8,
+    ),
     whole("azure-signature", "sig=", r"[?&]sig=([A-Za-z0-9%+/]{40,80}(?:%3D|=))", 3.0),
     token("google-api-key", "aiza", "AIza[A-Za-z0-9_-]{35}"),
     token("google-oauth-secret", "gocspx-", "GOCSPX-[A-Za-z0-9_-]{28}"),
@@ -375,6 +442,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
     whole("teams-webhook", "webhook.office.com", r"webhook\.office\.com/(webhookb2/[A-Za-z0-9@/_-]{60,250})", 0.0),
     whole("telegram-bot-token", ":aa", r"(?-u:\b)([0-9]{8,10}:AA[A-Za-z0-9_-]{33})", 3.0),
+    token("twilio-api-key", "sk", "SK[0-9a-f]{32}"),
     assigned("twilio-secret", "twilio", "twilio", "(?:SK)?[0-9a-f]{32}"),
     token("sendgrid-key", "sg.", r"SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}"),
     token("mailgun-key", "key-", "key-[0-9a-f]{32}"),

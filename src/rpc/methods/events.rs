@@ -85,11 +85,13 @@ fn question(
     let mut honours = declared.unwrap_or_default();
     if dialect.name() != dialects::NATIVE && (dialect.agent.is_some() || dialect.row(&event.name).is_some()) {
         // A vocabulary has words for some decisions, of which its client may know fewer.
-        let spoken = Honours::from_contract(&dialect.contract, &event, dialect.takes_rewrites(&event));
+        let (rewrite, withhold) = (dialect.takes_rewrites(&event), dialect.withholds(&event));
+        let spoken = Honours::from_contract(&dialect.contract, &event, rewrite, withhold);
         honours = declared.map_or(spoken, |declared| Honours {
             ask: spoken.ask && declared.ask,
             defer: spoken.defer && declared.defer,
             rewrite: spoken.rewrite && declared.rewrite,
+            withhold: spoken.withhold,
         });
     }
     Question {
