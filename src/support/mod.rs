@@ -18,5 +18,6 @@ pub mod places;
 pub(crate) mod rotating;
 #[cfg(test)]
 pub(crate) mod rows;
+pub(crate) mod secret_files;
 pub(crate) mod shell_word;
 pub(crate) mod visible;

@@ -1,8 +1,10 @@
 //! The four tools that read: confined to the project, bounded, and blind to what holds secrets.
 //!
 //! A path is opened beneath the project's root by the kernel and judged by where it led, so that no
-//! link swapped in between leads out. What stays outside of all this are hard links.
+//! link swapped in between leads out. A file that has other names is not read: one of them may be a secret's, and
+//! nothing says which names those are.
 
+use crate::support::secret_files::off_limits;
 use crate::support::visible;
 use globset::{GlobBuilder, GlobMatcher};
 use rustix::fd::OwnedFd;
@@ -10,6 +12,7 @@ use rustix::fs::{Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -215,6 +218,9 @@ impl Project {
         if !metadata.is_file() {
             return Err(bad(&if metadata.is_dir() { "it is a directory" } else { "it is no regular file" }));
         }
+        if metadata.nlink() > 1 {
+            return Err(bad(&"it is off limits: it has other names as well (hard links), and one may be a secret's"));
+        }
         let mut bytes = Vec::new();
         (&mut file).take(MAX_FILE).read_to_end(&mut bytes).map_err(|error| bad(&error))?;
         if bytes.iter().take(8192).any(|byte| *byte == 0) {
@@ -230,7 +236,7 @@ impl Project {
         for entry in Dir::read_from(&dir).map_err(|error| error.to_string())? {
             let entry = entry.map_err(|error| error.to_string())?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            if name != "." && name != ".." && check_name(Path::new(&name)).is_ok() {
+            if name != "." && name != ".." && check_name(&path.join(&name)).is_ok() {
                 entries.push((name, entry.file_type()));
             }
             if entries.len() > MAX_VISITED {
@@ -308,23 +314,7 @@ fn open_beneath(dir: &OwnedFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Er
 
 /// Refuses what commonly holds secrets: what is read goes to the model's provider.
 fn check_name(path: &Path) -> Result<(), String> {
-    const DIRECTORIES: [&str; 5] = [".git", ".ssh", ".aws", ".gnupg", ".kube"];
-    const NAMES: [&str; 8] =
-        [".netrc", ".npmrc", ".pypirc", ".git-credentials", ".pgpass", ".htpasswd", "credentials.json", "secrets.yaml"];
-    const ENDINGS: [&str; 8] = [".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".asc"];
-    const EXAMPLES: [&str; 4] = [".env.example", ".env.sample", ".env.template", ".env.dist"];
-    let lower = |it: &std::ffi::OsStr| it.to_string_lossy().to_lowercase();
-    if path.components().any(|it| DIRECTORIES.contains(&&*lower(it.as_os_str()))) {
-        return Err("it is off limits, as are the files of git and of keys".into());
-    }
-    let name = path.file_name().map(lower).unwrap_or_default();
-    let env = (name == ".env" || name.starts_with(".env.")) && !EXAMPLES.contains(&&*name);
-    let key = name.starts_with("id_") && !name.ends_with(".pub") && !name.contains(".rs");
-    let key = key && ["id_rsa", "id_ed25519", "id_ecdsa", "id_dsa"].iter().any(|it| name.starts_with(it));
-    if env || key || NAMES.contains(&&*name) || ENDINGS.iter().any(|ending| name.ends_with(ending)) {
-        return Err("it is off limits: files of that name hold secrets".into());
-    }
-    Ok(())
+    off_limits(path).map_or(Ok(()), |why| Err(why.into()))
 }
 
 fn glob(pattern: &str) -> Result<GlobMatcher, String> {
@@ -386,6 +376,10 @@ mod tests {
             (".env", "TOKEN=1 panic"),
             (".env.example", "TOKEN="),
             ("id_rsa", "panic"),
+            ("secrets.yml", "panic"),
+            (".docker/config.json", "panic"),
+            (".docker/Dockerfile", "FROM scratch"),
+            ("notes.txt", "panic"),
             ("id_rsa.pub", "public"),
             ("deep/server.pem", "panic"),
             ("long.txt", &"x".repeat(1000)),
@@ -401,6 +395,7 @@ mod tests {
         symlink("/etc", root.join("etc")).unwrap();
         symlink(".env", root.join("harmless.txt")).unwrap();
         symlink("loop", root.join("loop")).unwrap();
+        std::fs::hard_link(root.join("notes.txt"), root.join("other.txt")).unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, root.join("fifo"), Mode::from_raw_mode(0o600)).unwrap();
         let project = Project::open(&root).unwrap();
         (dir, project)
@@ -426,6 +421,10 @@ mod tests {
             ("loop", "it leads out of the project, or is a link that can't be followed"),
             ("harmless.txt", "it is off limits: files of that name hold secrets"),
             (".env", "it is off limits: files of that name hold secrets"),
+            ("secrets.yml", "it is off limits: files of that name hold secrets"),
+            (".docker/config.json", "it is off limits: files of that name hold secrets"),
+            (".docker/Dockerfile", "FROM scratch"),
+            ("other.txt", "it is off limits: it has other names as well (hard links)"),
             ("ID_RSA", "it is off limits"),
             ("deep/server.pem", "it is off limits"),
             (".git/config", "it is off limits, as are the files of git"),
@@ -452,6 +451,7 @@ mod tests {
         let (_dir, project) = project();
         let gone = Gone::new(false);
         let list = project.list_dir(".").unwrap();
+        assert_eq!(project.list_dir(".docker").unwrap(), "Dockerfile\n");
         assert!(list.contains("src/\n") && list.contains("inside@\n") && !list.contains("id_rsa\n"), "{list}");
         assert!(
             project.list_dir("..").is_err() && project.list_dir("etc").is_err() && project.list_dir(".git").is_err()
