@@ -526,6 +526,7 @@ impl Chain {
             message: reason.clone(),
             event: moment.event(),
             files: moment.facts.files_run(),
+            paths: moment.facts.paths_named(),
             timeout,
             remember: Remember::Input,
         };

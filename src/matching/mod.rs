@@ -7,7 +7,8 @@
 pub mod call;
 mod caught;
 pub mod cel;
-mod globbed;
+pub mod globbed;
+mod named;
 pub mod paths;
 pub mod patience;
 mod recent;
@@ -369,6 +370,23 @@ impl Facts {
             }
         }
         files
+    }
+
+    /// The paths that a tool call may name, from the root and not looked up: every text of its input, and of a shell text
+    /// every word, from each directory that it may count from. `None`: there are too many.
+    pub fn paths_named(&self) -> Option<Vec<PathBuf>> {
+        let Some(input) = self.event.tool_input().filter(|_| self.tool().is_some()) else { return Some(Vec::new()) };
+        let mut named = named::Named::new([self.base(), self.runs_in()]);
+        tools::directories_of_paths(input).for_each(|directory| named.add_directory(directory));
+        named.add_texts(input);
+        if self.all_names().any(|name| name == "Bash") {
+            for subject in self.all_calls().flat_map(|call| call.alternatives.iter().chain(&call.others)) {
+                if let call::Subject::Shell { script, .. } = subject {
+                    named.add_script(script);
+                }
+            }
+        }
+        named.paths()
     }
 
     fn read(&self, row: Row<'_>) -> Call {

@@ -13,6 +13,7 @@ use super::text_glob as glob;
 use super::tools::{self, ArgumentKind};
 use super::urls::{self, UrlPattern};
 use super::{Facts, ToolNaming, Truth, globbed, patience};
+use crate::support::visible::safe;
 use crate::syntax::source::Layer;
 use globset::GlobMatcher;
 use serde_json::Value;
@@ -920,7 +921,8 @@ fn linked(parts: &[&str]) -> Option<Vec<String>> {
 fn quoted(text: &str, at: std::ops::Range<usize>) -> String {
     const MAX: usize = 60;
     let part = text.get(at).unwrap_or(text).trim();
-    let mut short: String = part.chars().take(MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let short: String = part.chars().take(MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let mut short = safe(&short);
     if part.chars().nth(MAX).is_some() {
         short.push('…');
     }

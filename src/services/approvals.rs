@@ -4,6 +4,7 @@
 //! What waits here belongs to its event, not to the definitions: a reload changes nothing about it.
 
 use crate::event::Event;
+use crate::matching::globbed::{WILDCARDS, through_links};
 use crate::matching::paths;
 use crate::services::client::{self, Client};
 use crate::services::fakes::{Fakes, Person};
@@ -110,6 +111,9 @@ pub struct Question<'a> {
     pub event: &'a Event,
     /// The files that it runs: a script that was edited does something else.
     pub files: Vec<PathBuf>,
+    /// The paths that it may name: a link that was turned leads it elsewhere. `None`: there are too many to say, and no answer
+    /// is remembered.
+    pub paths: Option<Vec<PathBuf>>,
     /// How long an answer is waited for.
     pub timeout: Duration,
     /// What counts as the same question.
@@ -272,21 +276,35 @@ impl Approvals {
     }
 }
 
-/// The directory that an event is in, as it is written and where it leads: a link may lead elsewhere tomorrow. With it the
-/// texts of the scripts that run there. None if the file system doesn't say in time.
+/// The directory that an event is in, as it is written and where it leads: a link may lead elsewhere tomorrow. With it
+/// where the paths lead that the event names, and the texts of the scripts that run there. None if the file system doesn't
+/// say, or not in time.
 async fn place(question: &Question<'_>) -> Option<String> {
     let cwd = question.event.cwd().unwrap_or_default().to_string();
-    let (path, files) = (PathBuf::from(&cwd), question.files.clone());
+    let (path, files, paths) = (PathBuf::from(&cwd), question.files.clone(), question.paths.clone()?);
     let read = look(move || {
+        let leads: Vec<Vec<PathBuf>> = paths.iter().map(|path| leads_to(path)).collect::<Option<_>>()?;
+        let leads = leads.concat().into_iter().map(|path| path.into_os_string().into_encoded_bytes());
         let resolved = std::fs::canonicalize(path).unwrap_or_default();
         let scripts = files.iter().take(MAX_FILES).map(|file| paths::script(&file.to_string_lossy(), Path::new("/")));
         let scripts = scripts.map(|text| text.unwrap_or_default().into_bytes());
-        let seen = [resolved.into_os_string().into_encoded_bytes()].into_iter().chain(scripts);
-        seen.map(|bytes| digest::of_bytes(&bytes)).collect::<Vec<_>>()
+        let seen = [resolved.into_os_string().into_encoded_bytes()].into_iter().chain(leads).chain(scripts);
+        Some(seen.map(|bytes| digest::of_bytes(&bytes)).collect::<Vec<_>>())
     });
-    let seen = tokio::time::timeout(READ_WITHIN, read).await.ok()??;
+    let seen = tokio::time::timeout(READ_WITHIN, read).await.ok()???;
     let texts: Vec<&str> = [&*cwd].into_iter().chain(seen.iter().map(String::as_str)).collect();
     Some(digest::hex(&digest::of_texts(&texts)))
+}
+
+/// Where a path leads, and a pattern of names through the links that it comes across. `None` if that would take too much.
+fn leads_to(path: &Path) -> Option<Vec<PathBuf>> {
+    let mut leads: Vec<PathBuf> = match path.to_str().filter(|text| text.contains(WILDCARDS)) {
+        Some(pattern) => through_links(&pattern.split('/').filter(|part| !part.is_empty()).collect::<Vec<_>>())?,
+        None => Vec::new(),
+    };
+    leads.sort();
+    leads.push(paths::resolved(path).unwrap_or_default());
+    Some(leads)
 }
 
 /// Where the answer to the same question would be kept. None without a session.

@@ -190,6 +190,56 @@ fn an_approval_is_for_all_that_it_was_given_for() {
     }
 }
 
+/// An answer was about the place where the links of the call led.
+#[test]
+fn an_approval_is_over_when_a_link_of_the_call_turns() {
+    let (mut host, _dir) = TestHost::with("hooks: [{ name: careful, on: PreToolUse, ask: sure? }]");
+    host.request("initialize", json!({"capabilities": {"hooks": {"requests": ["approval/request"]}}}));
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name);
+    ["one", "two", "sub"].iter().for_each(|name| std::fs::create_dir(at(name)).unwrap());
+    let turn = |to: &str| {
+        let _ = std::fs::remove_file(at("lnk"));
+        std::os::unix::fs::symlink(to, at("lnk")).unwrap();
+    };
+    let is_asked = |host: &mut TestHost, tool: &str, input: &Value| {
+        let event =
+            json!({"event": "PreToolUse", "session": "s", "cwd": place.path(), "tool": {"name": tool, "input": input}});
+        let id = host.ask("hooks/dispatch", event);
+        let message = host.receive_where(|it| it["method"] == "approval/request" || it["id"] == id);
+        if message["method"].is_null() {
+            return false;
+        }
+        let reply = json!({"decision": "approve", "remember": true});
+        host.send(&json!({"jsonrpc": "2.0", "id": message["id"], "result": reply}));
+        host.reply(id);
+        true
+    };
+    let shell = |command: &str| ("Bash", json!({ "command": command }));
+    for (tool, input) in [
+        ("Write", json!({"file_path": "lnk/f", "content": "x"})),
+        ("Edit", json!({"file_path": at("lnk/f"), "old_string": "a", "new_string": "b"})),
+        ("apply_patch", json!({"input": "*** Begin Patch\n*** Add File: lnk/f\n+x\n*** End Patch"})),
+        ("mcp__files__save", json!({"target": {"path": "lnk/f"}, "text": "x"})),
+        shell("rm -rf lnk/"),
+        shell("cd sub && rm -rf ../lnk/f"),
+        shell("echo x > lnk/f"),
+        shell("dd if=/dev/zero of=lnk/f"),
+        shell("tar -Clnk --file=a.tar -x"),
+        shell("git -C lnk clean -fdx"),
+        shell("rm -rf l*/f"),
+        shell("bash -c 'rm -rf lnk/'"),
+    ] {
+        turn("one");
+        assert!(is_asked(&mut host, tool, &input), "{tool} {input}");
+        assert!(!is_asked(&mut host, tool, &input), "{tool} {input}: what was answered");
+        turn("two");
+        assert!(is_asked(&mut host, tool, &input), "{tool} {input}: the link leads elsewhere");
+        turn("one");
+        assert!(!is_asked(&mut host, tool, &input), "{tool} {input}: it leads back");
+    }
+}
+
 #[test]
 fn a_decoy_is_not_judged_in_place_of_what_is_done() {
     let big = "x".repeat(40_000);

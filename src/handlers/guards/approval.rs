@@ -10,11 +10,13 @@ use super::guard_kind::{GuardKind, gates};
 use crate::contract::NATIVE;
 use crate::event::EventSpec;
 use crate::services::approvals::{self, Remember};
+use crate::support::visible::safe;
 use crate::syntax::values::RawDuration;
 use crate::template::{PATHS, Template};
 use crate::verdict::{Answer, Decision};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::Value;
 use std::time::Duration;
 
 #[derive(Deserialize, JsonSchema)]
@@ -55,6 +57,15 @@ pub(crate) struct Approval {
     remember: Remember,
 }
 
+/// A value as a text on one line, in which nothing hides.
+fn on_one_line(value: Value) -> Value {
+    match value {
+        Value::Null => Value::Null,
+        Value::String(text) => Value::String(safe(&text)),
+        other => Value::String(safe(&other.to_string())),
+    }
+}
+
 const DEFAULT_WAIT: Duration = Duration::from_secs(300);
 
 impl GuardKind for Approval {
@@ -83,7 +94,8 @@ impl Kind for Approval {
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let hook = call.hook;
         let message = match (&self.message, hook.description) {
-            (Some(message), _) => message.text(&|path| call.path(path)),
+            // What the call says must not pass for what the hook says.
+            (Some(message), _) => message.text(&|path| call.path(path).map(on_one_line)),
             (None, Some(description)) => description.to_string(),
             (None, None) => format!("`{}` needs an approval", hook.name),
         };
@@ -97,6 +109,7 @@ impl Kind for Approval {
             message: message.clone(),
             event: call.moment.event(),
             files: call.moment.facts.files_run(),
+            paths: call.moment.facts.paths_named(),
             timeout: self.wait.min(hook.timeout),
             remember: self.remember,
         };

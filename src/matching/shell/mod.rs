@@ -179,6 +179,11 @@ impl Command {
         self.with(self.words[at..].to_vec())
     }
 
+    /// Its words and the files that it writes by redirections, as paths.
+    pub fn paths(&self) -> impl Iterator<Item = String> {
+        self.words.iter().chain(self.files_written().unwrap_or_default()).map(|word| word.path().to_string())
+    }
+
     /// The words joined by blanks; of a redirection by itself, what it writes.
     pub fn normal(&self) -> String {
         if self.words.is_empty() {
