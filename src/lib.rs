@@ -82,7 +82,10 @@
 // Without the optional handlers, what only they use is dead.
 #![cfg_attr(not(all(feature = "script", feature = "models", feature = "mcp")), allow(dead_code, unused_imports))]
 // stdout belongs to the protocol, and input never panics.
-#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+#![cfg_attr(
+    not(test),
+    warn(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used, clippy::expect_used, clippy::panic)
+)]
 
 pub(crate) mod cli;
 pub(crate) mod contract;

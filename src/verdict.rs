@@ -1,8 +1,10 @@
 //! The answer of a hook, the outcome of its run, and the verdict: the one combined answer to an event.
 
+use crate::support::visible::safe_lines;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -401,6 +403,17 @@ impl Verdict {
         let is_open = self.decision != Decision::Deny || !self.outcomes.iter().any(is_certain);
         let doubts = self.outcomes.iter().filter_map(|it| Some((&*it.hook, it.opaque.as_deref()?)));
         doubts.filter(move |_| is_open)
+    }
+
+    /// Spells out in the texts that people read what would hide or reorder others there; their lines stay.
+    pub(crate) fn make_readable(&mut self) {
+        let outcomes = self.outcomes.iter_mut().flat_map(|it| [&mut it.reason, &mut it.error, &mut it.opaque]);
+        let texts = [&mut self.reason, &mut self.stop].into_iter().chain(outcomes).flatten();
+        for text in texts.chain(&mut self.user_messages).chain(&mut self.errors) {
+            if let Cow::Owned(readable) = safe_lines(text) {
+                *text = readable;
+            }
+        }
     }
 
     /// The outcomes of the hooks that changed something.

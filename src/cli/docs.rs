@@ -282,17 +282,20 @@ pub(super) fn run(args: &DocsArgs, out: &mut Output) -> Result<Finding, Failure>
             continue;
         }
         if shown.last() != Some(&(page.name, *heading)) {
-            let space = if shown.is_empty() { "" } else { "\n" };
+            if !shown.is_empty() {
+                out.line("");
+            }
             let place = out.tone(Tone::Dim, &format!("(hookwire docs {})", page.short_name()));
-            out.line(&format!("{space}{} {place}", out.tone(Tone::Strong, heading)));
+            out.line(&format!("{} {place}", out.tone(Tone::Strong, heading)));
             shown.push((page.name, heading));
         }
-        out.line(text);
+        out.lines(text);
     }
     let mut more: Vec<&str> = found.iter().skip(MAX_PRINTED).map(|it| it.page.short_name()).collect();
     more.dedup();
     if !more.is_empty() && !out.json {
-        let more = out.tone(Tone::Dim, &format!("\nMore in: {}", more.join(", ")));
+        let more = out.tone(Tone::Dim, &format!("More in: {}", more.join(", ")));
+        out.line("");
         out.line(&more);
     }
     Ok(Finding::Fine)

@@ -5,6 +5,7 @@
 //! event is judged here. What fails inside is said in words that the agent obeys.
 
 use super::ending::runtime;
+use super::output::{safe, tell, tell_plainly};
 use super::serve::share;
 use super::{DefinitionArgs, Failure, PlaceArgs, StandingArgs, nearest, place_args, project};
 use crate::definitions::approved::{self, DEFINITIONS};
@@ -75,7 +76,7 @@ pub(super) fn run(args: &HookArgs, places: &PlaceArgs) -> ExitCode {
     let said = match judge(args, &mut moment) {
         Ok(reply) => args.agent.say(&reply, &moment.name),
         Err(Failure(problem)) => {
-            let reason = asked::refusal(&problem);
+            let reason = asked::refusal(&safe(&problem));
             let refused = match args.fail {
                 Fail::Closed => args.agent.refuse(&reason, &moment),
                 Fail::Open => Said::default(),
@@ -86,7 +87,7 @@ pub(super) fn run(args: &HookArgs, places: &PlaceArgs) -> ExitCode {
         }
     };
     if !said.stderr.is_empty() {
-        eprintln!("{}", said.stderr);
+        tell_plainly(format_args!("{}", said.stderr));
     }
     let mut stdout = std::io::stdout().lock();
     let written = match said.stdout.as_str() {
@@ -103,11 +104,11 @@ pub(super) fn run(args: &HookArgs, places: &PlaceArgs) -> ExitCode {
 /// The agent's reply. Fills in what is known of the event as soon as it is.
 fn judge(args: &HookArgs, moment: &mut Moment) -> Result<Value, Failure> {
     if std::io::stdin().is_terminal() {
-        eprintln!(
-            "hookwire: waiting for one event of {} as JSON; Ctrl-D ends it. The agent starts this command itself, \
+        tell(format_args!(
+            "waiting for one event of {} as JSON; Ctrl-D ends it. The agent starts this command itself, \
              after `hookwire install {0}`.",
             args.agent.name()
-        );
+        ));
     }
     let mut sent = Vec::new();
     let read = std::io::stdin().lock().take(MAX_EVENT).read_to_end(&mut sent);

@@ -2,7 +2,7 @@
 
 use super::doctor::read_from;
 use super::migrate::{is_changed, migrate};
-use super::output::{Output, Tone, safe, short};
+use super::output::{Output, Tone, safe, short, tell};
 use super::{DefinitionArgs, Failure, Finding, ReachArgs, unasked};
 use crate::definitions;
 use crate::definitions::approved::DEFINITIONS;
@@ -206,7 +206,7 @@ pub(super) fn list(args: &ListArgs, out: &mut Output) -> Result<Finding, Failure
         out.line(&directories);
     }
     for broken in published.hooks.broken.iter() {
-        eprintln!("hookwire: {}", safe(&args.as_given(broken)));
+        tell(format_args!("{}", safe(&args.as_given(broken))));
     }
     Ok(Finding::Fine)
 }
@@ -252,6 +252,6 @@ pub(super) fn schema(args: &SchemaArgs, out: &mut Output) -> Result<Finding, Fai
         SchemaKind::Definitions => crate::definitions::schema::definitions(),
         SchemaKind::Protocol => crate::rpc::schema::protocol(),
     };
-    out.line(&serde_json::to_string_pretty(&schema)?);
+    out.lines(&serde_json::to_string_pretty(&schema)?);
     Ok(Finding::Fine)
 }

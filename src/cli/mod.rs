@@ -3,6 +3,7 @@
 //! Exit codes: 0 fine, 1 findings (a deny, an error in a definition), 2 usage or internal error, 128 and its number if a
 //! signal has ended a command that runs hooks.
 
+mod approvals;
 mod conformance;
 mod cookbook;
 mod deferred;
@@ -41,13 +42,15 @@ use crate::services::state::Store;
 use crate::support::places::{self, Places};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use deferred::Deferred;
-use output::Output;
+use output::{Output, SafeJson, safe, tell};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
+use tracing_subscriber::field::MakeExt;
 use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::format::debug_fn;
 use tracing_subscriber::prelude::*;
 
 const ABOUT: &str = "A hook host for AI agents: lifecycle events in, one verdict out.
@@ -121,11 +124,11 @@ enum Command {
     /// Read or change the values that hooks share, in a running host.
     State(Deferred<remote::StateArgs>),
     /// List the questions that wait for a person, in all running hosts.
-    Approvals,
+    Approvals(Deferred<approvals::ApprovalsArgs>),
     /// Answer a question with yes.
-    Approve(Deferred<remote::ApproveArgs>),
+    Approve(Deferred<approvals::ApproveArgs>),
     /// Answer a question with no.
-    Deny(Deferred<remote::DenyArgs>),
+    Deny(Deferred<approvals::DenyArgs>),
     /// Write a commented starter directory with a guard that fails closed, or rules of the cookbook.
     Init(Deferred<init::InitArgs>),
     /// Print a page of the documentation, or what it says about a word. Without a word, the pages are listed.
@@ -346,9 +349,9 @@ impl DefinitionArgs {
         let is_trusted = || !self.isolated && approved::is_approved(&self.root);
         if project.is_dir() && !is_loaded && !is_trusted() {
             let project = self.as_given(&project.to_string_lossy());
-            eprintln!(
-                "hookwire: {project} is there but nobody has trusted it, so it isn't loaded: `hookwire trust` shows it and puts it in force, `--project` loads it as it is this once"
-            );
+            tell(format_args!(
+                "{project} is there but nobody has trusted it, so it isn't loaded: `hookwire trust` shows it and puts it in force, `--project` loads it as it is this once"
+            ));
         }
         Ok(host)
     }
@@ -416,7 +419,7 @@ pub fn main() -> ExitCode {
         crate::handlers::process_tree::reaper_main();
     }
     if let Err(problem) = start_log(&cli) {
-        eprintln!("hookwire: --log {}: {problem}", cli.log);
+        tell(format_args!("--log {}: {problem}", cli.log));
         return ExitCode::from(2);
     }
     if let Command::Hook(args) = &cli.command {
@@ -435,9 +438,9 @@ pub fn main() -> ExitCode {
         Command::Tail(args) => tail::run(&args, &mut out),
         Command::Record(args) => record::run(&args),
         Command::State(args) => remote::state(&args, &mut out),
-        Command::Approvals => remote::approvals(&mut out),
-        Command::Approve(args) => remote::approve(&args, &mut out),
-        Command::Deny(args) => remote::deny(&args, &mut out),
+        Command::Approvals(args) => approvals::approvals(&args, &mut out),
+        Command::Approve(args) => approvals::approve(&args, &mut out),
+        Command::Deny(args) => approvals::deny(&args, &mut out),
         Command::Init(args) => init::run(&args, &mut out),
         Command::Schema(args) => inspect::schema(&args, &mut out),
         Command::Version(args) | Command::Own(OwnCommand::Version(args)) => version::run(&args, &mut out),
@@ -459,7 +462,7 @@ pub fn main() -> ExitCode {
         Ok(Finding::Found) => ExitCode::from(1),
         Ok(Finding::Ended(code)) => ExitCode::from(code),
         Err(Failure(problem)) => {
-            eprintln!("hookwire: {problem}");
+            tell(format_args!("{problem}"));
             ExitCode::from(2)
         }
     }
@@ -473,9 +476,19 @@ fn start_log(cli: &Cli) -> Result<(), tracing_subscriber::filter::ParseError> {
     // What goes wrong in a test, its result tells.
     let wanted = if matches!(&cli.command, Command::Test(_)) && cli.log == "warn" { "error" } else { &cli.log };
     let filter: Targets = format!("notify=error,rmcp=off,{VERDICTS}={verdicts},{wanted}").parse()?;
-    let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
     let colour = Output::wants_colour(cli.color, &std::io::stderr());
-    let log = if cli.log_json { log.json().boxed() } else { log.with_ansi(colour).boxed() };
+    let log = tracing_subscriber::fmt::layer().with_target(false);
+    let log = match cli.log_json {
+        true => log.with_writer(|| SafeJson(std::io::stderr())).json().boxed(),
+        // What a field says may come from an event, and must not be obeyed by the terminal.
+        false => {
+            let fields = debug_fn(|writer, field, value| match safe(&format!("{value:?}")) {
+                message if field.name() == "message" => write!(writer, "{message}"),
+                text => write!(writer, "{}={text}", field.name()),
+            });
+            log.with_writer(std::io::stderr).fmt_fields(fields.delimited(" ")).with_ansi(colour).boxed()
+        }
+    };
     tracing_subscriber::registry().with(log.with_filter(filter)).init();
     Ok(())
 }

@@ -1,21 +1,30 @@
-//! What goes to stdout, for people or for programs.
+//! What goes to stdout, for people or for programs, and what goes to stderr.
+//!
+//! Here, and nowhere else in the command line, is written: so texts of others, which are in nearly all that is printed,
+//! can't move the cursor, hide or reorder anything, wherever they come from. Clippy refuses other ways out.
 
 pub(super) use crate::support::visible::safe;
+use crate::support::visible::{safe_json, safe_lines};
 
 use crate::support::line_diff::{Fate, line_diff};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
+use std::fmt::Display;
+use std::hash::{BuildHasher, RandomState};
 use std::io::{IsTerminal, Write};
 
 /// stdout, with or without colour.
 pub(super) struct Output {
     stdout: std::io::Stdout,
     colour: bool,
+    /// Stands before a digit where a tone begins or ends in a text that isn't printed yet. It is made anew in each process, so
+    /// that no text of others has it.
+    mark: String,
     pub(super) json: bool,
 }
 
 /// What a piece of text is, which decides its colour.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tone {
     Good,
     Bad,
@@ -29,7 +38,8 @@ impl Output {
     pub(super) fn new(choice: clap::ColorChoice, json: bool) -> Output {
         let stdout = std::io::stdout();
         let colour = !json && Output::wants_colour(choice, &stdout);
-        Output { stdout, colour, json }
+        let mark = format!("\u{fdd0}{:016x}", RandomState::new().hash_one(std::process::id()));
+        Output { stdout, colour, mark, json }
     }
 
     /// NO_COLOR (any value but an empty one) and pipes switch colour off, unless it is asked for.
@@ -49,30 +59,53 @@ impl Output {
         self.colour
     }
 
-    /// A text in its tone.
+    /// A text in its tone, for [`Output::line`].
     pub(super) fn tone(&self, tone: Tone, text: &str) -> String {
-        let style = match tone {
-            _ if !self.colour => return text.to_string(),
-            Tone::Plain => return text.to_string(),
-            Tone::Good => AnsiColor::Green.on_default(),
-            Tone::Bad => AnsiColor::Red.on_default().bold(),
-            Tone::Warn => AnsiColor::Yellow.on_default(),
-            Tone::Dim => Style::new().dimmed(),
-            Tone::Strong => Style::new().bold(),
-        };
-        format!("{style}{text}{style:#}")
+        match TONES.iter().position(|(it, _)| *it == tone) {
+            Some(n) if self.colour => format!("{0}{n}{text}{0}e", self.mark),
+            _ => text.to_string(),
+        }
     }
 
+    /// One line, whatever the text is: what could move the cursor or hide something is spelt out.
     pub(super) fn line(&mut self, text: &str) {
-        self.bytes(text.as_bytes());
-        self.bytes(b"\n");
+        let line = self.shown(text);
+        self.bytes(format!("{line}\n").as_bytes());
     }
 
-    /// One line of JSON.
+    /// The lines of a text that has several.
+    pub(super) fn lines(&mut self, text: &str) {
+        text.split('\n').for_each(|line| self.line(line));
+    }
+
+    /// A line as it is printed, with the tones that are marked in it and no other ones.
+    fn shown(&self, text: &str) -> String {
+        let mut parts = text.split(&self.mark);
+        let mut shown = safe(parts.next().unwrap_or_default());
+        for part in parts {
+            let (tone, rest) = part.split_at_checked(1).unwrap_or_default();
+            match tone.parse().ok().and_then(|n: usize| TONES.get(n)) {
+                Some((_, style)) => shown.push_str(&style.to_string()),
+                None => shown.push_str(&Style::new().bold().render_reset().to_string()),
+            }
+            shown.push_str(&safe(rest));
+        }
+        shown
+    }
+
+    /// One line of JSON. A terminal would obey what is in its texts, so what can't be seen is escaped there.
     pub(super) fn json(&mut self, value: &impl Serialize) {
         match serde_json::to_string(value) {
-            Ok(text) => self.line(&text),
+            Ok(text) => self.bytes(format!("{}\n", safe_json(&text)).as_bytes()),
             Err(error) => tracing::error!(%error, "A result is not JSON; this is a bug in hookwire."),
+        }
+    }
+
+    /// A value for a program: as it is, unless a person reads it.
+    pub(super) fn value(&mut self, text: &str) {
+        match self.stdout.is_terminal() {
+            true => self.lines(text),
+            false => self.bytes(format!("{text}\n").as_bytes()),
         }
     }
 
@@ -89,6 +122,7 @@ impl Output {
         }
     }
 
+    /// What is made for programs, or has gone through [`render`](crate::syntax::diagnostic::render).
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
         // The reader may have seen enough and gone, as in `hookwire list | head -1`.
         if self.stdout.write_all(bytes).and_then(|()| self.stdout.flush()).is_err() {
@@ -97,7 +131,48 @@ impl Output {
     }
 }
 
-/// At most so many characters.
+/// The tones that look like something, and how.
+const TONES: [(Tone, Style); 5] = [
+    (Tone::Good, AnsiColor::Green.on_default()),
+    (Tone::Bad, AnsiColor::Red.on_default().bold()),
+    (Tone::Warn, AnsiColor::Yellow.on_default()),
+    (Tone::Dim, Style::new().dimmed()),
+    (Tone::Strong, Style::new().bold()),
+];
+
+/// A stream of lines of JSON, in which what can't be seen is escaped.
+pub(super) struct SafeJson<W: Write>(pub(super) W);
+
+impl<W: Write> Write for SafeJson<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.write_all(safe_json(&String::from_utf8_lossy(bytes)).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// Says something on stderr, on lines that nothing in it can hide or reorder.
+pub(super) fn tell(text: impl Display) {
+    tell_plainly(format_args!("hookwire: {text}"));
+}
+
+/// The same, without saying who says it.
+#[expect(clippy::print_stderr, reason = "this is the one place")]
+pub(super) fn tell_plainly(text: impl Display) {
+    eprintln!("{}", safe_lines(&text.to_string()));
+}
+
+/// Asks for an answer on the terminal.
+pub(super) fn prompt(question: &str) -> std::io::Result<()> {
+    let mut stderr = std::io::stderr();
+    stderr.write_all(safe(question).as_bytes())?;
+    stderr.flush()
+}
+
+/// At most so many characters, on one line: spelt out before it is cut, so that a column holds what it shows.
 pub(super) fn short(text: &str, width: usize) -> String {
     let text = safe(text);
     if text.chars().count() <= width {

@@ -1,5 +1,6 @@
 //! `hookwire record` and `serve --record`: what hosts judge, as JSON lines without secrets, for `replay` and `test`.
 
+use super::output::tell;
 use super::tail::{Clean, EventsArgs};
 use super::{Failure, Finding};
 use crate::host::Host;
@@ -29,7 +30,7 @@ const KEPT: usize = 9;
 
 pub(super) fn run(args: &RecordArgs) -> Result<Finding, Failure> {
     let file = Recorder::new(&args.dir)?;
-    eprintln!("hookwire: recording into {}, secrets replaced; Ctrl-C ends it", file.0.path.display());
+    tell(format_args!("recording into {}, secrets replaced; Ctrl-C ends it", file.0.path.display()));
     args.events.each(usize::MAX, |record| file.write(&record))?;
     Ok(Finding::Fine)
 }

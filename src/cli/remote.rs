@@ -1,11 +1,10 @@
-//! `state`, `approvals`, `approve` and `deny`: what talks to a running host over its socket.
+//! `state`: the values that hooks share in a running host, over its socket.
 
-use super::output::{Output, Tone, safe, short};
+use super::output::{Output, safe};
 use super::{Failure, Finding, project};
-use crate::rpc::protocol::ApprovalList;
 use crate::support::amounts::millis;
 use crate::transport::client::Client;
-use crate::transport::hosts::{TIME_LIMIT, ask_all};
+use crate::transport::hosts::TIME_LIMIT;
 use crate::transport::socket;
 use serde_json::{Value, json};
 use std::os::unix::net::UnixStream;
@@ -79,33 +78,6 @@ enum StateAction {
         #[arg(default_value = "")]
         prefix: String,
     },
-}
-
-#[derive(clap::Args)]
-pub(super) struct ApproveArgs {
-    /// The question, as `hookwire approvals` names it.
-    id: String,
-    /// Do this instead: the new value of what was asked about, as JSON.
-    #[arg(long, value_name = "JSON")]
-    input: Option<String>,
-    /// A message for the agent.
-    #[arg(long)]
-    reason: Option<String>,
-    /// Give the same answer to the same question for the rest of the session.
-    #[arg(long)]
-    remember: bool,
-}
-
-#[derive(clap::Args)]
-pub(super) struct DenyArgs {
-    /// The question, as `hookwire approvals` names it.
-    id: String,
-    /// Why; the agent reads it.
-    #[arg(long)]
-    reason: Option<String>,
-    /// Give the same answer to the same question for the rest of the session.
-    #[arg(long)]
-    remember: bool,
 }
 
 /// Connects to the host that runs the hook, else to the one of a project.
@@ -185,71 +157,7 @@ fn json_or_text(text: &str) -> Value {
 /// Prints a value for a shell: texts as they are, others as JSON.
 fn print_value(out: &mut Output, value: &Value) {
     match value {
-        Value::String(text) if !out.json => out.line(text),
+        Value::String(text) if !out.json => out.value(text),
         value => out.json(value),
     }
-}
-
-/// Every running host with the questions that wait there. For one that doesn't answer, a line is printed: others may
-/// have what is looked for.
-fn hosts() -> Result<Vec<(Client, ApprovalList)>, Failure> {
-    let mut hosts = Vec::new();
-    for (path, asked) in ask_all("approvals/list")? {
-        let read = asked.and_then(|(host, list)| Ok((host, serde_json::from_value(list)?)));
-        match read {
-            Ok(host) => hosts.push(host),
-            Err(problem) => eprintln!("hookwire: {}: {problem}", path.display()),
-        }
-    }
-    Ok(hosts)
-}
-
-pub(super) fn approvals(out: &mut Output) -> Result<Finding, Failure> {
-    let mut n_waiting = 0;
-    for (_, list) in hosts()? {
-        n_waiting += list.approvals.len();
-        if out.json {
-            out.json(&list);
-            continue;
-        }
-        for approval in &list.approvals {
-            let id = out.tone(Tone::Strong, &approval.id);
-            let what = approval.tool.as_deref().unwrap_or(&approval.event);
-            let who = approval.agent.as_deref().map(|agent| format!(" of {agent}")).unwrap_or_default();
-            out.line(&format!("{id}  {}{}: {}", safe(what), safe(&who), short(&approval.subject.to_string(), 200)));
-            out.line(&format!("          {} asks: {}", safe(&approval.hook), safe(&approval.message)));
-            let place = out.tone(Tone::Dim, &safe(approval.cwd.as_ref().unwrap_or(&list.root)));
-            out.line(&format!("          {place}"));
-        }
-    }
-    if n_waiting == 0 && !out.json {
-        let none = out.tone(Tone::Dim, "Nothing waits for a person.");
-        out.line(&none);
-    }
-    Ok(Finding::Fine)
-}
-
-pub(super) fn approve(args: &ApproveArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let mut reply = json!({ "decision": "approve", "reason": args.reason, "remember": args.remember });
-    if let Some(input) = &args.input {
-        let input =
-            crate::support::json::parse(input).map_err(|error| Failure(format!("--input is not JSON: {error}")))?;
-        reply["subject"] = input;
-    }
-    answer(&args.id, &reply, out)
-}
-
-pub(super) fn deny(args: &DenyArgs, out: &mut Output) -> Result<Finding, Failure> {
-    answer(&args.id, &json!({ "decision": "deny", "reason": args.reason, "remember": args.remember }), out)
-}
-
-fn answer(id: &str, reply: &Value, out: &mut Output) -> Result<Finding, Failure> {
-    for (mut host, list) in hosts()? {
-        if list.approvals.iter().any(|approval| approval.id == id) {
-            host.request("approvals/answer", &json!({ "id": id, "reply": reply }))?;
-            out.line("Answered.");
-            return Ok(Finding::Fine);
-        }
-    }
-    Err(Failure(format!("no approval `{id}` waits in any running host; `hookwire approvals` lists them")))
 }

@@ -1,7 +1,7 @@
 //! `dispatch` and `replay`: events from the command line or a file, judged as `serve` would judge them.
 
 use super::ending;
-use super::output::{Output, Tone, safe, short};
+use super::output::{Output, Tone, safe, short, tell};
 use super::{DefinitionArgs, Failure, Finding, HostArgs, dialect};
 use crate::dialects::recorded::{Recorded, unwrap_capture};
 use crate::dialects::{Dialect, NATIVE};
@@ -88,7 +88,7 @@ impl EventArgs {
     pub(super) fn read(&self) -> Result<Event, Failure> {
         let text = if self.event == "-" {
             if std::io::stdin().is_terminal() {
-                eprintln!("hookwire: waiting for an event on stdin, as JSON");
+                tell(format_args!("waiting for an event on stdin, as JSON"));
             }
             let mut text = String::new();
             std::io::stdin().read_to_string(&mut text)?;
@@ -149,7 +149,7 @@ pub(super) fn dispatch(args: &DispatchArgs, out: &mut Output) -> Result<Finding,
             print_verdict(out, &verdict, elapsed);
         }
         if hooks.state.is_none() {
-            forgotten(&host, &verdict).iter().for_each(|it| eprintln!("hookwire: {}", safe(it)));
+            forgotten(&host, &verdict).iter().for_each(|it| tell(format_args!("{}", safe(it))));
         }
         settle(&host).await;
         Ok(if verdict.decision == Decision::Allow { Finding::Fine } else { Finding::Found })
@@ -159,7 +159,7 @@ pub(super) fn dispatch(args: &DispatchArgs, out: &mut Output) -> Result<Finding,
 /// Says that the definitions in force aren't the files as they are.
 pub(super) fn tell_notices(host: &Host) {
     for notice in host.hooks().notices.iter() {
-        eprintln!("hookwire: {}; with --project, the files judge as they are now", safe(notice));
+        tell(format_args!("{}; with --project, the files judge as they are now", safe(notice)));
     }
 }
 
@@ -311,7 +311,7 @@ async fn replayed(args: &ReplayArgs, runtime: &Runtime, out: &mut Output) -> Res
             Ok(recorded) => recorded,
             Err(problem) => {
                 n_bad += 1;
-                eprintln!("hookwire: {}:{number}: {}", args.file.display(), safe(&problem));
+                tell(format_args!("{}:{number}: {}", args.file.display(), safe(&problem)));
                 continue;
             }
         };
@@ -356,7 +356,7 @@ async fn replayed(args: &ReplayArgs, runtime: &Runtime, out: &mut Output) -> Res
     settle(&host).await;
     let n_missing = expected.map_or(0, |left| left.len());
     if n_missing > 0 {
-        eprintln!("hookwire: {n_missing} expected verdicts are about lines that {} doesn't have", args.file.display());
+        tell(format_args!("{n_missing} expected verdicts are about lines that {} doesn't have", args.file.display()));
     }
     if !out.json {
         let changed = if is_comparing { format!(", {n_changed} judged otherwise") } else { String::new() };

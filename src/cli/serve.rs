@@ -1,6 +1,7 @@
 //! `hookwire serve`.
 
 use super::ending::{self, LEAVE, SHUTDOWN, runtime};
+use super::output::tell;
 use super::record::Recording;
 use super::{Failure, Finding, StandingArgs};
 use crate::handlers::process_tree;
@@ -105,10 +106,10 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
         return listen(args, socket);
     }
     if std::io::stdin().is_terminal() {
-        eprintln!(
-            "hookwire: waiting for JSON-RPC, one message a line; Ctrl-D ends it. An agent starts this command and \
+        tell(format_args!(
+            "waiting for JSON-RPC, one message a line; Ctrl-D ends it. An agent starts this command and \
              speaks to it. `hookwire demo` shows how, `hookwire dispatch` judges one event by hand."
-        );
+        ));
     }
     let protocol = stdio::take_stdout()?;
     let (host, runtime) = start(args)?;
@@ -142,7 +143,7 @@ fn listen(args: &ServeArgs, socket: Socket) -> Result<Finding, Failure> {
     socket.serve(guests(&host, &runtime, args.max_message))?;
     if args.listen.is_some() {
         let path = socket.path().display();
-        eprintln!("hookwire: listening on {path}; an agent connects to it and sends JSON-RPC");
+        tell(format_args!("listening on {path}; an agent connects to it and sends JSON-RPC"));
     }
     let path = socket.path().to_path_buf();
     end_on_signal(&runtime, recording.clone(), move || drop(std::fs::remove_file(path)))?;
@@ -173,7 +174,7 @@ fn listen_http(args: &ServeArgs, address: &Address) -> Result<Finding, Failure> 
             (token, path.display().to_string(), Some(path))
         }
     };
-    eprintln!("hookwire: listening on {}; the token is in {held_in}", listener.address());
+    tell(format_args!("listening on {}; the token is in {held_in}", listener.address()));
     let guests = listener.serve(Service {
         host: host.clone(),
         runtime: runtime.handle().clone(),

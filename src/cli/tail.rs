@@ -1,6 +1,6 @@
 //! `hookwire tail`: what the hosts of a project judge, as it happens.
 
-use super::output::{Output, Tone, safe, short};
+use super::output::{Output, Tone, safe, short, tell};
 use super::replay::decision_tone;
 use super::{Failure, Finding, project};
 use crate::dialects;
@@ -102,7 +102,7 @@ impl EventsArgs {
                 rows.drain(..rows.len().saturating_sub(last));
                 if hosts.is_empty() {
                     let then = if self.no_follow { "" } else { "; waiting for one" };
-                    eprintln!("hookwire: no host runs here yet{then}");
+                    tell(format_args!("no host runs here yet{then}"));
                 }
             }
             rows.into_iter().map(Clean::new).try_for_each(&mut take)?;

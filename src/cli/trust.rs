@@ -1,13 +1,14 @@
 //! `hookwire trust`: which projects' own definitions are in force, and in which state.
 
-use super::output::{Output, Tone, safe};
+use super::approvals::says_yes;
+use super::output::{Output, Tone, safe, tell};
 use super::{Failure, Finding, project, unasked};
 use crate::definitions::approved::{self, DEFINITIONS, State};
 use crate::transport::hosts::reload_all;
 use crate::trust::shown::{Look, shown};
 use crate::trust::{self, Change, Refusal, Review, Trusted};
 use serde_json::json;
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
@@ -103,11 +104,7 @@ fn add(args: &AddArgs, out: &mut Output) -> Result<Finding, Failure> {
         if !std::io::stdin().is_terminal() {
             return Err(Failure("nobody is there to answer; `--yes` approves it, once you have read it".into()));
         }
-        eprint!("Trust these definitions? They decide what your agents may do, and run as you. [y/N] ");
-        std::io::stderr().flush()?;
-        let mut answer = String::new();
-        std::io::stdin().lock().read_line(&mut answer)?;
-        if !matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
+        if !says_yes("Trust these definitions? They decide what your agents may do, and run as you.")? {
             out.line("Nothing was changed.");
             return Ok(Finding::Found);
         }
@@ -125,7 +122,7 @@ fn add(args: &AddArgs, out: &mut Output) -> Result<Finding, Failure> {
 /// Has every running host read its definitions before this returns.
 fn reload() {
     for (path, problem) in reload_all() {
-        eprintln!("hookwire: {}: it may not have read them yet: {problem}", path.display());
+        tell(format_args!("{}: it may not have read them yet: {problem}", path.display()));
     }
 }
 

@@ -468,9 +468,10 @@ impl Dialect {
         (!has_result && !payload.as_object()?.iter().any(is_result)).then_some(row)
     }
 
-    /// Whether a result that is denied at an event is kept from the model: an agent that takes no other value has shown it.
+    /// Whether a result that is denied at an event is kept from the model: an agent that takes no other value shows it.
+    /// Gemini CLI puts the reason in its place.
     pub fn withholds(&self, event: &Event) -> bool {
-        self.agent.is_none() || self.takes_rewrites(event)
+        self.agent.is_none() || self.takes_rewrites(event) || self.name() == "gemini"
     }
 
     /// The name of an event there; its canonical one, or what an agent calls it, if it has none.

@@ -485,6 +485,7 @@ fn finish(engine: &Engine, question: &Question, chain: &mut Chain) -> Verdict {
     }
     verdict.patch = verdict.subject.as_ref().and_then(|after| patch_between(first.event().subject()?, after));
     engine.sessions.note(event, question.contract, &mut verdict);
+    verdict.make_readable();
     verdict
 }
 
@@ -523,7 +524,7 @@ fn honour(verdict: &mut Verdict, question: &Question) {
 /// What has happened is read by the model of an agent that takes no other value for it. The hooks that would have changed
 /// or withheld it have failed, and the person hears of it: nobody may believe that a secret is gone.
 fn tell_untaken(verdict: &mut Verdict, event: &Event) {
-    let why = format!("the agent takes no other value at {}, so its model reads the old one", event.name);
+    let why = format!("the agent takes no other value at {}, so its model may read the old one", event.name);
     let hooks = verdict.outcomes.iter_mut().filter(|it| it.rewrote);
     let told = hooks.map(|outcome| {
         outcome.status = Status::NonBlockingError;

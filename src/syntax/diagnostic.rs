@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::fix::Fix;
 use super::node::Span;
+use crate::support::visible::is_unsafe;
 
 /// One remark about one place of a definition file.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -318,7 +319,7 @@ fn escaped(text: &str) -> String {
             '\t' => out.push_str("    "),
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
-            _ if is_unsafe_to_print(character) => {
+            _ if is_unsafe(character) => {
                 // Writing to a string can't fail.
                 let _ = write!(out, "{}", character.escape_unicode());
             }
@@ -326,22 +327,6 @@ fn escaped(text: &str) -> String {
         }
     }
     out
-}
-
-fn is_unsafe_to_print(character: char) -> bool {
-    character.is_control()
-        || matches!(
-            character,
-            '\u{ad}'
-                | '\u{61c}'
-                | '\u{180e}'
-                | '\u{200b}'..='\u{200f}'
-                | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}'
-                | '\u{feff}'
-                | '\u{fff9}'..='\u{fffb}'
-                | '\u{e0000}'..='\u{e007f}'
-        )
 }
 
 #[cfg(test)]
@@ -409,7 +394,7 @@ warning[unknown-field]: unknown field `x`
         }
         hostile.hook = Some("\r\u{e0041}".to_owned());
         let out = rendered(text, hostile);
-        let is_safe = |it: char| it == '\n' || !is_unsafe_to_print(it);
+        let is_safe = |it: char| it == '\n' || !is_unsafe(it);
         assert!(out.chars().all(is_safe), "{out:?}");
     }
 

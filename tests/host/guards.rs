@@ -429,6 +429,8 @@ fn the_error_of_a_failed_call_is_redacted_or_the_verdict_says_that_it_is_not() {
         |error: &str| json!({"event": "PostToolUseFailure", "tool": {"name": "Bash", "input": {}, "error": error}});
     let verdict = host.dispatch(failed(&error));
     assert_eq!(verdict["context"], json!({"tool": {"error": "no such host: [redacted], [redacted]"}}));
+    // The guard of patterns finds nothing there.
+    let error = error.replace("555-1234", "");
     let payloads = [
         (
             "claude-code",
@@ -443,8 +445,10 @@ fn the_error_of_a_failed_call_is_redacted_or_the_verdict_says_that_it_is_not() {
     for (dialect, payload) in payloads {
         let verdict = host.request("hooks/dispatch", json!({"dialect": dialect, "payload": payload}))["verdict"].take();
         assert_eq!((&verdict["decision"], &verdict["decidedBy"]), (&json!("deny"), &json!("g")), "{dialect}");
-        assert_eq!(verdict["outcomes"][0]["status"], "non_blocking_error", "{dialect}: {verdict}");
-        let told = "hook `g` (Redacted: github-token): the agent takes no other value at PostToolUseFailure, so its model reads the old one";
+        let outcomes = verdict["outcomes"].as_array().unwrap();
+        let status = &outcomes.iter().find(|it| it["hook"] == "g").unwrap()["status"];
+        assert_eq!(status, "non_blocking_error", "{dialect}: {verdict}");
+        let told = "hook `g` (Redacted: github-token): the agent takes no other value at PostToolUseFailure, so its model may read the old one";
         assert_eq!(verdict["errors"][0], told, "{dialect}");
         assert_eq!(verdict["userMessages"][0], format!("hookwire: {told}"), "{dialect}");
         assert!(

@@ -279,11 +279,18 @@ fn a_person_answers_from_another_terminal() {
         let question = world.question();
         let question = question["id"].as_str().unwrap();
         let shown = world.said(&["approvals"]);
-        assert!(shown.contains(&format!("{question}  Bash: {{\"command\":\"git push\"}}")), "{shown}");
-        assert!(shown.contains("careful asks: this needs a look"), "{shown}");
+        let whole =
+            format!("{question}  Bash\n          careful asks: this needs a look\n          command  git push\n");
+        assert!(shown.contains(&whole), "{shown}");
         let mut arguments = answer.to_vec();
         arguments.insert(1, question);
-        assert_eq!(world.said(&arguments), "0 Answered.");
+        let said = world.said(&arguments);
+        // What is approved is shown first.
+        let is_shown = said.contains(&whole);
+        assert!(
+            is_shown == (answer[0] == "approve") && said.starts_with("0 ") && said.ends_with("Answered."),
+            "{said}"
+        );
         let verdict = host.reply(id)["result"].take();
         assert_eq!(brief(&verdict), expected);
         assert_eq!(verdict["subject"]["command"].as_str(), answer.contains(&"--input").then_some("git status"));
@@ -295,7 +302,7 @@ fn a_person_answers_from_another_terminal() {
     let question = world.question();
     replace(&world.root.path().join("hooks/hooks.yaml"), "hooks: []");
     host.request("hooks/reload", json!({}));
-    assert_eq!(world.said(&["approve", question["id"].as_str().unwrap()]), "0 Answered.");
+    assert!(world.said(&["approve", question["id"].as_str().unwrap()]).ends_with("Answered."));
     assert_eq!(brief(&host.reply(id)["result"]), "allow by careful: approved by a person");
     replace(&world.root.path().join("hooks/hooks.yaml"), ASK);
     host.request("hooks/reload", json!({}));
@@ -316,6 +323,50 @@ fn a_person_answers_from_another_terminal() {
     );
 }
 
+/// Nothing that decides is pushed out of sight by what doesn't, and no text passes for another member.
+#[test]
+fn a_person_sees_all_that_decides() {
+    let world = World::new("hooks: [{ name: careful, on: PreToolUse, ask: 'sure?' }]");
+    let mut host = world.host(&["--ask-elsewhere", "60s"]);
+    let memo = "for the office ".repeat(1000);
+    let content = format!("a\n          file_path  /tmp/harmless\n\u{1b}[2Kb\u{202e}\n{}", "line\n".repeat(100));
+    for (tool, input, shown_at_once, left) in [
+        (
+            "pay",
+            json!({"amount": 5, "memo": memo, "to": {"name": "mallory", "iban": ["X1", "X2"]}, "zone": ""}),
+            &["          amount  5\n", "          to.name  mallory\n", "          to.iban[1]  X2\n"][..],
+            memo.len() - 400,
+        ),
+        (
+            "Write",
+            json!({"content": content, "file_path": "/etc/passwd"}),
+            &[
+                "          file_path  /etc/passwd\n",
+                "          |           file_path  /tmp/harmless\n",
+                "| \\u{1b}[2Kb\\u{202e}\n",
+            ],
+            "line\n".len() * 97,
+        ),
+    ] {
+        let event = json!({"event": "PreToolUse", "session": "s", "tool": {"name": tool, "input": input}});
+        let id = host.ask("hooks/dispatch", event);
+        let question = world.question();
+        let question = question["id"].as_str().unwrap();
+        let (list, whole) = (world.said(&["approvals"]), world.said(&["approvals", question]));
+        for expected in shown_at_once {
+            assert!(list.contains(expected) && whole.contains(expected), "{expected:?}: {list}");
+        }
+        let told = format!("characters more: `hookwire approvals {question}` shows all");
+        assert!(list.contains(&told) && list.len() < 3000, "{tool} {left}: {list}");
+        let approved = world.said(&["approve", question]);
+        assert!(!whole.contains(&told) && approved.contains(whole.trim_start_matches("0 ")), "{approved}");
+        // A short member stands last, where a terminal ends up.
+        let last = whole.lines().rev().nth(1).unwrap();
+        assert!(last.len() < 100 && !last.contains('|'), "{whole}");
+        assert_eq!(host.reply(id)["result"]["decision"], "allow");
+    }
+}
+
 #[test]
 fn the_guard_waits_for_a_person() {
     let guard = |settings: &str| {
@@ -333,7 +384,7 @@ fn the_guard_waits_for_a_person() {
             assert_eq!((&question["message"], &question["hook"]), (&json!("Pay 5?"), &json!("pay")));
             let mut arguments = answer.to_vec();
             arguments.insert(1, question["id"].as_str().unwrap());
-            assert_eq!(world.said(&arguments), "0 Answered.");
+            assert!(world.said(&arguments).ends_with("Answered."));
         }
         let verdict = host.reply(id)["result"].take();
         format!("{} {}", brief(&verdict), verdict["subject"]).trim_end_matches(" null").to_string()

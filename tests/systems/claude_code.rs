@@ -590,7 +590,7 @@ fn verdicts_in_the_clients_words() {
         (
             "UserPromptSubmit",
             "command: 'echo \"{\\\"subject\\\":\\\"p\\\"}\"'",
-            json!({"decision": "block", "reason": "a hook rewrote this, and the client can't take a rewrite"}),
+            json!({"decision": "block", "reason": "hook `h` rewrote this, and the client can't take a rewrite"}),
         ),
         // Nothing can be blocked there: the person is told.
         ("SessionStart", "deny: no", json!({"systemMessage": "no"})),

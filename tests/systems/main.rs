@@ -19,6 +19,7 @@ mod instructor;
 mod places;
 mod policy;
 mod promises;
+mod readable;
 mod together;
 mod trust;
 mod workflow_framework;

@@ -6,7 +6,7 @@ mod report;
 mod update;
 
 use super::ending;
-use super::output::Output;
+use super::output::{Output, tell};
 use super::{Failure, Finding, definitions};
 use crate::definitions::approved::DEFINITIONS;
 use crate::definitions::cases::{self, CameOut, Case, Cases, Happening, Scene};
@@ -106,9 +106,9 @@ pub(super) fn run(args: &TestArgs, out: &mut Output) -> Result<Finding, Failure>
         loop {
             let before = stamps(given);
             if let Err(Failure(problem)) = once(given, args, runtime, out).await {
-                eprintln!("hookwire: {problem}");
+                tell(format_args!("{problem}"));
             }
-            eprintln!("hookwire: waiting for a change; Ctrl-C ends it");
+            tell(format_args!("waiting for a change; Ctrl-C ends it"));
             while stamps(given) == before {
                 tokio::time::sleep(PAUSE).await;
             }

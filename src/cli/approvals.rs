@@ -1,0 +1,225 @@
+//! `approvals`, `approve` and `deny`: a person sees what waits for an answer, all of it that decides, and answers.
+
+use super::output::{Output, Tone, tell};
+use super::{Failure, Finding};
+use crate::rpc::protocol::ApprovalList;
+use crate::services::approvals::ApprovalRequest;
+use crate::support::amounts::number_of;
+use crate::transport::client::Client;
+use crate::transport::hosts::ask_all;
+use serde_json::{Value, json};
+use std::io::{BufRead, IsTerminal};
+
+#[derive(clap::Args)]
+pub(super) struct ApprovalsArgs {
+    /// Show this question alone, and the whole of it.
+    id: Option<String>,
+}
+
+#[derive(clap::Args)]
+pub(super) struct ApproveArgs {
+    /// The question, as `hookwire approvals` names it.
+    id: String,
+    /// Do this instead: the new value of what was asked about, as JSON.
+    #[arg(long, value_name = "JSON")]
+    input: Option<String>,
+    /// A message for the agent.
+    #[arg(long)]
+    reason: Option<String>,
+    /// Give the same answer to the same question for the rest of the session.
+    #[arg(long)]
+    remember: bool,
+    /// Don't ask on a terminal whether you mean it. What is approved is shown all the same.
+    #[arg(long)]
+    yes: bool,
+}
+
+#[derive(clap::Args)]
+pub(super) struct DenyArgs {
+    /// The question, as `hookwire approvals` names it.
+    id: String,
+    /// Why; the agent reads it.
+    #[arg(long)]
+    reason: Option<String>,
+    /// Give the same answer to the same question for the rest of the session.
+    #[arg(long)]
+    remember: bool,
+}
+
+/// Every running host with the questions that wait there. For one that doesn't answer, a line is printed: others may
+/// have what is looked for.
+fn hosts() -> Result<Vec<(Client, ApprovalList)>, Failure> {
+    let mut hosts = Vec::new();
+    for (path, asked) in ask_all("approvals/list")? {
+        let read = asked.and_then(|(host, list)| Ok((host, serde_json::from_value(list)?)));
+        match read {
+            Ok(host) => hosts.push(host),
+            Err(problem) => tell(format_args!("{}: {problem}", path.display())),
+        }
+    }
+    Ok(hosts)
+}
+
+pub(super) fn approvals(args: &ApprovalsArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let mut n_shown = 0;
+    for (_, mut list) in hosts()? {
+        list.approvals.retain(|it| args.id.as_ref().is_none_or(|id| *id == it.id));
+        n_shown += list.approvals.len();
+        if out.json {
+            out.json(&list);
+            continue;
+        }
+        for approval in &list.approvals {
+            let extent = if args.id.is_some() { Extent::Whole } else { Extent::Folded };
+            show(approval, &list.root, extent, out);
+        }
+    }
+    match &args.id {
+        Some(id) if n_shown == 0 => Err(none_waits(id)),
+        _ => {
+            if n_shown == 0 && !out.json {
+                let none = out.tone(Tone::Dim, "Nothing waits for a person.");
+                out.line(&none);
+            }
+            Ok(Finding::Fine)
+        }
+    }
+}
+
+pub(super) fn approve(args: &ApproveArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let mut reply = json!({ "decision": "approve", "reason": args.reason, "remember": args.remember });
+    if let Some(input) = &args.input {
+        let input =
+            crate::support::json::parse(input).map_err(|error| Failure(format!("--input is not JSON: {error}")))?;
+        reply["subject"] = input;
+    }
+    let (mut host, root, approval) = find(&args.id)?;
+    // Nobody can mean what they haven't seen, so it is shown before the answer counts.
+    if out.json {
+        out.json(&approval);
+    } else {
+        show(&approval, &root, Extent::Whole, out);
+    }
+    if !args.yes && std::io::stdin().is_terminal() && !says_yes("Approve this?")? {
+        out.line("It still waits.");
+        return Ok(Finding::Found);
+    }
+    answer(&mut host, &args.id, &reply, out)
+}
+
+pub(super) fn deny(args: &DenyArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let (mut host, ..) = find(&args.id)?;
+    let reply = json!({ "decision": "deny", "reason": args.reason, "remember": args.remember });
+    answer(&mut host, &args.id, &reply, out)
+}
+
+/// Asks on the terminal; only yes is yes.
+pub(super) fn says_yes(question: &str) -> Result<bool, Failure> {
+    super::output::prompt(&format!("{question} [y/N] "))?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}
+
+/// The host where a question waits, the root of that host, and the question.
+fn find(id: &str) -> Result<(Client, String, ApprovalRequest), Failure> {
+    for (host, list) in hosts()? {
+        if let Some(approval) = list.approvals.into_iter().find(|approval| approval.id == id) {
+            return Ok((host, list.root, approval));
+        }
+    }
+    Err(none_waits(id))
+}
+
+fn none_waits(id: &str) -> Failure {
+    Failure(format!("no approval `{id}` waits in any running host; `hookwire approvals` lists them"))
+}
+
+fn answer(host: &mut Client, id: &str, reply: &Value, out: &mut Output) -> Result<Finding, Failure> {
+    host.request("approvals/answer", &json!({ "id": id, "reply": reply }))?;
+    if !out.json {
+        out.line("Answered.");
+    }
+    Ok(Finding::Fine)
+}
+
+/// How much of a question is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// The beginning of what is long, with how much more there is.
+    Folded,
+    /// All of it.
+    Whole,
+}
+
+/// What is longer than this is folded in a list, in characters and in lines.
+const MAX_FOLDED: usize = 400;
+const MAX_LINES: usize = 8;
+/// The members that a list shows. What a call with more of them does, nobody sees at a glance.
+const MAX_MEMBERS: usize = 40;
+
+/// Who asks, why, where, and what would be done: each member of it on lines of its own. The long ones come first, so that
+/// the short ones, of which a path, an amount or a payee is one, stand last, where a terminal ends up.
+fn show(approval: &ApprovalRequest, root: &str, extent: Extent, out: &mut Output) {
+    let id = out.tone(Tone::Strong, &approval.id);
+    let what = approval.tool.as_deref().unwrap_or(&approval.event);
+    let who = approval.agent.as_deref().map(|agent| format!(" of {agent}")).unwrap_or_default();
+    out.line(&format!("{id}  {what}{who}"));
+    out.line(&format!("          {} asks: {}", approval.hook, approval.message));
+    let mut members = Vec::new();
+    flatten("", &approval.subject, &mut members);
+    members.sort_by_key(|(_, text)| std::cmp::Reverse(is_long(text)));
+    let n_hidden = members.len().saturating_sub(if extent == Extent::Whole { usize::MAX } else { MAX_MEMBERS });
+    let hidden = |n: &str| format!("          … {n} more: `hookwire approvals {}` shows all", approval.id);
+    for (name, text) in members.iter().skip(n_hidden) {
+        show_member(name, text, extent, hidden, out);
+    }
+    if n_hidden > 0 {
+        out.line(&hidden(&number_of(n_hidden, "member")));
+    }
+    let place = out.tone(Tone::Dim, approval.cwd.as_deref().unwrap_or(root));
+    out.line(&format!("          in {place}"));
+}
+
+fn is_long(text: &str) -> bool {
+    text.len() > MAX_FOLDED || text.contains('\n')
+}
+
+/// A text of one line stands behind its name; one of several lines below, each behind a bar, so that none can pass for a
+/// member.
+fn show_member(name: &str, text: &str, extent: Extent, hidden: impl Fn(&str) -> String, out: &mut Output) {
+    let lines: Vec<&str> = text.split('\n').collect();
+    let shown: String = match extent {
+        Extent::Whole => text.to_string(),
+        Extent::Folded => {
+            lines.iter().take(MAX_LINES).copied().collect::<Vec<_>>().join("\n").chars().take(MAX_FOLDED).collect()
+        }
+    };
+    let name = out.tone(Tone::Strong, name);
+    if lines.len() > 1 {
+        out.line(&format!("          {name}"));
+        shown.split('\n').for_each(|line| out.line(&format!("          | {line}")));
+    } else {
+        out.line(&format!("          {name}  {shown}"));
+    }
+    let n_left = text.chars().count() - shown.chars().count();
+    if n_left > 0 {
+        out.line(&hidden(&number_of(n_left, "character")));
+    }
+}
+
+/// The values within a value by their places. As deep as JSON may be.
+fn flatten(at: &str, value: &Value, members: &mut Vec<(String, String)>) {
+    let below = |name: &str| if at.is_empty() { name.to_string() } else { format!("{at}.{name}") };
+    match value {
+        Value::Object(inner) if !inner.is_empty() => {
+            inner.iter().for_each(|(key, value)| flatten(&below(key), value, members))
+        }
+        Value::Array(items) if !items.is_empty() => {
+            items.iter().enumerate().for_each(|(n, item)| flatten(&format!("{at}[{n}]"), item, members));
+        }
+        Value::String(text) => members.push((at.to_string(), text.clone())),
+        Value::Null if at.is_empty() => {}
+        other => members.push((at.to_string(), other.to_string())),
+    }
+}
