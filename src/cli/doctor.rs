@@ -88,7 +88,7 @@ pub(super) fn doctor(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Fai
         let user = InstallArgs::of(agent, true, &args.hooks.definitions.root);
         let found: Vec<_> =
             [&project, &user].into_iter().filter_map(|it| Some((it.path().ok()?, it.entry()?))).collect();
-        let program = on_path(agent.program);
+        let program = on_path(agent.files.program);
         let is_wanted = args.agents.iter().any(|it| it.name == agent.name);
         if !is_wanted && (!args.agents.is_empty() || found.is_empty() && program.is_none()) {
             continue;
@@ -97,7 +97,7 @@ pub(super) fn doctor(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Fai
         report.begin(agent.name);
         match &program {
             Some(program) => version(agent, program, &mut report)?,
-            None => report.say(Health::Doubtful, &format!("there is no `{}` on PATH", agent.program)),
+            None => report.say(Health::Doubtful, &format!("there is no `{}` on PATH", agent.files.program)),
         }
         if found.is_empty() {
             let health = if is_wanted { Health::Bad } else { Health::Doubtful };
@@ -271,7 +271,7 @@ fn version(agent: &Agent, program: &Path, report: &mut Report<'_>) -> Result<(),
         Ok(Err(_)) | Err(_) => String::new(),
     };
     let Some(found) = numbers(&said) else {
-        report.say(Health::Doubtful, &format!("`{} --version` names no version", agent.program));
+        report.say(Health::Doubtful, &format!("`{} --version` names no version", agent.files.program));
         return Ok(());
     };
     let is_older = |than: &str| numbers(than).is_some_and(|than| found < than);

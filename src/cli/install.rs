@@ -4,8 +4,9 @@ use super::output::{Output, Tone, safe};
 use super::{Failure, Finding, place_args, project};
 use crate::definitions::approved::{self, DEFINITIONS};
 use crate::dialects::{self, Dialect, OPENCODE_PLUGIN};
+use crate::support::agent_files::{self, AgentFiles};
 use crate::support::file::replace;
-use crate::support::{places, shell_word};
+use crate::support::shell_word;
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use serde_json::{Value, json};
@@ -38,14 +39,9 @@ pub(super) struct InstallArgs {
 #[derive(Debug)]
 pub(super) struct Agent {
     pub(super) name: &'static str,
-    /// What people start.
-    pub(super) program: &'static str,
     form: Form,
-    /// Its configuration below a project's root, and below the user's home.
-    project: &'static str,
-    user: &'static str,
-    /// What moves the user's folder: a variable, and the part of `user` that it stands for.
-    moved_by: Option<(&'static str, &'static str)>,
+    /// Where its configuration is.
+    pub(super) files: &'static AgentFiles,
     /// What the person has to do then, if anything.
     then: &'static str,
     /// The first version that has something which is installed, and what an older one lacks.
@@ -70,73 +66,51 @@ const TIMEOUT: u64 = 60;
 
 pub(super) static AGENTS: &[Agent] = &[
     Agent {
-        name: "claude-code",
-        program: "claude",
+        name: agent_files::CLAUDE_CODE.agent,
         form: Form::Groups { timeout: TIMEOUT, fails_closed: true },
-        // Not settings.json: that is shared with others, for whom the program is elsewhere.
-        project: ".claude/settings.local.json",
-        user: ".claude/settings.json",
-        moved_by: Some(("CLAUDE_CONFIG_DIR", ".claude")),
+        files: &agent_files::CLAUDE_CODE,
         then: "A session that is running takes it up by itself.",
         since: Some(("2.1.295", "it passes over `onFailure`, so a tool runs when hookwire is missing or killed")),
     },
     Agent {
-        name: "codex",
-        program: "codex",
+        name: agent_files::CODEX.agent,
         form: Form::Groups { timeout: TIMEOUT, fails_closed: false },
-        project: ".codex/hooks.json",
-        user: ".codex/hooks.json",
-        moved_by: Some(("CODEX_HOME", ".codex")),
+        files: &agent_files::CODEX,
         then: "Codex skips hooks that nobody has trusted: start `codex`, enter /hooks and trust this one.",
         since: None,
     },
     Agent {
-        name: "gemini",
-        program: "gemini",
+        name: agent_files::GEMINI.agent,
         form: Form::Groups { timeout: TIMEOUT * 1000, fails_closed: false },
-        project: ".gemini/settings.json",
-        user: ".gemini/settings.json",
-        moved_by: None,
+        files: &agent_files::GEMINI,
         then: "Gemini runs a project's hooks only in a trusted folder.",
         since: None,
     },
     Agent {
-        name: "qwen",
-        program: "qwen",
+        name: agent_files::QWEN.agent,
         form: Form::Groups { timeout: TIMEOUT * 1000, fails_closed: false },
-        project: ".qwen/settings.json",
-        user: ".qwen/settings.json",
-        moved_by: None,
+        files: &agent_files::QWEN,
         then: "Qwen Code runs a project's hooks only in a trusted folder.",
         since: None,
     },
     Agent {
-        name: "copilot",
-        program: "copilot",
+        name: agent_files::COPILOT.agent,
         form: Form::Copilot,
-        project: ".github/hooks/hookwire.json",
-        user: ".copilot/hooks/hookwire.json",
-        moved_by: None,
+        files: &agent_files::COPILOT,
         then: "Copilot runs a project's hooks only in a trusted folder.",
         since: None,
     },
     Agent {
-        name: "cline",
-        program: "cline",
+        name: agent_files::CLINE.agent,
         form: Form::Programs,
-        project: ".cline/hooks",
-        user: ".cline/hooks",
-        moved_by: None,
+        files: &agent_files::CLINE,
         then: "Cline can't be told to stop when a hook is missing or killed: then the tool runs.",
         since: None,
     },
     Agent {
-        name: "opencode",
-        program: "opencode",
+        name: agent_files::OPENCODE.agent,
         form: Form::Plugin,
-        project: ".opencode/plugin/hookwire.js",
-        user: ".config/opencode/plugin/hookwire.js",
-        moved_by: None,
+        files: &agent_files::OPENCODE,
         then: "It is in force when OpenCode is started the next time.",
         since: None,
     },
@@ -335,16 +309,9 @@ impl InstallArgs {
     pub(super) fn path(&self) -> Result<PathBuf, Failure> {
         let agent = self.agent;
         if !self.user {
-            return Ok(self.root.join(agent.project));
+            return Ok(self.root.join(agent.files.project));
         }
-        let user = agent.user;
-        if let Some((variable, folder)) = agent.moved_by
-            && let Some(moved) = std::env::var_os(variable).filter(|it| !it.is_empty())
-        {
-            let rest = user.strip_prefix(folder).unwrap_or(user);
-            return Ok(Path::new(&moved).join(rest.trim_start_matches('/')));
-        }
-        Ok(places::home().ok_or_else(|| Failure("--user: you have no home directory".into()))?.join(user))
+        agent.files.of_user().ok_or_else(|| Failure("--user: you have no home directory".into()))
     }
 
     /// The command that the agent runs. The path is whole: an agent's PATH is often not the person's.

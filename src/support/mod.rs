@@ -1,6 +1,8 @@
 //! Code that has nothing to do with hooks: strict JSON, numbers by their digits, digests, files, changes of a text
-//! and what differs between two, texts that hide nothing, words for a shell, the nearest name, amounts in words.
+//! and what differs between two, texts that hide nothing, words for a shell, the nearest name, amounts in words, where
+//! users and agents keep their files.
 
+pub mod agent_files;
 pub(crate) mod amounts;
 pub(crate) mod changes;
 pub(crate) mod decimal;

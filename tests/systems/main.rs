@@ -20,6 +20,7 @@ mod places;
 mod policy;
 mod promises;
 mod readable;
+mod self_defence;
 mod together;
 mod trust;
 mod workflow_framework;

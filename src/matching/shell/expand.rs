@@ -84,6 +84,17 @@ impl Word {
         self.as_constant().is_some()
     }
 
+    /// Whether it is a pattern of file names, or may have some in it.
+    pub(crate) fn may_be_pattern(&self) -> bool {
+        self.openness != Openness::Constant
+    }
+
+    /// Whether nothing but the run tells what it is.
+    pub(crate) fn is_unknown(&self) -> bool {
+        let is_open = matches!(self.openness, Openness::Operand(0) | Openness::Computed(0, _));
+        is_open && self.text.starts_with(['…', '$']) && !self.text.contains('/')
+    }
+
     /// Whether it stands for whatever find comes across by a name.
     pub(crate) fn is_found(&self) -> bool {
         self.found

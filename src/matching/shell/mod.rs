@@ -120,8 +120,8 @@ enum Writes {
     Nothing,
     /// These files, by constant names.
     Files(Arc<[Word]>),
-    /// It can't be told.
-    Anything,
+    /// It can't be told. What is known of their names.
+    Anything(Arc<[Word]>),
 }
 
 impl Writes {
@@ -129,7 +129,10 @@ impl Writes {
         match (self, other) {
             (Writes::Nothing, only) | (only, Writes::Nothing) => only,
             (Writes::Files(some), Writes::Files(more)) => Writes::Files(some.iter().chain(&*more).cloned().collect()),
-            (Writes::Anything, _) | (_, Writes::Anything) => Writes::Anything,
+            (Writes::Anything(some), Writes::Files(more) | Writes::Anything(more))
+            | (Writes::Files(some), Writes::Anything(more)) => {
+                Writes::Anything(some.iter().chain(&*more).cloned().collect())
+            }
         }
     }
 }
@@ -152,20 +155,32 @@ impl Command {
         match &self.writes {
             Writes::Nothing => Some(&[]),
             Writes::Files(files) => Some(files),
-            Writes::Anything => None,
+            Writes::Anything(_) => None,
         }
-    }
-
-    /// The directories that its relative paths may count from: each from where the text begins, which is the empty one,
-    /// from the root, or from the home, which is `~`; nothing if it may be any.
-    pub fn directories(&self) -> Option<Vec<&str>> {
-        let directories: Vec<&str> = self.directories.all().collect();
-        (!directories.is_empty()).then_some(directories)
     }
 
     /// Whether it does nothing but run other commands of the list.
     pub fn is_transparent(&self) -> bool {
         self.role == Role::Transparent
+    }
+
+    /// Whether all that its words hold of other commands is in the list: `sudo rm x`.
+    pub(crate) fn is_read_on(&self) -> bool {
+        self.is_transparent() || self.shell_text
+    }
+
+    /// The files that its redirections write, by names that may be computed.
+    pub(crate) fn written(&self) -> &[Word] {
+        match &self.writes {
+            Writes::Nothing => &[],
+            Writes::Files(words) | Writes::Anything(words) => words,
+        }
+    }
+
+    /// The directories that it may run in, and its relative paths count from: each from where the text begins, which is the
+    /// empty one, from the root, or from the home, which is `~`; nothing if it may be any.
+    pub(crate) fn directories(&self) -> Option<impl Iterator<Item = &str>> {
+        (self.directories != commands::Directories::Unknown).then(|| self.directories.all())
     }
 
     /// The same with other words.
@@ -181,7 +196,7 @@ impl Command {
 
     /// Its words and the files that it writes by redirections, as paths.
     pub fn paths(&self) -> impl Iterator<Item = String> {
-        self.words.iter().chain(self.files_written().unwrap_or_default()).map(|word| word.path().to_string())
+        self.words.iter().chain(self.written()).map(|word| word.path().to_string())
     }
 
     /// The words joined by blanks; of a redirection by itself, what it writes.
@@ -309,6 +324,11 @@ impl Script {
     /// The scripts that it would run, by their paths as written.
     pub fn scripts(&self) -> &[String] {
         &self.scripts
+    }
+
+    /// Constants that may end up as code: what a here-document gives to a program, a variable's value.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.texts.iter().map(|(text, _)| text.as_str())
     }
 
     /// The files that it runs, as far as it names them: programs by their paths as written, and scripts.

@@ -219,7 +219,7 @@ pub(super) fn may_write(command: &Command, place: &Place) -> bool {
     let words = match &command.writes {
         Writes::Nothing => return true,
         Writes::Files(words) if !command.relinked && command.directories != Directories::Unknown => words,
-        Writes::Files(_) | Writes::Anything => return false,
+        Writes::Files(_) | Writes::Anything(_) => return false,
     };
     let may_write_from = |word: &Word, directory: &str| {
         let directory = match (word.home, word.text.starts_with('/')) {

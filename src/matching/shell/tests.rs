@@ -174,7 +174,7 @@ fn every_redirection_that_writes_is_listed() {
         let script = read(text, Shell::Bash);
         let listed = script.commands().iter().filter(|command| command.writes()).flat_map(|command| {
             let Some(files) = command.files_written() else { return vec!["?".to_string()] };
-            let directories = command.directories();
+            let directories = command.directories().map(|it| it.collect::<Vec<_>>());
             let from = |file: &Word| match (&directories, &*file.path()) {
                 (_, path) if path.starts_with(['/', '~']) => path.to_string(),
                 (None, path) => format!("?/{path}"),

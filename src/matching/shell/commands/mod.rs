@@ -20,6 +20,7 @@ use state::{Later, SetNames, State};
 use std::collections::HashSet;
 use std::ops::Range;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// What a command reads from its standard input, as far as the text says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -747,7 +748,7 @@ impl Walk {
                         _ => {
                             let files = self.expand(word);
                             if files.iter().flatten().any(opens_connection) {
-                                writes = Writes::Anything;
+                                writes = writes.and(Writes::Anything(Arc::default()));
                             }
                             match files.iter().map(Vec::as_slice).collect::<Vec<_>>().as_slice() {
                                 [[file]] if file.openness == Openness::Constant => Input::File(file.text.clone()),
@@ -798,7 +799,7 @@ impl Walk {
                 RedirectKind::ReadWrite(word) if redirect.fd != Some(1) => {
                     let files: Vec<Word> = self.expand(word).into_iter().flatten().collect();
                     files.iter().for_each(|file| self.wrote(&file.text, None));
-                    writes = Writes::Anything;
+                    writes = writes.and(Writes::Anything(files.as_slice().into()));
                     let input = match files.as_slice() {
                         [file] if file.openness == Openness::Constant => Input::File(file.text.clone()),
                         _ => Input::Computed,
@@ -837,7 +838,8 @@ impl Walk {
                     if targets.is_empty() || !targets.iter().flatten().all(is_device) {
                         let files: Option<Vec<Word>> = targets.iter().map(one).collect();
                         let files = files.filter(|files| !files.is_empty());
-                        writes = writes.and(files.map_or(Writes::Anything, |files| Writes::Files(files.into())));
+                        let anything = || Writes::Anything(targets.iter().flatten().cloned().collect());
+                        writes = writes.and(files.map_or_else(anything, |files| Writes::Files(files.into())));
                     }
                     // What a process substitution prints goes on: `> >(cat) | sh`.
                     output |= redirect.fd.is_none_or(|fd| fd == 1) && !targets.is_empty();

@@ -1,0 +1,380 @@
+//! `self-defence`: what an agent may not do to the host that judges it without a person's word: change definitions,
+//! what was trusted, or the settings that make the agent ask; and answer for the person.
+//!
+//! It judges what a call names. Code that computes a path is a matter for a sandbox.
+
+mod code;
+mod find;
+mod git;
+mod ground;
+mod places;
+mod processes;
+mod programs;
+mod shell;
+mod tools;
+
+use self::ground::Ground;
+use self::places::{Named, Places, What};
+use super::super::call::Call;
+use super::super::compile::{Compile, Mistake};
+use super::super::error::HandlerError;
+use super::super::kind::Kind;
+use super::guard_kind::{GuardKind, gates};
+use crate::event::EventSpec;
+use crate::matching;
+use crate::matching::call::{self, Item, Subject, Thing};
+use crate::matching::paths::{self, PathPattern, PathViews};
+use crate::matching::rule::{Condition, Reading, ToolRule};
+use crate::matching::shell::{Command, Judgement, Script, Shell, Word};
+use crate::matching::tools::Found;
+use crate::matching::{Facts, Truth};
+use crate::support::agent_files::AGENT_FILES;
+use crate::support::places as user;
+use crate::verdict::{Answer, Decision};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Paths that tools must not change, and commands that only a person gives.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[schemars(rename = "SelfDefence")]
+pub(crate) struct RawSelfDefence {
+    /// Paths beside the guard's own, as in `Write(...)`: `~/notes/**`.
+    paths: Vec<String>,
+    /// Rules for shell commands beside the guard's own: `Bash(systemctl stop hookwire*)`.
+    commands: Vec<String>,
+}
+
+#[derive(Debug)]
+pub(crate) struct SelfDefence {
+    places: Places,
+    paths: Vec<Protected>,
+    commands: Condition,
+}
+
+#[derive(Debug)]
+struct Protected {
+    pattern: PathPattern,
+    /// What every path that the pattern is for has in it.
+    core: String,
+}
+
+/// Definitions, and what was trusted. The settings of agents come with [`AGENT_FILES`].
+const PATHS: &[&str] = &["**/.hookwire/**", "~/.config/hookwire/**", "~/.local/share/hookwire/**", "/etc/hookwire/**"];
+
+/// What only a person has hookwire do, by its first words. Its language server has definitions trusted, too.
+const COMMANDS: &[&str] = &[
+    "trust",
+    "serve",
+    "approve",
+    "deny",
+    "uninstall",
+    "install",
+    "import",
+    "state set",
+    "state increment",
+    "state compare-and-set",
+    "state delete",
+];
+
+/// What shows and asks nothing of anybody.
+const HARMLESS: &[&str] = &["trust list", "trust show*"];
+
+/// How agents are started without the hooks that they are installed with.
+const WITHOUT_HOOKS: &[&str] = &["Bash(claude --bare*)", "Bash(claude --safe-mode*)"];
+
+/// What switches hooks off in the settings of agents.
+const SWITCHES: &[&str] = &["disableAllHooks"];
+
+/// Files that a user's shell reads when it starts: what they set is so for the agent, too.
+const STARTING: &[&str] = &[
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_aliases",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".kshrc",
+    "config.fish",
+    "environment",
+    "/etc/profile",
+    ".envrc",
+];
+
+/// Variables that say where hookwire keeps its files.
+const MOVING: &[&str] = &["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"];
+
+/// Why a person is asked before what only a person says.
+const ANSWERS: &str = "this answers or decides for you";
+
+/// So many of the files that a text runs are looked into.
+const MOST_FILES: usize = 8;
+
+/// Steps that reading a text of an unknown tool may take.
+const MOST_WORK: usize = 50_000;
+
+/// Tools that only read.
+const READING_FAMILIES: &[&str] = &["Read", "Grep", "Glob", "LS", "WebFetch", "WebSearch"];
+
+impl GuardKind for SelfDefence {
+    const EVENTS: &'static [&'static str] = &["PreToolUse"];
+
+    fn acts_at(spec: &EventSpec) -> bool {
+        gates(spec)
+    }
+}
+
+impl Kind for SelfDefence {
+    type Raw = RawSelfDefence;
+
+    fn compile(raw: RawSelfDefence, _: &Compile<'_>) -> Result<Self, Mistake> {
+        // Where the user has moved them to.
+        let sockets = user::runtime();
+        let moved = user::user_dirs().iter().chain(user::data_dirs()).chain([&sockets]);
+        let moved: Vec<String> = moved.map(|dir| format!("{}/**", dir.display())).collect();
+        let given =
+            |path: &str| protected(path).map_err(|problem| Mistake::new("paths", format!("`{path}`: {problem}")));
+        let settings = AGENT_FILES.iter().flat_map(|it| it.settings).copied();
+        let own = PATHS.iter().copied().chain(settings).chain(moved.iter().map(String::as_str));
+        let paths = own.chain(raw.paths.iter().map(String::as_str)).map(given);
+        let paths = paths.collect::<Result<Vec<Protected>, _>>()?;
+        let rule = |text: &str| {
+            let rule =
+                ToolRule::new(text).map_err(|problem| Mistake::new("commands", format!("`{text}`: {problem}")))?;
+            match rule.commands() {
+                [_, ..] => Ok(rule),
+                [] => Err(Mistake::new("commands", format!("`{text}` is no rule for shell commands"))
+                    .help("write `Bash(systemctl stop hookwire*)`")),
+            }
+        };
+        let of_hookwire = COMMANDS.iter().map(|it| format!("Bash(hookwire {it}*)"));
+        let own: Vec<String> = of_hookwire.chain(WITHOUT_HOOKS.iter().map(|it| it.to_string())).collect();
+        let rules = own.iter().chain(&raw.commands).map(|text| rule(text)).collect::<Result<_, _>>()?;
+        let unless = HARMLESS.iter().map(|it| rule(&format!("Bash(hookwire {it})"))).collect::<Result<_, _>>()?;
+        Ok(SelfDefence { places: Places::new(&raw.paths), paths, commands: Condition { rules, unless } })
+    }
+
+    async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
+        Ok(match self.harm(call) {
+            Some(harm) => Answer::decide(Decision::Ask, format!("{harm}; only a person may say so")),
+            None => Answer::default(),
+        })
+    }
+}
+
+fn protected(text: &str) -> Result<Protected, String> {
+    let pattern = PathPattern::new(text)?;
+    let core = text.trim_start_matches("**/").trim_start_matches('~').trim_end_matches("/**");
+    let core = core.split(['*', '?', '[', '{']).next().unwrap_or_default().to_string();
+    if core.trim_matches('/').is_empty() {
+        return Err("it names no directory".into());
+    }
+    Ok(Protected { pattern, core })
+}
+
+impl SelfDefence {
+    /// What a call would do that it must not, for people.
+    fn harm(&self, call: &Call<'_>) -> Option<String> {
+        let facts = &call.moment.facts;
+        let (asker, layer) = (call.hook.asker(), call.hook.source.layer);
+        let families = facts.families(asker);
+        let ground = Ground::new(&self.places, facts.runs_in(), &call.services.root);
+        let read = facts.call(layer);
+        let mut is_hidden = false;
+        // Agents apply the patches of a shell text themselves.
+        for subject in read.alternatives.iter().chain(&read.others).chain(&read.beside).chain(&read.patch) {
+            match subject {
+                Subject::Items(items) => {
+                    if let Some(harm) = items.iter().find_map(|item| self.harm_of_item(item, families, call)) {
+                        return Some(harm);
+                    }
+                }
+                Subject::Shell { text, script } => {
+                    let harm = self.harm_of_text(text, script, &ground);
+                    if let Some(harm) = harm.or_else(|| self.harm_of_files(script, facts, &ground)) {
+                        return Some(harm);
+                    }
+                    is_hidden |= speaks_of_it(text);
+                }
+                Subject::Unclear(_) => is_hidden = true,
+            }
+        }
+        if let Some(what) = self.headed(call) {
+            return Some(format!("it can't be told whether this patch changes `{what}`"));
+        }
+        if families.is_empty() {
+            return self.harm_of_tool(call, &ground);
+        }
+        if !families.contains(&"Bash") {
+            return None;
+        }
+        match self.commands.holds(facts, asker, Reading::Hits) {
+            Truth::Yes => Some(ANSWERS.into()),
+            Truth::Opaque(why) if is_hidden => Some(format!("it can't be told whether this answers for you: {why}")),
+            Truth::No | Truth::Delegates(_) | Truth::Opaque(_) => None,
+        }
+    }
+
+    /// What is done to one thing that a file tool names.
+    fn harm_of_item(&self, item: &Item, families: &[&str], call: &Call<'_>) -> Option<String> {
+        let Thing::Path(views) = &item.value else { return None };
+        let reads = item.family.or(families.first().copied()).is_some_and(|it| READING_FAMILIES.contains(&it));
+        let all = [Some(&views.lexical), views.resolved.as_ref(), views.tidied.as_ref()].into_iter().flatten();
+        let what = all.clone().find_map(|path| self.places.at(&Named::path(path)));
+        if reads && what == Some(What::Sockets) {
+            return Some(format!("this shows what hosts are spoken to with, `{}`", views.lexical.display()));
+        }
+        if reads {
+            return None;
+        }
+        if families.is_empty() && call.moment.facts.tool().is_some_and(tools::only_reads) {
+            return None;
+        }
+        if what.is_some() || self.is_protected(views) {
+            return Some(format!("this would change `{}`", views.lexical.display()));
+        }
+        let starts = all.map(|path| path.to_string_lossy()).any(|path| STARTING.iter().any(|it| path.ends_with(it)));
+        let input = call.moment.facts.event.at("/tool/input").filter(|_| starts)?;
+        moves(&input.to_string(), true).map(|what| format!("this sets `{what}`, and an agent goes by that"))
+    }
+
+    /// What a shell text does to a place, to hosts and to where agents look for their settings.
+    fn harm_of_text(&self, text: &str, script: &Script, ground: &Ground<'_>) -> Option<String> {
+        // Quotes within a name are no part of it.
+        let bare: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
+        let changes = || !shell::only_shows(script);
+        if let Some(what) = self.mentioned(&bare).filter(|_| changes()) {
+            return Some(format!("this names `{what}` in a command that may change it"));
+        }
+        if processes::ends_host(script, &bare) {
+            return Some("this may end a host of hookwire".into());
+        }
+        if script.commands().iter().any(|command| processes::uninstalls(&command.words)) {
+            return Some("this takes hookwire away".into());
+        }
+        if processes::starts_elsewhere(script, &bare) {
+            return Some("this starts an agent that looks for its settings elsewhere".into());
+        }
+        let starts = STARTING.iter().any(|it| bare.contains(it));
+        if let Some(what) = moves(&bare, starts).filter(|_| changes()) {
+            return Some(format!("this sets `{what}`, and an agent goes by that"));
+        }
+        if let Some(what) = shell::changed(script, ground) {
+            return Some(format!("this names `{what}` in a command that may change it or what it holds"));
+        }
+        let answers = |command: &Command| {
+            let Some(program) = command.words.first().and_then(Word::as_constant) else { return false };
+            let rest: Vec<&str> = command.words[1..].iter().map_while(Word::as_constant).take(3).collect();
+            let rest = rest.join(" ");
+            COMMANDS.iter().any(|it| rest.starts_with(it))
+                && !HARMLESS.iter().any(|it| rest.starts_with(it.trim_end_matches('*')))
+                && processes::is_hookwire(program, ground)
+        };
+        script.commands().iter().any(answers).then(|| ANSWERS.into())
+    }
+
+    /// What the files at hand do that a text runs or applies.
+    fn harm_of_files(&self, script: &Script, facts: &Facts, ground: &Ground<'_>) -> Option<String> {
+        for path in script.scripts().iter().take(MOST_FILES) {
+            let Some(text) = facts.script(path) else { continue };
+            let is_shell = path.ends_with("sh")
+                || text.lines().next().is_some_and(|it| it.starts_with("#!") && it.ends_with("sh"));
+            let what = match is_shell {
+                true => {
+                    let inner = matching::shell::read_within(&text, Shell::Unknown, MOST_WORK).0;
+                    if processes::ends_host(&inner, &text) {
+                        return Some(format!("`{path}` may end a host of hookwire"));
+                    }
+                    shell::changed(&inner, ground)
+                }
+                false => code::changes(&text, ground).map(str::to_string),
+            };
+            if let Some(what) = what {
+                return Some(format!("`{path}` names `{what}` and may change it"));
+            }
+        }
+        let patches = script.commands().iter().filter(|command| programs::applies_patch(&command.words));
+        let files = patches.flat_map(|command| &command.words[1..]).filter_map(Word::as_constant);
+        files.filter(|it| !it.starts_with('-')).take(MOST_FILES).find_map(|path| {
+            let text = facts.script(path)?;
+            let mut headers =
+                text.lines().filter(|line| ["+++ ", "--- ", "diff ", "rename "].iter().any(|it| line.starts_with(it)));
+            let what = headers.find_map(|line| self.mentioned(line))?;
+            Some(format!("the patch `{path}` changes `{what}`"))
+        })
+    }
+
+    /// What a tool that isn't known would do.
+    fn harm_of_tool(&self, call: &Call<'_>, ground: &Ground<'_>) -> Option<String> {
+        let facts = &call.moment.facts;
+        let (name, input) = (facts.tool()?, facts.event.at("/tool/input")?);
+        for text in tools::commands(input) {
+            let script = matching::shell::read_within(&text, Shell::Unknown, MOST_WORK).0;
+            let rules: Vec<_> = self.commands.rules.iter().flat_map(ToolRule::commands).collect();
+            let except: Vec<_> = self.commands.unless.iter().flat_map(ToolRule::commands).collect();
+            let place = matching::shell::Place { home: paths::home(), ..matching::shell::Place::at(ground.base) };
+            if matches!(matching::shell::hits(&rules, &except, &script, &place), Judgement::Yes(_)) {
+                return Some(ANSWERS.into());
+            }
+            if let Some(harm) = self.harm_of_text(&text, &script, ground) {
+                return Some(harm);
+            }
+        }
+        if tools::only_reads(name) {
+            return None;
+        }
+        let is_guarded = |text: &str| {
+            let things = call::path_or_url(text, facts.base(), &[]).unwrap_or_default();
+            things.iter().any(|thing| matches!(thing, Thing::Path(views) if self.is_protected(views)))
+        };
+        let what = tools::named(name, input, ground, is_guarded)?;
+        Some(format!("this would change `{what}`"))
+    }
+
+    fn is_protected(&self, views: &PathViews) -> bool {
+        self.paths.iter().any(|it| it.pattern.matches_any(views))
+    }
+
+    /// What a text has in it of a protected path.
+    fn mentioned(&self, text: &str) -> Option<&str> {
+        let mut cores = self.paths.iter().map(|it| it.core.as_str());
+        cores.find(|core| text.contains(core.trim_end_matches('/')))
+    }
+
+    /// The protected path that a line of a patch names which looks like a header, and is none that is known.
+    fn headed(&self, call: &Call<'_>) -> Option<&str> {
+        let facts = &call.moment.facts;
+        let Found::Patch(patches) = facts.row(call.hook.source.layer).find(facts.event.at("/tool/input")?) else {
+            return None;
+        };
+        patches.into_iter().flat_map(matching::tools::unknown_headers).find_map(|line| self.mentioned(line))
+    }
+}
+
+/// Whether a text has a word of those that only a person says. Most texts that can't be read have nothing to do with
+/// hookwire.
+fn speaks_of_it(text: &str) -> bool {
+    let text = text.replace(['\'', '"', '\\'], "");
+    ["hookwire", "trust", "approve", "uninstall"].iter().any(|word| text.contains(word))
+}
+
+/// What a text sets of what agents find their settings or programs by. `starts`: a shell reads it when it starts.
+fn moves(text: &str, starts: bool) -> Option<&'static str> {
+    let is_set = |name: &&str| {
+        let behind = text.match_indices(*name).map(|(at, _)| &text[at + name.len()..]);
+        let signs: &[char] = if starts { &['=', ' ', ':', '"'] } else { &['='] };
+        behind.into_iter().any(|rest| rest.starts_with(signs))
+    };
+    let hides = |name: &&str| {
+        starts && ["alias NAME=", "NAME()", "function NAME "].iter().any(|it| text.contains(&it.replace("NAME", name)))
+    };
+    let of_agents = AGENT_FILES.iter().filter_map(|it| Some(it.moved_by?.0));
+    let own = MOVING.iter().copied().filter(|_| starts);
+    let moved = of_agents.chain(own).find(is_set);
+    let switched = || SWITCHES.iter().copied().find(|it| text.contains(it));
+    let hidden = || AGENT_FILES.iter().map(|it| it.program).find(hides);
+    moved.or_else(switched).or_else(hidden)
+}

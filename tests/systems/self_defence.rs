@@ -1,0 +1,200 @@
+//! Self-defence: what an agent's calls would do to the guards that judge it. A world of each test's own has a project in
+//! which every agent is installed, a user's definitions, what was trusted, and the program on PATH.
+
+use super::support::{TestHost, hookwire, is_there, repo};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What an agent keeps in a project and in a home, each naming hookwire.
+const SETTINGS: &[&str] = &[
+    ".claude/settings.local.json",
+    ".codex/hooks.json",
+    ".gemini/settings.json",
+    ".qwen/settings.json",
+    ".github/hooks/hookwire.json",
+    ".cline/hooks/PreToolUse",
+    ".opencode/plugin/hookwire.js",
+    ".hookwire/guard.yaml",
+    ".env",
+];
+const OF_HOME: &[&str] = &[
+    ".claude/settings.json",
+    ".codex/hooks.json",
+    ".config/hookwire/user.yaml",
+    ".local/share/hookwire/trusted/project.json",
+];
+
+struct World {
+    dir: tempfile::TempDir,
+    host: TestHost,
+}
+
+impl World {
+    /// `in_git`: git keeps all of the project's files.
+    fn new(in_git: bool) -> World {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |path: &str| dir.path().join(path);
+        let write = |path: PathBuf, text: &str| {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        SETTINGS.iter().for_each(|file| write(at("project").join(file), "{\"command\": \"hookwire hook\"}"));
+        OF_HOME.iter().for_each(|file| write(at("home").join(file), "{\"command\": \"hookwire hook\"}"));
+        write(at("run/hookwire/x.sock"), "");
+        write(at("work/bin/other"), "");
+        symlink(env!("CARGO_BIN_EXE_hookwire"), at("work/bin/hookwire")).unwrap();
+        symlink(".claude", at("project/link")).unwrap();
+        for args in [&["init", "-q"][..], &["add", "-A", "-f"]].iter().filter(|_| in_git) {
+            let mut git = Command::new("git");
+            git.args(*args).current_dir(at("project")).env("GIT_CONFIG_GLOBAL", "/dev/null").status().unwrap();
+        }
+        let mut command = hookwire();
+        command.args(["serve", "--isolated", "--no-share", "--self-defence", "--root"]).arg(at("project"));
+        for name in ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"] {
+            command.env_remove(name);
+        }
+        let path = format!("{}:{}", at("work/bin").display(), std::env::var("PATH").unwrap());
+        command.env("HOME", at("home")).env("XDG_RUNTIME_DIR", at("run")).env("PATH", path);
+        let mut host = TestHost::start(&mut command);
+        host.request("initialize", json!({ "capabilities": { "hooks": { "decisions": ["allow", "deny", "ask"] } } }));
+        World { dir, host }
+    }
+
+    /// What is decided about a call, and why.
+    fn judge(&mut self, tool: &str, input: &Value) -> (String, String) {
+        let event = json!({ "event": "PreToolUse", "cwd": self.project(), "tool": { "name": tool, "input": input } });
+        let verdict = self.host.dispatch(event);
+        (verdict["decision"].as_str().unwrap().to_string(), verdict["reason"].to_string())
+    }
+
+    fn project(&self) -> PathBuf {
+        self.dir.path().join("project")
+    }
+
+    /// A text with the world's places.
+    fn filled(&self, text: &str) -> String {
+        let at = |name: &str| self.dir.path().join(name).display().to_string();
+        let text = text.replace("${PROJECT}", &at("project")).replace("${HOME}", &at("home"));
+        text.replace("${WORK}", &at("work")).replace("${HOOKWIRE}", &at("work/bin/hookwire"))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    class: String,
+    command: String,
+    expect: String,
+}
+
+fn rows(file: &str) -> Vec<Row> {
+    let text = fs::read_to_string(repo("tests/data/self_defence").join(file)).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_command_that_changes_the_guards_asks() {
+    if !is_there("git") {
+        return;
+    }
+    let mut world = World::new(true);
+    let mut wrong = Vec::new();
+    for row in rows("attacks.jsonl").into_iter().chain(rows("more.jsonl")) {
+        let (decision, reason) = world.judge("Bash", &json!({ "command": world.filled(&row.command) }));
+        if decision != row.expect {
+            wrong.push(format!("{}: {decision}: {}: {reason}", row.class, row.command));
+        }
+    }
+    assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// What agents and people really run. Of it, hardly anything is for a person to decide.
+#[test]
+fn ordinary_commands_are_left_alone() {
+    const MOST: usize = 7;
+    let mut world = World::new(false);
+    let rows = fs::read_to_string(repo("tests/data/corpora/ordinary_commands.jsonl")).unwrap();
+    let mut stopped = Vec::new();
+    for row in rows.lines().map(|row| serde_json::from_str::<Value>(row).unwrap()) {
+        let (decision, reason) = world.judge("Bash", &json!({ "command": row["command"] }));
+        if decision != "allow" {
+            stopped.push(format!("{}: {reason}", row["command"]));
+        }
+    }
+    assert!(stopped.len() <= MOST, "{}:\n{}", stopped.len(), stopped.join("\n"));
+}
+
+/// Calls of other tools: whether a person is asked.
+const TOOLS: &[(&str, &str, bool)] = &[
+    ("mcp__shell__run", r#"{"cmd": "hookwire trust --yes"}"#, true),
+    ("mcp__shell__run", r#"{"argv": ["hookwire", "trust", "--yes"]}"#, true),
+    ("mcp__shell__run", r#"{"program": "hookwire", "args": ["approve", "1"]}"#, true),
+    ("mcp__shell__run", r#"{"script": "cd .claude && rm settings.local.json"}"#, true),
+    ("mcp__shell__run", r#"{"commands": ["ls", "rm -rf .codex"]}"#, true),
+    ("mcp__shell__run", r#"{"cmd": "rm -rf build"}"#, false),
+    ("mcp__filesystem__move_file", r#"{"source": ".claude", "destination": "x"}"#, true),
+    ("mcp__filesystem__move_file", r#"{"source": "src", "destination": "lib"}"#, false),
+    ("mcp__filesystem__delete", r#"{"paths": ["a", "${HOME}/.config"]}"#, true),
+    ("mcp__filesystem__write_file", r#"{"path": ".claude/settings.local.json", "content": ""}"#, true),
+    ("mcp__filesystem__write_file", r#"{"path": "link/settings.local.json", "content": ""}"#, true),
+    ("mcp__filesystem__write_file", r#"{"path": "settings.local.json", "directory": ".claude", "content": ""}"#, true),
+    ("mcp__filesystem__read_file", r#"{"path": ".claude/settings.local.json"}"#, false),
+    ("mcp__filesystem__read_text_file", r#"{"path": ".hookwire/guard.yaml"}"#, false),
+    ("mcp__filesystem__get_file_info", r#"{"path": ".claude/settings.local.json"}"#, false),
+    ("mcp__filesystem__list_directory", r#"{"path": ".hookwire"}"#, false),
+    ("mcp__filesystem__search_files", r#"{"path": ".hookwire", "pattern": "deny"}"#, false),
+    ("shell", r#"{"command": ["bash", "-lc", "rm hooks.json"], "workdir": ".codex"}"#, true),
+    ("shell", r#"{"command": ["bash", "-lc", "echo > settings.json"], "workdir": "${PROJECT}/.claude"}"#, true),
+    ("shell", r#"{"command": ["bash", "-lc", "ls"], "workdir": ".codex"}"#, false),
+    ("Write", r#"{"file_path": "${HOME}/.codex/hooks.json", "content": ""}"#, true),
+    ("Write", r#"{"file_path": "opencode.json", "content": "{}"}"#, true),
+    ("Write", r#"{"file_path": "${HOME}/.bashrc", "content": "export CLAUDE_CONFIG_DIR=/tmp/x"}"#, true),
+    ("Write", r#"{"file_path": "${WORK}/bin/hookwire", "content": ""}"#, true),
+    ("Write", r#"{"file_path": "${WORK}/bin/other", "content": ""}"#, false),
+    ("Write", r#"{"file_path": "${HOME}/.bashrc", "content": "export EDITOR=vi"}"#, false),
+    ("Read", r#"{"file_path": "${HOME}/.config/hookwire/user.yaml"}"#, false),
+    ("Read", r#"{"file_path": "/run/user/1000/hookwire/x.token"}"#, true),
+];
+
+#[test]
+fn any_tool_is_judged_by_what_it_is_given() {
+    let mut world = World::new(false);
+    let mut wrong = Vec::new();
+    for (tool, input, asks) in TOOLS {
+        let input = world.filled(input);
+        let (decision, reason) = world.judge(tool, &serde_json::from_str(&input).unwrap());
+        if (decision == "ask") != *asks {
+            wrong.push(format!("{tool} {input}: {decision}: {reason}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What was moved by a variable is guarded where it is now.
+#[test]
+fn a_moved_folder_is_guarded() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    fs::create_dir_all(at("c")).unwrap();
+    let mut command = hookwire();
+    command.args(["serve", "--isolated", "--no-share", "--self-defence"]);
+    command.env("CLAUDE_CONFIG_DIR", at("c")).env("CODEX_HOME", at("x")).env("XDG_CONFIG_HOME", at("g"));
+    let mut host = TestHost::start(&mut command);
+    host.request("initialize", json!({ "capabilities": { "hooks": { "decisions": ["allow", "deny", "ask"] } } }));
+    let path = |path: &Path| path.display().to_string();
+    for (text, asks) in [
+        (format!("echo > {}", path(&at("c/settings.json"))), true),
+        (format!("rm -rf {}", path(&at("c"))), true),
+        ("rm $CODEX_HOME/hooks.json".to_string(), true),
+        (format!("cd {} && rm config.toml", path(&at("x"))), true),
+        (format!("rm -rf {}/hookwire", path(&at("g"))), true),
+        (format!("echo > {}", path(&at("c/todo.md"))), false),
+    ] {
+        let verdict = host.bash(&text);
+        assert_eq!(verdict["decision"] == "ask", asks, "{text}: {verdict}");
+    }
+}
