@@ -33,6 +33,8 @@ pub(super) fn named_beside(script: &Path, text: &str, dirs: &[PathBuf], within: 
     };
     let is_part = |c: char| c.is_alphanumeric() || "._-/".contains(c);
     let words = text.split(|c: char| !is_part(c)).map(|word| word.trim_start_matches('/').trim_end_matches(['.', '/']));
+    // `$HERE/lib.sh` is `lib.sh`.
+    let words = words.flat_map(|word| [Some(word), word.split_once('/').map(|(_, rest)| rest)]).flatten();
     let words: BTreeSet<&str> = words.filter(|word| (1..=200).contains(&word.len())).take(MAX_WORDS).collect();
     for dir in dirs {
         for word in &words {

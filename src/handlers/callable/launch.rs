@@ -109,7 +109,7 @@ impl Launch {
                 let files = argv.iter().map(|argument| self.dir.join(argument)).filter(|path| path.is_file());
                 sources.extend(files);
                 let mut argv = argv.clone();
-                if let Some(program) = argv.first_mut().filter(|program| !program.contains('/')) {
+                if let Some(program) = argv.first_mut().filter(|it| self.approved.is_some() && !it.contains('/')) {
                     *program = self.on_path(program, "install it")?.to_string_lossy().into_owned();
                 }
                 argv
