@@ -164,6 +164,11 @@ pub(crate) fn any<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<V
 }
 
 impl Answer {
+    /// Spells out in the texts that people read what would hide or reorder others there; their lines stay.
+    pub(crate) fn make_readable(&mut self) {
+        spell_out(self.reason.iter_mut().chain(&mut self.user_messages));
+    }
+
     /// Yes, for this reason.
     pub fn allow(reason: impl Into<String>) -> Answer {
         Answer::decide(Decision::Allow, reason)
@@ -371,6 +376,14 @@ pub struct Verdict {
     pub event_id: Arc<str>,
 }
 
+fn spell_out<'t>(texts: impl Iterator<Item = &'t mut String>) {
+    for text in texts {
+        if let Cow::Owned(readable) = safe_lines(text) {
+            *text = readable;
+        }
+    }
+}
+
 impl Verdict {
     /// A decision that no hook made, under definitions of this generation and content.
     pub(crate) fn silent(decision: Decision, generation: u64, hash: Arc<str>, event_id: Arc<str>) -> Verdict {
@@ -407,13 +420,16 @@ impl Verdict {
 
     /// Spells out in the texts that people read what would hide or reorder others there; their lines stay.
     pub(crate) fn make_readable(&mut self) {
-        let outcomes = self.outcomes.iter_mut().flat_map(|it| [&mut it.reason, &mut it.error, &mut it.opaque]);
-        let texts = [&mut self.reason, &mut self.stop].into_iter().chain(outcomes).flatten();
-        for text in texts.chain(&mut self.user_messages).chain(&mut self.errors) {
-            if let Cow::Owned(readable) = safe_lines(text) {
-                *text = readable;
-            }
-        }
+        self.make_own_words_readable();
+        let reasons = self.outcomes.iter_mut().map(|it| &mut it.reason);
+        let texts = [&mut self.reason, &mut self.stop].into_iter().chain(reasons).flatten();
+        spell_out(texts.chain(&mut self.user_messages));
+    }
+
+    /// The same in what hookwire itself says, which quotes what agents write. What hooks say goes to programs as it is.
+    pub(crate) fn make_own_words_readable(&mut self) {
+        let outcomes = self.outcomes.iter_mut().flat_map(|it| [&mut it.error, &mut it.opaque]).flatten();
+        spell_out(outcomes.chain(&mut self.errors));
     }
 
     /// The outcomes of the hooks that changed something.

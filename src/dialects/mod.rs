@@ -508,8 +508,17 @@ impl Dialect {
         Said { stdout: asked::said(reply), ..Said::default() }
     }
 
-    /// A verdict in its words.
+    /// A verdict in its words. A coding agent shows people what it is told as it is, so that is made readable.
     pub fn reply_to(&self, event: &Event, verdict: &Verdict) -> Value {
+        let mut readable;
+        let verdict = match &self.agent {
+            Some(_) => {
+                readable = verdict.clone();
+                readable.make_readable();
+                &readable
+            }
+            None => verdict,
+        };
         if event.unknown_gate().is_none() || self.original(event).is_none() {
             return (self.reply)(event, verdict);
         }

@@ -485,7 +485,7 @@ fn finish(engine: &Engine, question: &Question, chain: &mut Chain) -> Verdict {
     }
     verdict.patch = verdict.subject.as_ref().and_then(|after| patch_between(first.event().subject()?, after));
     engine.sessions.note(event, question.contract, &mut verdict);
-    verdict.make_readable();
+    verdict.make_own_words_readable();
     verdict
 }
 

@@ -485,6 +485,10 @@ fn finish(
     if let Some(unheard) = &unheard {
         tracing::warn!(hook = %hook.name, error = %unheard, event = %event.name, event_id = %event.id, "Hook's answer counts for nothing.");
     }
+    // These are hookwire's own words, which quote what the agent has written.
+    if selected.doubt.is_some() || matches!(hook.handler, Handler::Guard(_)) {
+        answer.make_readable();
+    }
     let has_failed = error.is_some();
     let error = error.or(unheard);
     let counts = !hook.detached && event.spec.phase != Phase::Note;

@@ -56,7 +56,7 @@ impl Named {
             let program = words.first().map(String::as_str).unwrap_or_default();
             let moves = matches!(program, "cd" | "pushd");
             for (n, word) in words.iter().enumerate() {
-                if moves && n > 0 || n > 0 && words[n - 1] == "-C" {
+                if n > 0 && (moves || words[n - 1] == "-C") {
                     self.add_directory(word);
                 }
                 match word.strip_prefix('-') {

@@ -95,7 +95,7 @@ pub(crate) fn off_limits(path: &Path) -> Option<&'static str> {
     let lower = path.to_string_lossy().to_lowercase();
     let slashed = format!("/{}/", lower.trim_matches('/'));
     let is_in = |place: &&str| slashed.contains(&format!("/{place}/"));
-    if DIRECTORIES.iter().any(|it| is_in(it)) {
+    if DIRECTORIES.iter().any(is_in) {
         return Some("it is off limits, as are the files of git and of keys");
     }
     let name = lower.rsplit('/').next().unwrap_or_default();

@@ -661,7 +661,7 @@ fn mistakes_have_their_place() {
     for (yaml, expected) in [
         (
             hook("{ text: hi, model: opnai:x }"),
-            "5:32 unknown provider `opnai`; it fails closed: its events are denied until it is fixed (did you mean `openai:x`?)",
+            "5:32 unknown provider `opnai`; until it is fixed, every tool call is denied (did you mean `openai:x`?)",
         ),
         (hook("{ text: hi, model: { name: 'openai:x', urll: 'https://h' } }"), "unknown field `urll`"),
         (hook("{ text: '' }"), "(say what the model is to judge, and how)"),
@@ -672,9 +672,12 @@ fn mistakes_have_their_place() {
         (hook("[hi]"), "expected instructions for a model or a map with `text`, found a list"),
         (
             format!("defaults: {{ model: antropic }}\n{}", hook("hi")),
-            "unknown provider `antropic` (did you mean `anthropic`?)",
+            "unknown provider `antropic`; until it is fixed, every tool call is denied (did you mean `anthropic`?)",
         ),
-        (format!("defaults: {{ modle: x }}\n{}", hook("hi")), "unknown field `modle` (did you mean `model`?)"),
+        (
+            format!("defaults: {{ modle: x }}\n{}", hook("hi")),
+            "unknown field `modle`; until it is fixed, every tool call is denied (did you mean `model`?)",
+        ),
     ] {
         let said = check(&yaml);
         assert!(said.contains(expected), "{said}\n{yaml}");

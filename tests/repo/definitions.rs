@@ -83,6 +83,7 @@ fn every_mistake_is_told_with_its_place() {
                 "too-many-files",
                 "not-trusted",
                 "changed-since-trusted",
+                "broken-trust",
             ];
             assert!(codes.contains(code) || elsewhere.contains(&code), "no case for `{code}`");
         }

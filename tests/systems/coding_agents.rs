@@ -860,7 +860,11 @@ fn an_unknown_gate_is_judged_by_what_stops() {
         ("{ name: h, on: PreToolUse, if: Bash(git push *), deny: No push. }", "ls", json!({})),
         ("{ name: h, on: PreToolUse, ask: Sure? }", "ls", no(cant_ask)),
         ("{ name: h, on: PreToolUse, allow: Fine. }", "ls", json!({})),
-        ("{ name: h, on: PreToolUse, if: Bash(npm *), rewrite: { program: pnpm } }", "npm i", no(NO_REWRITE)),
+        (
+            "{ name: h, on: PreToolUse, if: Bash(npm *), rewrite: { program: pnpm } }",
+            "npm i",
+            no(&NO_REWRITE.replace("echo", "h")),
+        ),
         ("{ name: h, on: PreToolUse, command: 'echo Mine. >&2; exit 2' }", "ls", no("Mine.")),
         (
             "{ name: h, on: PreToolUse, fail: closed, command: exit 1 }",

@@ -684,7 +684,7 @@ fn an_unknown_gate_is_refused_by_the_exit_code() {
             "claude-code",
             bash("PreSkillThing", "npm i x"),
             2,
-            "a hook rewrote this, and the client can't take a rewrite\n",
+            "hook `pnpm` rewrote this, and the client can't take a rewrite\n",
         ),
         ("claude-code", bash("PostSkillThing", "git push -f"), 0, ""),
         ("codex", bash("BeforeSkill", "git push -f"), 2, off),

@@ -974,6 +974,7 @@ export const EVENTS: { readonly [event: string]: string } = {
   PostToolUseFailure: "/tool/output",
   PreCompact: "/compaction",
   PreModelCall: "/model/request",
+  PreSkillShellCommand: "/tool/input",
   PreToolUse: "/tool/input",
   RunEnd: "/result",
   RunError: "/result",

@@ -1033,6 +1033,7 @@ EVENTS = {
     "PostToolUseFailure": "/tool/output",
     "PreCompact": "/compaction",
     "PreModelCall": "/model/request",
+    "PreSkillShellCommand": "/tool/input",
     "PreToolUse": "/tool/input",
     "RunEnd": "/result",
     "RunError": "/result",
