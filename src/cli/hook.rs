@@ -16,6 +16,7 @@ use crate::transport::client::Client;
 use crate::transport::socket;
 use clap::ValueEnum;
 use rustix::fd::OwnedFd;
+use rustix::fs::FileType;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
@@ -92,13 +93,25 @@ pub(super) fn run(args: &HookArgs, places: &PlaceArgs) -> ExitCode {
     let mut stdout = std::io::stdout().lock();
     let written = match said.stdout.as_str() {
         "" => Ok(()),
+        _ if nobody_reads() => Err(std::io::Error::other("nobody reads stdout")),
         text => writeln!(stdout, "{text}").and_then(|()| stdout.flush()),
     };
     match written {
         Ok(()) => ExitCode::from(u8::try_from(said.exit).unwrap_or(2)),
         // What can't be said must not pass for silence.
-        Err(_) => ExitCode::from(2),
+        Err(error) => {
+            tell(format_args!("failed to write the reply, so this is denied: {error}"));
+            ExitCode::from(2)
+        }
     }
+}
+
+/// Whether stdout leads nowhere. Where it was closed, it is `/dev/null` by now.
+fn nobody_reads() -> bool {
+    let device = |about: rustix::fs::Stat| (FileType::from_raw_mode(about.st_mode), about.st_rdev);
+    let stdout = rustix::fs::fstat(std::io::stdout()).map(device);
+    let null = rustix::fs::stat("/dev/null").map(device);
+    stdout.is_ok_and(|stdout| stdout.0 == FileType::CharacterDevice && null == Ok(stdout))
 }
 
 /// The agent's reply. Fills in what is known of the event as soon as it is.

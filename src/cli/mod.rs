@@ -457,14 +457,21 @@ pub fn main() -> ExitCode {
         Command::Trust(args) => trust::run(&args, &mut out),
         Command::Hook(_) | Command::Reaper => Ok(Finding::Fine),
     };
-    match result {
-        Ok(Finding::Fine) => ExitCode::SUCCESS,
-        Ok(Finding::Found) => ExitCode::from(1),
-        Ok(Finding::Ended(code)) => ExitCode::from(code),
+    let code = match result {
+        Ok(Finding::Fine) => 0,
+        Ok(Finding::Found) => 1,
+        Ok(Finding::Ended(code)) => code,
         Err(Failure(problem)) => {
-            tell(format_args!("{problem}"));
+            tell(problem);
+            2
+        }
+    };
+    match out.problem() {
+        Some(error) if code == 0 => {
+            tell(format_args!("failed to write the result: {error}"));
             ExitCode::from(2)
         }
+        _ => ExitCode::from(code),
     }
 }
 

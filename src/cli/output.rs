@@ -21,6 +21,8 @@ pub(super) struct Output {
     /// that no text of others has it.
     mark: String,
     pub(super) json: bool,
+    /// Why nothing can be written any more. What a command does, it does all the same.
+    gone: Option<std::io::Error>,
 }
 
 /// What a piece of text is, which decides its colour.
@@ -39,7 +41,7 @@ impl Output {
         let stdout = std::io::stdout();
         let colour = !json && Output::wants_colour(choice, &stdout);
         let mark = format!("\u{fdd0}{:016x}", RandomState::new().hash_one(std::process::id()));
-        Output { stdout, colour, mark, json }
+        Output { stdout, colour, mark, json, gone: None }
     }
 
     /// NO_COLOR (any value but an empty one) and pipes switch colour off, unless it is asked for.
@@ -124,10 +126,20 @@ impl Output {
 
     /// What is made for programs, or has gone through [`render`](crate::syntax::diagnostic::render).
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
-        // The reader may have seen enough and gone, as in `hookwire list | head -1`.
-        if self.stdout.write_all(bytes).and_then(|()| self.stdout.flush()).is_err() {
-            std::process::exit(0);
+        if self.gone.is_none() {
+            self.gone = self.stdout.write_all(bytes).and_then(|()| self.stdout.flush()).err();
         }
+    }
+
+    /// Whether nobody reads any more: who only shows something can end.
+    pub(super) fn is_gone(&self) -> bool {
+        self.gone.is_some()
+    }
+
+    /// Why something couldn't be written that somebody wants to read. A reader who has seen enough, as in
+    /// `hookwire list | head -1`, doesn't.
+    pub(super) fn problem(&self) -> Option<&std::io::Error> {
+        self.gone.as_ref().filter(|error| error.kind() != std::io::ErrorKind::BrokenPipe)
     }
 }
 

@@ -7,6 +7,7 @@ use crate::host::Host;
 use crate::journal::Record;
 use crate::support::rotating::RotatingFile;
 use parking_lot::Mutex;
+use std::ops::ControlFlow;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,7 +32,7 @@ const KEPT: usize = 9;
 pub(super) fn run(args: &RecordArgs) -> Result<Finding, Failure> {
     let file = Recorder::new(&args.dir)?;
     tell(format_args!("recording into {}, secrets replaced; Ctrl-C ends it", file.0.path.display()));
-    args.events.each(usize::MAX, |record| file.write(&record))?;
+    args.events.each(usize::MAX, |record| file.write(&record).map(ControlFlow::Continue))?;
     Ok(Finding::Fine)
 }
 

@@ -14,6 +14,7 @@ use crate::verdict::Decision;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -67,14 +68,18 @@ struct Watched {
 pub(super) fn run(args: &TailArgs, out: &mut Output) -> Result<Finding, Failure> {
     args.events.each(args.last, |record| {
         print(&record, out);
-        Ok(())
+        Ok(if out.is_gone() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
     Ok(Finding::Fine)
 }
 
 impl EventsArgs {
-    /// Hands on each event, beginning with so many of those that were judged already.
-    pub(super) fn each(&self, last: usize, mut take: impl FnMut(Clean) -> Result<(), Failure>) -> Result<(), Failure> {
+    /// Hands on each event, beginning with so many of those that were judged already, until it is told to end.
+    pub(super) fn each(
+        &self,
+        last: usize,
+        mut take: impl FnMut(Clean) -> Result<ControlFlow<()>, Failure>,
+    ) -> Result<(), Failure> {
         if !self.root.is_dir() {
             return Err(Failure(format!("--root {}: no such directory", self.root.display())));
         }
@@ -105,7 +110,11 @@ impl EventsArgs {
                     tell(format_args!("no host runs here yet{then}"));
                 }
             }
-            rows.into_iter().map(Clean::new).try_for_each(&mut take)?;
+            for row in rows.into_iter().map(Clean::new) {
+                if take(row)?.is_break() {
+                    return Ok(());
+                }
+            }
             if self.no_follow {
                 return Ok(());
             }

@@ -360,6 +360,45 @@ fn a_failure_takes_the_chosen_direction() {
     }
 }
 
+/// What a command does, and its exit code, don't hang on whether somebody reads what it prints.
+#[test]
+fn nobody_needs_to_read() {
+    let project = Project::new();
+    let root = project.root();
+    fs::write(root.join(".hookwire/bad.yaml"), "hooks: [{ nme: x }]").unwrap();
+    fs::write(root.join("guard.yaml"), GUARD).unwrap();
+    fs::write(root.join("guard.test.yaml"), "cases: [{ bash: ls, expect: deny }]").unwrap();
+    let push = r#"{"event":"PreToolUse","tool":{"name":"Bash","input":{"command":"git push -f"}}}"#;
+    let denied = event("git push -f").to_string();
+    let closed = || std::io::pipe().unwrap().1.into();
+    let full = || Stdio::from(fs::File::options().write(true).open("/dev/full").unwrap());
+    let gone: [(&str, &dyn Fn() -> Stdio); 2] = [("closed", &closed), ("full", &full)];
+    // The exit code where nobody reads any more, and where what is printed can't be kept.
+    for (args, stdin, codes) in [
+        (&["list"][..], "", [0, 2]),
+        (&["dispatch", "--hooks", "guard.yaml", push], "", [1, 1]),
+        (&["check"], "", [1, 1]),
+        (&["test", "guard.test.yaml"], "", [1, 1]),
+        (&["install", "claude-code"], "", [0, 2]),
+        (&["hook", "claude-code", "--no-host", "--hooks", "guard.yaml"], &denied, [2, 2]),
+    ] {
+        for ((name, stdout), code) in gone.iter().zip(codes) {
+            let mut child =
+                project.command(args).stdin(Stdio::piped()).stdout(stdout()).stderr(Stdio::piped()).spawn().unwrap();
+            child.stdin.take().unwrap().write_all(stdin.as_bytes()).unwrap();
+            let output = child.wait_with_output().unwrap();
+            assert_eq!(output.status.code(), Some(code), "{name} {args:?}: {output:?}");
+        }
+    }
+    assert!(root.join(".claude/settings.local.json").is_file());
+    // Where it is closed from the start, it is this by the time that a program sees it.
+    let null = project.command(&["hook", "claude-code", "--no-host", "--hooks", "guard.yaml"]);
+    let mut child = { null }.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(denied.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}
+
 /// A text that was cut in the middle of an emoji is judged, and so is one behind a byte order mark.
 #[test]
 fn half_a_character_keeps_no_event_from_its_hooks() {
