@@ -266,7 +266,8 @@ impl Compiler<'_> {
             let is_off = raw.enabled == Some(false) || raw.r#async == Some(true);
             let closed = fail.unwrap_or(contract.gates_fail) == Fail::Closed && !is_off;
             // Other systems say themselves what a failure means.
-            let judges_tools = contract.dialect == dialects::NATIVE && on.as_ref().is_none_or(On::may_be_about_a_tool);
+            let may_stop_a_tool = |on: &On| on.may_be_about_a_tool() && on.includes_a_gate();
+            let judges_tools = contract.dialect == dialects::NATIVE && on.as_ref().is_none_or(may_stop_a_tool);
             let problem = || format!("run: its definition at {}:{line}:{column} is broken: {why}", origin.file);
             let label = || name.clone().unwrap_or_else(|| format!("{}#{position}", origin.file).into());
             let stand_in = if origin.layer.is_trusted() && judges_tools && !is_off && fail != Some(Fail::Open) {

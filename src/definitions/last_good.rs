@@ -107,7 +107,10 @@ impl Book {
         let known = dir.path.parent().and_then(|parent| fs::canonicalize(parent).ok()).zip(dir.path.file_name());
         let directory = known.map_or_else(|| dir.path.clone(), |(parent, name)| parent.join(name));
         let name = digest::hex(&Sha256::digest(directory.as_os_str().as_encoded_bytes())[..16]);
-        let place = places::data().map(|data| data.join("last-good").join(format!("{name}.json")));
+        // Hosts of agents may have kept it at another of the user's places.
+        let record = |data: &PathBuf| data.join("last-good").join(format!("{name}.json"));
+        let kept = places::data_dirs().iter().map(record).find(|record| record.exists());
+        let place = kept.or_else(|| places::data().as_ref().map(record));
         let is_kept = last_good == LastGood::Kept;
         let mut book = Book { directory, place, is_kept, texts: Texts::new(), unusable: None, problem: None };
         match book.read() {

@@ -114,7 +114,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     }),
     reply: |event, verdict| write_reply(&DIALECT, event, verdict),
     // Exit code 2 can't block a permission request.
-    agent: Some(Agent { tried: "2.1.329", refusal: Refusal::ExitCode(&["PermissionRequest"]), mcp: None }),
+    agent: Some(Agent { tried: "2.1.332", refusal: Refusal::ExitCode(&["PermissionRequest"]), mcp: None }),
 };
 
 /// Codex and Qwen Code have the same events in the same form: their files have to say whose they are.

@@ -269,7 +269,8 @@ def over_http(hookwire, project, base):
         [hookwire, "serve", "--root", str(project), "--listen", "http://127.0.0.1:0"],
         cwd=project, env=base | known, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
     )
-    url = host.stderr.readline().split("listening on ")[1].split(";")[0]
+    # Warnings about the definitions come first.
+    url = next(line for line in host.stderr if "listening on " in line).split("listening on ")[1].split(";")[0]
     hook = {"type": "http", "url": f"{url}/hook/claude-code", "headers": {"Authorization": "Bearer $HOOKWIRE_TOKEN"},
             "allowedEnvVars": ["HOOKWIRE_TOKEN"], "onFailure": "block", "timeout": 60}
     events = ("UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop")

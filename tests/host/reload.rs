@@ -496,6 +496,7 @@ fn what_is_broken_keeps_its_last_good_form() {
     for (three, expected, n_errors) in [
         ("{ name: three, on: PreToolUse, alow: x, fail: open }", &["two blocking"][..], 1),
         ("{ name: three, on: Stop, alow: x }", &["two blocking"], 1),
+        ("{ name: three, on: PostToolUse, alow: x }", &["two blocking"], 1),
         ("{ name: three }", &["three blocking", "two skipped"], 2),
     ] {
         let verdict = after(&mut host, &file, &format!("{one}  - {three}\n"));

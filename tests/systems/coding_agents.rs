@@ -779,6 +779,7 @@ fn a_deny_says_that_its_command_never_started() {
         ),
         ("native", "PreToolUse", "python3 there.py", "the hook denied it without a reason"),
         ("native", "PreToolUse", "cat missing.txt; exit 2", "cat: "),
+        ("native", "PreToolUse", "echo Mine. >&2; exit 2; sh missing.sh", "Mine."),
     ] {
         let definitions = format!("dialect: {dialect}\nhooks: [{{ name: h, on: {event}, command: {command} }}]");
         let definitions = definitions.replace("command: cat missing.txt; exit 2", "command: 'cat missing.txt; exit 2'");

@@ -689,13 +689,13 @@ fn a_doctor_says_what_an_agents_version_lacks() {
     fs::create_dir(&programs).unwrap();
     let claude = programs.join("claude");
     for (version, code, expected) in [
-        ("2.1.329 (Claude Code)", 0, "ok    version 2.1.329\n"),
+        ("2.1.332 (Claude Code)", 0, "ok    version 2.1.332\n"),
         ("2.1.294 (Claude Code)", 1, "bad   version 2.1.294 is older than 2.1.295: it passes over `onFailure`"),
-        ("claude v2.1.300", 0, "look  version 2.1.300 is older than 2.1.329, with which hookwire was tried"),
+        ("claude v2.1.300", 0, "look  version 2.1.300 is older than 2.1.332, with which hookwire was tried"),
         (
             "2.2.0 (Claude Code)",
             0,
-            "look  version 2.2.0 is newer than 2.1.329, with which hookwire was tried: it may ask at",
+            "look  version 2.2.0 is newer than 2.1.332, with which hookwire was tried: it may ask at",
         ),
         ("beta", 0, "look  `claude --version` names no version"),
     ] {

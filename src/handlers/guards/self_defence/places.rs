@@ -246,10 +246,12 @@ impl Places {
         add(Path::new("/etc/hookwire"), true, What::Guards);
         add(&user::runtime(), true, What::Sockets);
         programs().iter().for_each(|file| add(file, false, What::Program));
+        // Where the runtime directory is without XDG_RUNTIME_DIR.
+        let temporary = format!("/tmp/hookwire-{}/**", rustix::process::getuid().as_raw());
         let patterns = [
             ("**/.hookwire/**", What::Guards),
             ("/run/user/*/hookwire/**", What::Sockets),
-            ("/tmp/hookwire-*/**", What::Sockets),
+            (&*temporary, What::Sockets),
             ("**/bin/hookwire", What::Program),
         ];
         all.extend(patterns.iter().flat_map(|(text, what)| Place::of_pattern(text, &homes, *what)));
