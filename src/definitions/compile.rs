@@ -191,7 +191,7 @@ impl Compiler<'_> {
             let Position { line, column } = self.lines.position(node.span.start);
             let stand_in = (layer.is_trusted() && self.dialect == dialects::NATIVE).then(|| {
                 let source = Source { layer, file: file.into(), line, column, position };
-                let problem = format!("run: its definition at {file}:{line}:{column} is broken: {message}");
+                let problem = format!("run: its definition is broken, at {file}:{line}:{column}: {message}");
                 deny_tools(format!("{file}#{position}").into(), Vec::new(), source, &problem)
             });
             self.mistakes.push(Problem::error(&node.span, "wrong-type", message));
@@ -261,14 +261,16 @@ impl Compiler<'_> {
             })
         };
         if self.mistakes.n_errors() > errors_before {
-            let why = self.mistakes.found.iter().rev().find(|it| it.severity == Severity::Error);
-            let why = why.map(|it| it.message.as_str()).unwrap_or_default();
+            let errors = || self.mistakes.found.iter().filter(|it| it.severity == Severity::Error).skip(errors_before);
+            // A misspelt handler is none; how it is spelt says more.
+            let first = errors().find(|it| it.code != "missing-handler").or_else(|| errors().next());
+            let first = first.map(|it| it.to_diagnostic(origin.file, self.lines).one_line()).unwrap_or_default();
             let is_off = raw.enabled == Some(false) || raw.r#async == Some(true);
             let closed = fail.unwrap_or(contract.gates_fail) == Fail::Closed && !is_off;
             // Other systems say themselves what a failure means.
             let may_stop_a_tool = |on: &On| on.may_be_about_a_tool() && on.includes_a_gate();
             let judges_tools = contract.dialect == dialects::NATIVE && on.as_ref().is_none_or(may_stop_a_tool);
-            let problem = || format!("run: its definition at {}:{line}:{column} is broken: {why}", origin.file);
+            let problem = || format!("run: its definition is broken, at {first}");
             let label = || name.clone().unwrap_or_else(|| format!("{}#{position}", origin.file).into());
             let stand_in = if origin.layer.is_trusted() && judges_tools && !is_off && fail != Some(Fail::Open) {
                 let gates = on.filter(|_| closed).map(|on| on.gates()).unwrap_or_default();
@@ -487,7 +489,8 @@ pub(super) fn deny_tools(name: Arc<str>, mut gates: Vec<Arc<str>>, source: Sourc
     gates.extend(On::tool_gates());
     gates.sort();
     gates.dedup();
-    let problem = format!("{problem}; no tool is called until somebody fixes it (`hookwire check` shows where)");
+    let file = &source.file;
+    let problem = format!("{problem}; no tool is called until somebody fixes it (`hookwire check {file}` shows it)");
     Arc::new(Hook::broken(name, gates, source, &dialects::native().contract, problem))
 }
 

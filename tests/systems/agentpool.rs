@@ -144,7 +144,7 @@ fn a_hook_may_fail_closed() {
         ("{type: command, command: exit 1, fail: closed}", "failed to run: exit status 1"),
         ("{type: command, command: sleep 60, timeout: 0.2, fail: closed}", "failed to finish within its timeout"),
         ("{type: callable, import_path: nowhere.at_all, fail: closed}", "no module `nowhere`"),
-        ("{type: command, comand: x, fail: closed}", "a command hook needs `command`"),
+        ("{type: command, comand: x, fail: closed}", "unknown field `comand` (did you mean `command`?)"),
         (r#"{type: command, command: "echo 'log {\"decision\":\"deny\"}'", fail: closed}"#, "only a text"),
     ] {
         let (mut host, _dir) = TestHost::with(&agent(hook));

@@ -111,7 +111,7 @@ fn every_agent_is_denied_what_a_broken_file_forbade() {
     fs::remove_dir_all(kept(&project)).unwrap();
     for (agent, before, prompt, told) in AGENTS {
         let denied = reply(&project, agent, before).to_string();
-        for part in ["x.yaml:1:8: the `[` isn't closed", "`hookwire check`"] {
+        for part in ["x.yaml:1:8: the `[` isn't closed", "x.yaml` shows it)"] {
             assert!(denied.contains(part), "{agent}: {denied}");
         }
         let prompted = reply(&project, agent, prompt);
@@ -207,7 +207,7 @@ fn a_cold_start_goes_on_where_the_last_host_stopped() {
     project.kill_host();
     for tool in ["Bash", "Read", "LS"] {
         let said = says(tool);
-        assert!(said.contains("hook `c` failed to run: its definition at"), "{said}");
+        assert!(said.contains("hook `c` failed to run: its definition is broken, at"), "{said}");
     }
     fs::remove_file(&file).unwrap();
     project.kill_host();
