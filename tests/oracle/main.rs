@@ -259,7 +259,7 @@ fn panics() -> Vec<String> {
 
 /// Where the reader's source is.
 fn source() -> std::path::PathBuf {
-    setting("_READER", concat!(env!("CARGO_MANIFEST_DIR"), "/src/matching/shell").to_owned()).into()
+    setting("_READER", concat!(env!("CARGO_MANIFEST_DIR"), "/crates/acts/src").to_owned()).into()
 }
 
 /// Gives the bugs that can't be put into the reader as it is now.

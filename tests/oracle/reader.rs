@@ -10,8 +10,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 /// Answers a letter for each shell, rule, working directory and text, which end with NUL.
 const PROGRAM: &str = r##"
 #![allow(dead_code, unused)]
-mod matching;
-use matching::shell::{CommandRule, Judgement, Place, Shell, covers, hits, read};
+#[path = "acts/lib.rs"]
+mod acts;
+use acts::{CommandRule, Judgement, Place, Shell, covers, hits, read};
 use std::io::{BufRead, Write};
 fn main() {
     let mut input = std::io::stdin().lock();
@@ -153,11 +154,10 @@ impl Program {
         let place = tempfile::tempdir().map_err(|error| error.to_string())?;
         let write =
             |path: &str, text: &str| fs::write(place.path().join(path), text).map_err(|error| error.to_string());
-        copy(source, &place.path().join("matching/shell")).map_err(|error| format!("{}: {error}", source.display()))?;
+        copy(source, &place.path().join("acts")).map_err(|error| format!("{}: {error}", source.display()))?;
         write("main.rs", PROGRAM)?;
-        write("matching/mod.rs", "pub mod shell;")?;
         if let Some(patch) = patch {
-            write(&format!("matching/shell/{}", patch.file), &patch.apply(source)?)?;
+            write(&format!("acts/{}", patch.file), &patch.apply(source)?)?;
         }
         let mut externs = Vec::new();
         for (name, source) in CRATES {

@@ -1,5 +1,6 @@
 use super::*;
 use crate::support::rows;
+use std::path::Path;
 use serde::Deserialize;
 
 /// A place where nobody has a home, and nothing is known of files and links.

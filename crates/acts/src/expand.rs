@@ -85,33 +85,33 @@ impl Word {
     }
 
     /// Whether it is a pattern of file names, or may have some in it.
-    pub(crate) fn may_be_pattern(&self) -> bool {
+    pub fn may_be_pattern(&self) -> bool {
         self.openness != Openness::Constant
     }
 
     /// Whether nothing but the run tells what it is.
-    pub(crate) fn is_unknown(&self) -> bool {
+    pub fn is_unknown(&self) -> bool {
         let is_open = matches!(self.openness, Openness::Operand(0) | Openness::Computed(0, _));
         is_open && self.text.starts_with(['…', '$']) && !self.text.contains('/')
     }
 
     /// Whether it stands for whatever find comes across by a name.
-    pub(crate) fn is_found(&self) -> bool {
+    pub fn is_found(&self) -> bool {
         self.found
     }
 
     /// The text, with the `~` that it may begin with.
-    pub(crate) fn path(&self) -> Cow<'_, str> {
+    pub fn path(&self) -> Cow<'_, str> {
         if self.home { format!("~{}", self.text).into() } else { self.text.as_str().into() }
     }
 
     /// The same if all of it is constant.
-    pub(crate) fn as_constant_path(&self) -> Option<Cow<'_, str>> {
+    pub fn as_constant_path(&self) -> Option<Cow<'_, str>> {
         (self.openness == Openness::Constant).then(|| self.path())
     }
 
     /// The text if all of it is constant.
-    pub(crate) fn as_constant(&self) -> Option<&str> {
+    pub fn as_constant(&self) -> Option<&str> {
         (self.openness == Openness::Constant && !self.home).then_some(self.text.as_str())
     }
 

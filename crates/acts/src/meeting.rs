@@ -8,7 +8,7 @@ pub(super) fn may_be(name: &str, word: &str) -> bool {
 
 /// Whether some sequence fits two sequences of which some elements stand for any number of others. `fit`: whether two
 /// other elements may be the same one.
-pub(crate) fn meet<T>(one: &[T], other: &[T], is_any: impl Fn(&T) -> bool, fit: impl Fn(usize, usize) -> bool) -> bool {
+pub fn meet<T>(one: &[T], other: &[T], is_any: impl Fn(&T) -> bool, fit: impl Fn(usize, usize) -> bool) -> bool {
     // Which beginnings of the other one the beginning of the first that has been looked at may be the same as.
     let mut reached = vec![false; other.len() + 1];
     reached[0] = true;
@@ -40,7 +40,7 @@ pub(crate) fn meet<T>(one: &[T], other: &[T], is_any: impl Fn(&T) -> bool, fit: 
 
 /// A piece of one name of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Token {
+pub enum Token {
     Is(char),
     /// Any one character.
     One,
@@ -48,7 +48,7 @@ pub(crate) enum Token {
     Many,
 }
 
-pub(crate) fn characters_meet(one: &[Token], other: &[Token]) -> bool {
+pub fn characters_meet(one: &[Token], other: &[Token]) -> bool {
     let fit = |i: usize, j: usize| match (one[i], other[j]) {
         (Token::Is(a), Token::Is(b)) => a == b || a.to_lowercase().eq(b.to_lowercase()),
         _ => true,
@@ -57,7 +57,7 @@ pub(crate) fn characters_meet(one: &[Token], other: &[Token]) -> bool {
 }
 
 /// A name of a pattern in pieces. A class is any character.
-pub(crate) fn tokens(name: &str) -> Vec<Token> {
+pub fn tokens(name: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut rest = name.chars();
     while let Some(c) = rest.next() {

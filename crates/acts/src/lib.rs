@@ -8,13 +8,11 @@ mod commands;
 mod expand;
 mod grammar;
 mod judged;
-pub(crate) mod meeting;
+pub mod meeting;
 mod output;
 mod path;
 mod programs;
 mod rule;
-#[cfg(test)]
-mod tests;
 mod words;
 
 pub use expand::Word;
@@ -86,9 +84,9 @@ pub struct Script {
 
 /// Something that can't be told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Gap {
-    pub(crate) why: &'static str,
-    pub(crate) at: Span,
+pub struct Gap {
+    pub why: &'static str,
+    pub at: Span,
 }
 
 /// One simple command, or a redirection that no command is listed with: `> f`, `{ ls; } > f`.
@@ -165,12 +163,12 @@ impl Command {
     }
 
     /// Whether all that its words hold of other commands is in the list: `sudo rm x`.
-    pub(crate) fn is_read_on(&self) -> bool {
+    pub fn is_read_on(&self) -> bool {
         self.is_transparent() || self.shell_text
     }
 
     /// The files that its redirections write, by names that may be computed.
-    pub(crate) fn written(&self) -> &[Word] {
+    pub fn written(&self) -> &[Word] {
         match &self.writes {
             Writes::Nothing => &[],
             Writes::Files(words) | Writes::Anything(words) => words,
@@ -179,7 +177,7 @@ impl Command {
 
     /// The directories that it may run in, and its relative paths count from: each from where the text begins, which is the
     /// empty one, from the root, or from the home, which is `~`; nothing if it may be any.
-    pub(crate) fn directories(&self) -> Option<impl Iterator<Item = &str>> {
+    pub fn directories(&self) -> Option<impl Iterator<Item = &str>> {
         (self.directories != commands::Directories::Unknown).then(|| self.directories.all())
     }
 
@@ -264,7 +262,8 @@ pub enum Judgement {
     Yes(Vec<usize>),
 }
 
-const MAX_TEXT: usize = 256 * 1024;
+/// The longest text that is read, in bytes.
+pub const MAX_TEXT: usize = 256 * 1024;
 /// Steps that reading a text may take: some tenths of a second.
 const MAX_WORK: usize = 400_000;
 
@@ -327,7 +326,7 @@ impl Script {
     }
 
     /// Constants that may end up as code: what a here-document gives to a program, a variable's value.
-    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.texts.iter().map(|(text, _)| text.as_str())
     }
 
