@@ -1,7 +1,7 @@
 //! The compiled hook: a definition that can't be wrong any more. `definitions` makes it from what
 //! was written, `engine` runs it.
 
-use crate::contract::{Contract, Fail, TOOL_NAME, Target};
+use crate::contract::{Contract, Fail, NATIVE, TOOL_NAME, Target};
 use crate::event::{Event, On, Phase};
 use crate::handlers::{Handler, HookView};
 use crate::matching::rule::{Asker, Condition as ToolCondition, Finding, Reading, ToolRule};
@@ -62,6 +62,8 @@ pub struct Hook {
     pub source: Source,
     /// A hash of the definition: equal definitions have equal ones.
     pub fingerprint: u64,
+    /// It says that its rules over files are held against what a call does by any means.
+    pub reaches_acts: bool,
 }
 
 /// The priority of what stands in for a broken definition: no hook of its layer can end the chain before.
@@ -140,6 +142,7 @@ impl Hook {
             contract,
             source,
             fingerprint: hash.finish(),
+            reaches_acts: false,
         }
     }
 
@@ -350,7 +353,19 @@ impl Hook {
             tags: &self.tags,
             contract: self.contract,
             source: &self.source,
+            judges_acts: self.judges_acts(),
+            is_verdict: self.is_verdict(),
         }
+    }
+
+    /// Whether its rules over files are held against what a call does by any means, and not against its tool alone.
+    pub fn judges_acts(&self) -> bool {
+        self.contract.dialect == NATIVE && (self.reaches_acts || self.handler.judges_acts())
+    }
+
+    /// Whether it is a fixed deny or ask.
+    pub fn is_verdict(&self) -> bool {
+        matches!(self.handler.fixed(), Some((Decision::Deny | Decision::Ask, _)))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::event::On;
 use crate::hook::{Doubt, Hook};
 use crate::matching::call::Call;
 use crate::matching::paths::Links;
-use crate::matching::rule::Key;
+use crate::matching::rule::{Key, ToolRule};
 use crate::matching::tools::ToolNames;
 use crate::matching::{Facts, Matcher, patience};
 use crate::policy::Policy;
@@ -122,6 +122,9 @@ impl HookSet {
         for name in facts.event.names() {
             let index = self.by_event.get(name).unwrap_or(&self.other);
             index.no_tool.collect(facts, &mut ids);
+            if facts.tool().is_some() {
+                ids.extend_from_slice(&index.by_acts);
+            }
             for tool in facts.all_names() {
                 if let Some(bucket) = index.by_tool.get(tool) {
                     bucket.collect(facts, &mut ids);
@@ -141,6 +144,8 @@ struct EventIndex {
     no_tool: Bucket,
     by_tool: HashMap<Box<str>, Bucket>,
     by_tool_prefix: PrefixMap<Bucket>,
+    /// Hooks with rules over files, which any tool may read and write.
+    by_acts: Vec<u32>,
 }
 
 impl EventIndex {
@@ -152,6 +157,9 @@ impl EventIndex {
         let about_tool = (hook.contract.matched)(event).is_tool();
         let matcher = hook.matcher.as_ref().filter(|_| about_tool);
         // Any of the rules is enough.
+        if hook.judges_acts() && hook.tools.rules.iter().any(ToolRule::is_about_files) {
+            self.by_acts.push(id);
+        }
         for rule in &hook.tools.rules {
             for (tool, prefix) in rule.tools() {
                 let bucket = match prefix {
@@ -159,7 +167,9 @@ impl EventIndex {
                     None => self.by_tool.entry(tool.into()).or_default(),
                 };
                 // What a call delegates to may be any program.
-                bucket.insert(id, if hook.delegates.is_some() { Key::None } else { rule.key() });
+                let is_anywhere = hook.is_verdict() && rule.is_about_files() && rule.files_prefix(true).is_none();
+                let is_open = hook.delegates.is_some() || is_anywhere;
+                bucket.insert(id, if is_open { Key::None } else { rule.key() });
             }
         }
         match matcher {

@@ -132,7 +132,8 @@ impl Policy {
             let Source { file, line, .. } = &self.source;
             return certain(format!("the policy at {file}:{line} is broken, so nothing is allowed: {problem}"));
         }
-        let asker = Asker { layer: self.source.layer, naming: ToolNaming::Canonical, guesses: true };
+        let layer = self.source.layer;
+        let asker = Asker { layer, naming: ToolNaming::Canonical, guesses: true, acts: true, any_depth: true };
         // A rule that is certain says why, before one that can't be told.
         let mut doubt = None;
         for rule in &self.deny {

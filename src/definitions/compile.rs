@@ -258,6 +258,7 @@ impl Compiler<'_> {
                 contract,
                 source: source.clone(),
                 fingerprint: fingerprint(written.handlers.first()),
+                reaches_acts: false,
             })
         };
         if self.mistakes.n_errors() > errors_before {

@@ -61,6 +61,10 @@ pub struct HookView<'a> {
     pub contract: &'static Contract,
     /// Where it is written.
     pub source: &'a Source,
+    /// Its rules are held against what a call does by any means.
+    pub judges_acts: bool,
+    /// It is a fixed deny or ask.
+    pub is_verdict: bool,
 }
 
 impl HookView<'_> {
@@ -68,7 +72,8 @@ impl HookView<'_> {
     pub fn asker(&self) -> Asker {
         // Hooks of other systems are for the tools that their documents name.
         let guesses = self.contract.dialect == NATIVE;
-        Asker { layer: self.source.layer, naming: self.contract.tool_naming, guesses }
+        let (acts, any_depth) = (guesses && self.judges_acts, guesses && self.is_verdict);
+        Asker { layer: self.source.layer, naming: self.contract.tool_naming, guesses, acts, any_depth }
     }
 }
 

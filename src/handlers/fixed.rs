@@ -30,6 +30,10 @@ macro_rules! fixed {
             fn fixed(&self) -> Option<(Decision, &str)> {
                 Some((Decision::$name, &self.0))
             }
+
+            fn judges_acts(&self) -> bool {
+                Decision::$name != Decision::Allow
+            }
         }
     )*};
 }

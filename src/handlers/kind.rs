@@ -79,6 +79,11 @@ pub(crate) trait Kind: std::fmt::Debug + Sized + Send + Sync {
         false
     }
 
+    /// Whether its rules over files are held against what a call does by any means.
+    fn judges_acts(&self) -> bool {
+        false
+    }
+
     /// The files that a run starts or loads, as far as the definition names them; a relative one starts where the
     /// hook runs. `root` is the project's.
     fn files(&self, root: &Path) -> Vec<PathBuf> {

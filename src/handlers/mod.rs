@@ -226,6 +226,14 @@ macro_rules! handlers {
                 }
             }
 
+            /// Whether its rules over files are held against what a call does by any means.
+            pub(crate) fn judges_acts(&self) -> bool {
+                match self {
+                    $($(#[$attribute])* Handler::$variant(it) => it.judges_acts(),)*
+                    Handler::Closure(_) | Handler::Broken(_) => false,
+                }
+            }
+
             /// Takes the secrets of its definition out of an answer or an error. It is done when a run has ended,
             /// because what a reply means must not depend on what a secret happens to be.
             pub(crate) fn mask<'r>(&self, result: Result<&'r mut Answer, &'r mut String>) {

@@ -4,6 +4,7 @@
 //! The answer may be *opaque*: neither match nor no match can be established. What follows from it is the
 //! engine's decision.
 
+mod acts;
 pub mod call;
 mod caught;
 pub mod cel;
@@ -121,6 +122,7 @@ pub struct Facts {
     as_shell: OnceLock<Option<Call>>,
     taken_for_shell: OnceLock<()>,
     may_hold_patch: OnceLock<bool>,
+    file_acts: OnceLock<Vec<acts::Act>>,
     has_panicked: AtomicBool,
 }
 
@@ -208,6 +210,7 @@ impl Facts {
             as_shell: OnceLock::new(),
             taken_for_shell: OnceLock::new(),
             may_hold_patch,
+            file_acts: OnceLock::new(),
             has_panicked: AtomicBool::new(false),
         }
     }

@@ -83,6 +83,10 @@ impl PathViews {
         Some([&self.lexical, resolved].into_iter().chain(&self.tidied).map(|view| forms(view)).collect())
     }
 
+    fn all(&self) -> impl Iterator<Item = &PathBuf> {
+        [&self.lexical].into_iter().chain(&self.resolved).chain(&self.tidied)
+    }
+
     /// Both views relative to the working directory, as far as they lie in it. `None` if more could match
     /// than the views show.
     pub fn relative(&self) -> Option<Vec<&str>> {
@@ -116,6 +120,13 @@ pub fn views(path: &str, cwd: &Path) -> PathViews {
         tidied = found.filter(|it| resolved.as_ref() != Some(it));
     }
     PathViews { lexical, resolved, tidied, magic: walk.magic, bases: both_forms(cwd), homes: &HOMES }
+}
+
+/// The path as it is written, without a look at the disk.
+pub(super) fn lexical(path: &Path, cwd: &Path) -> PathViews {
+    let lexical = normalise(&cwd.join(path));
+    let resolved = Some(lexical.clone());
+    PathViews { lexical, resolved, tidied: None, magic: false, bases: both_forms(cwd), homes: &HOMES }
 }
 
 /// Where links lead an absolute path, as far as it exists. `None`: it can't be resolved, or what it means depends on who
@@ -341,6 +352,35 @@ impl PathPattern {
             |path: &Path| self.from != From::WorkingDirectory && self.elsewhere(views).any(|glob| glob.is_match(path));
         let mut paths = [&views.lexical, resolved].into_iter().chain(&views.tidied);
         paths.all(|path| is_below(self.from, &self.glob, path, views) || is_elsewhere(path))
+    }
+
+    /// Whether it may name something in any directory: it begins with a wildcard.
+    pub(super) fn is_anywhere(&self) -> bool {
+        self.beginnings.iter().any(|it| it.prefix.trim_matches('/').is_empty())
+    }
+
+    /// Whether a path lies in the fixed directory that the pattern begins with, or is it.
+    pub(super) fn is_around(&self, views: &PathViews) -> bool {
+        self.fixed(views).iter().any(|fixed| views.all().any(|path| path.starts_with(fixed)))
+    }
+
+    /// Whether a path is a directory above the fixed one that the pattern begins with.
+    pub(super) fn is_below(&self, views: &PathViews) -> bool {
+        self.fixed(views).iter().any(|fixed| views.all().any(|path| fixed.starts_with(path)))
+    }
+
+    /// The fixed directories that it begins with, from the root.
+    fn fixed(&self, views: &PathViews) -> Vec<PathBuf> {
+        let bases = match self.from {
+            From::Root => return self.named_fixed().map(PathBuf::from).collect(),
+            From::Home => views.homes,
+            From::WorkingDirectory => &views.bases,
+        };
+        bases.iter().flat_map(|base| self.named_fixed().map(|it| base.join(it))).collect()
+    }
+
+    fn named_fixed(&self) -> impl Iterator<Item = &str> {
+        self.beginnings.iter().map(|it| it.prefix.trim_end_matches('/')).filter(|it| !it.is_empty())
     }
 
     /// Whether it matches an absolute path as it is written.

@@ -6,9 +6,10 @@
 //!
 //! A list is read in one of two ways, [`Reading`].
 
+use super::acts::Met;
 use super::call::{self, Item, Names, Subject, Thing};
 use super::paths::{self, PathPattern};
-use super::shell::{self, CommandRule, Judgement, Script};
+use super::shell::{self, Access, CommandRule, Judgement, Script};
 use super::text_glob as glob;
 use super::tools::{self, ArgumentKind};
 use super::urls::{self, UrlPattern};
@@ -48,6 +49,10 @@ pub struct Asker {
     pub naming: ToolNaming,
     /// Whether its rules about commands are held against a tool that nobody knows, too, if that may be a shell.
     pub guesses: bool,
+    /// Whether its rules about files are held against what a call does by any other means: a shell's command, a search.
+    pub acts: bool,
+    /// Whether a pattern without `/` is for files of that name in any directory.
+    pub any_depth: bool,
 }
 
 /// A compiled rule.
@@ -83,6 +88,8 @@ struct Forms {
     /// One for each alternative in braces.
     commands: Vec<CommandRule>,
     path: Option<PathPattern>,
+    /// The same for a file of that name in any directory, where the pattern has no `/`.
+    anywhere: Option<PathPattern>,
     url: Option<UrlPattern>,
     text: Option<GlobMatcher>,
 }
@@ -195,17 +202,42 @@ impl ToolRule {
         !families.is_empty() && self.names_any("", families)
     }
 
+    /// What it is about where it is about files: what its tools do with them, and which they are.
+    fn files(&self, any_depth: bool) -> Option<(Access, &PathPattern)> {
+        let Argument::Main(forms) = &self.argument else { return None };
+        let path = forms.anywhere.as_ref().filter(|_| any_depth).or(forms.path.as_ref())?;
+        let (reads, writes) = (self.names_any("", &["Read"]), self.names_any("", &["Write", "Edit"]));
+        let access = match (reads, writes) {
+            (true, true) => Access::Either,
+            (true, false) => Access::Read,
+            (false, true) => Access::Write,
+            (false, false) => return None,
+        };
+        Some((access, path))
+    }
+
+    /// Whether it is held against what a call does to files by any means.
+    pub fn is_about_files(&self) -> bool {
+        self.files(false).is_some()
+    }
+
+    /// The text before the first wildcard of the files that it is about, from the event's directory, if it is about none
+    /// elsewhere.
+    pub fn files_prefix(&self, any_depth: bool) -> Option<&str> {
+        self.files(any_depth)?.1.literal_prefix()
+    }
+
     /// A necessary condition for an index.
     pub fn key(&self) -> Key<'_> {
         // Only where it is certain how the argument is read.
         let Argument::Main(forms) = &self.argument else { return Key::None };
         match &**forms {
-            Forms { commands, path: None, url: None, text: None } => {
+            Forms { commands, path: None, url: None, text: None, .. } => {
                 let mut programs = commands.iter().map(CommandRule::program);
                 let first = programs.next().flatten().filter(|first| programs.all(|it| it == Some(first)));
                 first.map_or(Key::None, Key::Program)
             }
-            Forms { commands, path: Some(path), url: None, text: None } if commands.is_empty() => {
+            Forms { commands, path: Some(path), url: None, text: None, .. } if commands.is_empty() => {
                 path.literal_prefix().map_or(Key::None, Key::PathPrefix)
             }
             Forms { .. } => Key::None,
@@ -213,14 +245,15 @@ impl ToolRule {
     }
 
     /// Whether one thing fits. A form that the pattern doesn't fit is in doubt.
-    fn fits(&self, thing: &Thing, reading: Reading) -> Truth {
+    fn fits(&self, thing: &Thing, reading: Reading, any_depth: bool) -> Truth {
         let Argument::Main(forms) = &self.argument else {
             return truth(matches!(self.argument, Argument::Any));
         };
-        let Forms { path, url, text, .. } = &**forms;
+        let Forms { path, anywhere, url, text, .. } = &**forms;
+        let path = anywhere.as_ref().filter(|_| any_depth && reading == Reading::Hits).or(path.as_ref());
         let fits = match (thing, reading) {
-            (Thing::Path(views), Reading::Hits) => path.as_ref().map(|it| it.matches_any(views)),
-            (Thing::Path(views), Reading::Covers) => path.as_ref().map(|it| it.matches_all(views)),
+            (Thing::Path(views), Reading::Hits) => path.map(|it| it.matches_any(views)),
+            (Thing::Path(views), Reading::Covers) => path.map(|it| it.matches_all(views)),
             (Thing::Names(names), reading) => match path {
                 Some(path) => return self.fits_names(path, names, reading),
                 None => None,
@@ -399,10 +432,20 @@ impl Argument {
         Ok(Argument::Main(Box::new(Forms {
             commands: form(may_be(Shell), must_be(Shell), commands, pattern)?.unwrap_or_default(),
             path: form(may_be(Path), must_be(Path), PathPattern::new, pattern.trim())?,
+            anywhere: form(may_be(Path) && is_name(pattern.trim()), false, of_any_directory, pattern.trim())?,
             url: form(may_be(Url), must_be(Url), UrlPattern::new, pattern)?,
             text: form(may_be(Text), must_be(Text) || kinds.contains(&None), glob, pattern)?,
         })))
     }
+}
+
+/// Whether a pattern is that of a name, and not of a path.
+fn is_name(pattern: &str) -> bool {
+    !pattern.contains('/') && !pattern.starts_with('~')
+}
+
+fn of_any_directory(name: &str) -> Result<PathPattern, String> {
+    PathPattern::new(&format!("**/{name}"))
 }
 
 impl Condition {
@@ -469,6 +512,13 @@ impl ToolRule {
         let no = |why: &str| Finding { holds: Some(false), why: why.to_string() };
         let Some(tool) = facts.tool() else { return no("the event names no tool") };
         if !self.names_tool(tool, facts, asker) && !self.names_patch(facts.patched(asker)) {
+            if reading == Reading::Hits {
+                match by_other_means(once(self), empty(), facts, asker) {
+                    (Truth::Yes, Some(why)) => return Finding { holds: Some(true), why },
+                    (Truth::Opaque(why), _) => return Finding { holds: None, why: why.into_owned() },
+                    _ => {}
+                }
+            }
             return match if_shell(once(self), empty(), facts, asker) {
                 Truth::Opaque(why) if reading == Reading::Hits => Finding { holds: None, why: why.into_owned() },
                 _ => no(&format!("another tool, `{tool}`")),
@@ -491,7 +541,7 @@ impl ToolRule {
         }
         let call = facts.call(asker.layer);
         let mut subjects = call.alternatives.iter().chain(&call.patch);
-        let told = subjects.find_map(|subject| self.decisive(subject, holds, reading));
+        let told = subjects.find_map(|subject| self.decisive(subject, holds, reading, asker.any_depth));
         Finding { holds: Some(holds), why: told.unwrap_or_default() }
     }
 
@@ -522,7 +572,7 @@ impl ToolRule {
                     commands.find(is_excepted).map(|it| format!("`{}`", it.normal()))
                 }
                 Subject::Items(items) => {
-                    let fits = |item: &&Item| self.fits(&item.value, Reading::Covers) == Truth::Yes;
+                    let fits = |item: &&Item| self.fits(&item.value, Reading::Covers, false) == Truth::Yes;
                     items.iter().find(fits).map(|item| quoted_thing(&item.value))
                 }
                 Subject::Unclear(_) => None,
@@ -535,7 +585,7 @@ impl ToolRule {
     }
 
     /// The part of a call that decides whether the rule holds.
-    fn decisive(&self, subject: &Subject, holds: bool, reading: Reading) -> Option<String> {
+    fn decisive(&self, subject: &Subject, holds: bool, reading: Reading, any_depth: bool) -> Option<String> {
         match subject {
             Subject::Shell { script, .. } => {
                 let first = self.commands().first()?;
@@ -555,7 +605,8 @@ impl ToolRule {
                 Some(self.missing_word(first, script))
             }
             Subject::Items(items) => {
-                let item = items.iter().find(|item| (self.fits(&item.value, reading) == Truth::Yes) == holds);
+                let item =
+                    items.iter().find(|item| (self.fits(&item.value, reading, any_depth) == Truth::Yes) == holds);
                 // What holds may do so for another part of the call.
                 let item = if holds && reading == Reading::Hits { item } else { item.or(items.first()) };
                 let shown = quoted_thing(&item?.value);
@@ -632,7 +683,9 @@ fn holds_with_patch<'r>(
 ) -> Truth {
     let own = holds_for_call(rules.clone(), unless.clone(), facts, asker, reading);
     let own = match reading {
-        Reading::Hits => own.or(|| if_shell(rules.clone(), unless.clone(), facts, asker)),
+        Reading::Hits => own
+            .or(|| if_shell(rules.clone(), unless.clone(), facts, asker))
+            .or(|| by_other_means(rules.clone(), unless.clone(), facts, asker).0),
         Reading::Covers => own,
     };
     let patched = facts.patched(asker);
@@ -643,7 +696,16 @@ fn holds_with_patch<'r>(
     let (rules, unless): (Rules, Rules) = (rules.filter(is_of_patch).collect(), unless.filter(is_of_patch).collect());
     let hits = |rules, unless| {
         let (files, no_files) = (Rules::new(), Rules::new());
-        let judge = Judge { tool: "", rules: Some(rules), unless, files, no_files, has_families: true, facts };
+        let judge = Judge {
+            tool: "",
+            rules: Some(rules),
+            unless,
+            files,
+            no_files,
+            has_families: true,
+            any_depth: asker.any_depth,
+            facts,
+        };
         let patch = facts.call(asker.layer).patch.iter();
         patch.fold(Truth::No, |all, subject| all.or(|| judge.subject(subject, Reading::Hits)))
     };
@@ -671,7 +733,16 @@ fn if_shell<'r>(
     let unless: Rules = unless.filter(is_exception).collect();
     for rule in rules.filter(|rule| !rule.commands().is_empty() && is_about_shells(rule)) {
         let (files, no_files, only) = (Rules::new(), Rules::new(), Some(once(rule).collect()));
-        let judge = Judge { tool, rules: only, unless: unless.clone(), files, no_files, has_families: true, facts };
+        let judge = Judge {
+            tool,
+            rules: only,
+            unless: unless.clone(),
+            files,
+            no_files,
+            has_families: true,
+            any_depth: asker.any_depth,
+            facts,
+        };
         let is_named = |subject: &Subject| match subject {
             Subject::Shell { text, .. } => match judge.subject(subject, Reading::Hits) {
                 Truth::Yes => true,
@@ -690,6 +761,44 @@ fn if_shell<'r>(
         }
     }
     Truth::No
+}
+
+/// What rules over files say of what the call does to files by other means than the tools that they name, and the act that
+/// decides.
+fn by_other_means<'r>(
+    rules: impl Iterator<Item = &'r ToolRule>,
+    unless: impl Iterator<Item = &'r ToolRule> + Clone,
+    facts: &'r Facts,
+    asker: Asker,
+) -> (Truth, Option<String>) {
+    let Some(tool) = facts.tool().filter(|_| asker.acts) else { return (Truth::No, None) };
+    let mut doubt = None;
+    for rule in rules {
+        let Some((access, pattern)) = rule.files(asker.any_depth) else { continue };
+        let is_own = rule.names_tool(tool, facts, asker);
+        if is_own && !facts.families(asker).contains(&"Bash") {
+            continue;
+        }
+        let Some(acts) = facts.file_acts(asker) else { return (rule.doubt("it takes too long"), None) };
+        for act in acts.iter().filter(|act| act.access.may_be(access) && !(is_own && !act.of_shell)) {
+            let met = act.meets(pattern);
+            let excepted = |rule: &ToolRule| {
+                rule.files(false).is_some_and(|(own, path)| own.may_be(access) && act.is_within(path))
+            };
+            if met == Met::No || unless.clone().any(excepted) {
+                continue;
+            }
+            match met {
+                Met::Yes(path) => return (Truth::Yes, Some(act.told(&path))),
+                Met::Perhaps(why, path) if doubt.is_none() => {
+                    let told = format!("{why}: {path}, at `{}`", short(&act.cause));
+                    doubt = Some((rule.doubt(&told), Some(told)));
+                }
+                Met::Perhaps(..) | Met::No => {}
+            }
+        }
+    }
+    doubt.unwrap_or((Truth::No, None))
 }
 
 /// What a person writes to make certain that a tool is a shell.
@@ -725,6 +834,7 @@ fn holds_for_call<'r>(
         rules: if has_none { None } else { Some(rules) },
         unless,
         has_families: !families.is_empty(),
+        any_depth: asker.any_depth,
         facts,
     };
     // What a call is about is costly to tell, and most rules of a tool without a pattern don't need it.
@@ -775,6 +885,7 @@ struct Judge<'a> {
     files: Rules<'a>,
     no_files: Rules<'a>,
     has_families: bool,
+    any_depth: bool,
     facts: &'a Facts,
 }
 
@@ -843,7 +954,10 @@ impl Judge<'_> {
         let is_about = |rule: &&&ToolRule| {
             family.is_empty() || rule.names_any(self.tool, if self.has_families { family } else { &[] })
         };
-        rules.iter().filter(is_about).fold(Truth::No, |all, rule| all.or(|| rule.fits(&item.value, reading)))
+        rules
+            .iter()
+            .filter(is_about)
+            .fold(Truth::No, |all, rule| all.or(|| rule.fits(&item.value, reading, self.any_depth)))
     }
 
     /// What command rules say of a shell text.
@@ -863,8 +977,8 @@ impl Judge<'_> {
         let script_at = |path: &str| self.facts.script(path);
         let may_write = |path: &str| {
             call::path(path, self.facts.base()).is_some_and(|file| {
-                self.files.iter().any(|rule| rule.fits(&file, Reading::Covers) == Truth::Yes)
-                    && self.no_files.iter().all(|rule| rule.fits(&file, Reading::Hits) == Truth::No)
+                self.files.iter().any(|rule| rule.fits(&file, Reading::Covers, false) == Truth::Yes)
+                    && self.no_files.iter().all(|rule| rule.fits(&file, Reading::Hits, self.any_depth) == Truth::No)
             })
         };
         let place = shell::Place { may_write: Some(&may_write), ..place(self.facts, Some(&script_at)) };
@@ -955,7 +1069,8 @@ mod tests {
         }
     }
 
-    const ASKER: Asker = Asker { layer: Layer::Project, naming: ToolNaming::Canonical, guesses: true };
+    const ASKER: Asker =
+        Asker { layer: Layer::Project, naming: ToolNaming::Canonical, guesses: true, acts: false, any_depth: false };
 
     fn facts(cwd: &Path, tool: &str, input: &Value) -> Facts {
         let event = json!({"event": "PreToolUse", "cwd": cwd, "tool": {"name": tool, "input": input}});
@@ -1139,7 +1254,13 @@ mod tests {
             let facts = Facts::new(Arc::new(Event::from_json(event).unwrap()), Path::new("/")).with_names(&names);
             let rule = ToolRule::new(rule).unwrap();
             for (naming, expected) in [(ToolNaming::Canonical, expected), (ToolNaming::Own, "no")] {
-                let holds = holds(once(&rule), empty(), &facts, Asker { layer, naming, guesses: false }, Reading::Hits);
+                let holds = holds(
+                    once(&rule),
+                    empty(),
+                    &facts,
+                    Asker { layer, naming, guesses: false, acts: false, any_depth: false },
+                    Reading::Hits,
+                );
                 assert_eq!(word(holds), expected, "{layer:?} {} {tool}", rule.text());
             }
         }

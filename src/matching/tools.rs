@@ -792,7 +792,7 @@ pub fn names_path(name: &str) -> bool {
 }
 
 /// Whether a member is one end of what is copied or moved, by its whole name.
-fn is_end(name: &str) -> bool {
+pub(super) fn is_end(name: &str) -> bool {
     ["source", "target", "src", "dst"].iter().any(|it| it.eq_ignore_ascii_case(name))
 }
 

@@ -4,6 +4,7 @@
 //! reads a small grammar of which it is certain ([`grammar`]); whatever stands outside is a gap. What
 //! the commands mean for a rule is [`rule`]'s: a rule names an act, not characters.
 
+mod act;
 mod commands;
 mod expand;
 mod grammar;
@@ -15,6 +16,7 @@ mod programs;
 mod rule;
 mod words;
 
+pub use act::{Access, Certainty, FileAct, Named, Reach, named_in_text};
 pub use expand::Word;
 pub use rule::{CommandRule, Name, OptionPlace, covers, excepts, hits};
 pub use words::words;
@@ -79,6 +81,7 @@ pub struct Script {
     texts: Vec<(String, Span)>,
     flows: Vec<Vec<std::ops::Range<usize>>>,
     scripts: Vec<String>,
+    redirected: Vec<act::Redirected>,
     judged: judged::Judged,
 }
 
@@ -293,6 +296,7 @@ pub fn read_within(text: &str, shell: Shell, max_work: usize) -> (Script, bool) 
         texts: walk.texts,
         flows: walk.flows,
         scripts: walk.scripts,
+        redirected: walk.redirected,
         judged: judged::Judged::default(),
     };
     (script, was_enough)

@@ -81,6 +81,10 @@ impl Kind for Approval {
 
     const TEXTS: &'static [(&'static str, TextKind)] = &[("message", TextKind::NativeTemplate)];
 
+    fn judges_acts(&self) -> bool {
+        true
+    }
+
     fn compile(raw: RawApproval, _: &Compile<'_>) -> Result<Self, Mistake> {
         let message = raw.message.as_deref().map(|text| Template::new(text, &PATHS)).transpose();
         Ok(Approval {

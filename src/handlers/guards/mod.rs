@@ -191,6 +191,12 @@ macro_rules! guards {
                     $(Guard::$variant(it) => it.counts(),)*
                 }
             }
+
+            fn judges_acts(&self) -> bool {
+                match self {
+                    $(Guard::$variant(it) => it.judges_acts(),)*
+                }
+            }
         }
 
         impl Guard {

@@ -242,7 +242,8 @@ mod tests {
         let rules = vec![ToolRule::new(&format!("Bash({pattern})")).unwrap()];
         let condition = Condition { rules, unless: Vec::new() };
         let script = shell::read(text, Shell::Bash);
-        let asker = Asker { layer: Layer::Project, naming: ToolNaming::Canonical, guesses: true };
+        let layer = Layer::Project;
+        let asker = Asker { layer, naming: ToolNaming::Canonical, guesses: true, acts: false, any_depth: false };
         let hits = condition.hit_commands(&script, &facts, asker);
         assert!(!hits.is_empty(), "{text}");
         Ok(change(text, Shell::Bash, &script, &hits, what)?.unwrap_or_else(|| text.to_string()))

@@ -1,7 +1,7 @@
 use super::*;
 use crate::support::rows;
-use std::path::Path;
 use serde::Deserialize;
+use std::path::Path;
 
 /// A place where nobody has a home, and nothing is known of files and links.
 fn bare() -> Place<'static> {

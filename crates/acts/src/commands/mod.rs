@@ -8,6 +8,7 @@ mod simple;
 mod state;
 mod xargs;
 
+use super::act::{Access, Redirected};
 use super::expand::{Openness, Resolved, Variables, Word, is_number, is_positional, names_in};
 use super::grammar::{self, Change, Joint, List, Node, Part, Pipeline, Redirect, RedirectKind, Stage, Word as Written};
 use super::output::Output;
@@ -106,6 +107,8 @@ pub(super) struct Walk {
     pub(super) flows: Vec<Vec<Range<usize>>>,
     /// Scripts by their path, to be looked into by whoever has the files.
     pub(super) scripts: Vec<String>,
+    /// The files that redirections open.
+    pub(super) redirected: Vec<Redirected>,
     variables: Variables,
     set_names: SetNames,
     functions: Vec<(String, Function)>,
@@ -253,6 +256,7 @@ impl Walk {
             texts: Vec::new(),
             flows: Vec::new(),
             scripts: Vec::new(),
+            redirected: Vec::new(),
             variables: Variables::default(),
             set_names: SetNames::default(),
             functions: Vec::new(),
@@ -747,6 +751,7 @@ impl Walk {
                         }
                         _ => {
                             let files = self.expand(word);
+                            self.redirected(files.iter().flatten(), Access::Read, &word.span);
                             if files.iter().flatten().any(opens_connection) {
                                 writes = writes.and(Writes::Anything(Arc::default()));
                             }
@@ -798,6 +803,7 @@ impl Walk {
                 // Without a number it's the input that is opened for both.
                 RedirectKind::ReadWrite(word) if redirect.fd != Some(1) => {
                     let files: Vec<Word> = self.expand(word).into_iter().flatten().collect();
+                    self.redirected(files.iter(), Access::Either, &word.span);
                     files.iter().for_each(|file| self.wrote(&file.text, None));
                     writes = writes.and(Writes::Anything(files.as_slice().into()));
                     let input = match files.as_slice() {
@@ -826,6 +832,7 @@ impl Walk {
                         }
                         _ => None,
                     };
+                    self.redirected(targets.iter().flatten(), Access::Write, &word.span);
                     for target in targets.iter().flatten().filter(|target| !is_device(target)) {
                         self.wrote(&target.text, content.clone());
                     }
@@ -855,6 +862,15 @@ impl Walk {
             }
         }
         (output, writes)
+    }
+
+    /// Notes files that a redirection opens.
+    fn redirected<'w>(&mut self, files: impl Iterator<Item = &'w Word>, access: Access, span: &Span) {
+        let (at, directories) = (self.at(span), self.directories.clone());
+        let left = MAX_COMMANDS.saturating_sub(self.redirected.len());
+        let one =
+            |word: &Word| Redirected { word: word.clone(), access, directories: directories.clone(), at: at.clone() };
+        self.redirected.extend(files.take(left).map(one));
     }
 
     /// To write a file is an act, whatever is run for it: where no command from `from` on is listed with what redirections

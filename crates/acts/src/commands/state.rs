@@ -44,7 +44,7 @@ impl Directories {
     }
 
     /// After a change to `path`, which begins at the root, at the home with `~`, or where the command runs.
-    pub(super) fn changed(&self, path: &str) -> Directories {
+    pub(in super::super) fn changed(&self, path: &str) -> Directories {
         // Most are a plain name.
         if *self == Directories::First && !path.contains(['/', '.', '~']) && !path.is_empty() {
             return Directories::Some([CompactString::from(path)].into());

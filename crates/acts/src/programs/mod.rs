@@ -1,6 +1,7 @@
 //! What is known of programs: which run other programs, which only read and print, which variables and
 //! options decide what code runs, and how each takes its options ([`options`]).
 
+pub(super) mod files;
 mod given;
 pub(super) mod inline;
 pub(super) mod options;

@@ -1,11 +1,12 @@
-//! How programs take their options: a generated table, one line for each program and sub-command.
+//! How programs take their options: a table, one line for each program and sub-command.
 
 use super::ByName;
+use super::files::{Clause, Kind};
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
-/// `PATH<TAB>HABITS<TAB>OPTIONS`, sorted; `generate.py` makes it and says what the columns are.
-static TABLE: &str = include_str!("options.txt");
+/// `PATH<TAB>HABITS<TAB>OPTIONS<TAB>FILES`; it says itself what the columns are.
+static TABLE: &str = include_str!("programs.txt");
 
 /// How a program's parser reads its arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub(in super::super) enum Style {
 pub(in super::super) struct Opt {
     pub(in super::super) names: Vec<&'static str>,
     pub(in super::super) value: Takes,
+    /// What its value is.
+    pub(in super::super) kind: Kind,
 }
 
 /// Whether an option takes a value.
@@ -62,6 +65,12 @@ pub(in super::super) struct Row {
     deep: bool,
     /// A sub-command may be written by its beginning.
     shortens: bool,
+    /// The first word is letters of options even without a dash.
+    pub(in super::super) bundles: bool,
+    /// Which options it takes isn't known.
+    is_open: bool,
+    /// What it does with files; nothing if that isn't known.
+    pub(in super::super) files: Option<Arc<[Clause]>>,
 }
 
 impl Act {
@@ -194,8 +203,13 @@ pub(in super::super) fn program_names() -> impl Iterator<Item = &'static str> {
     BY_NAME.keys().copied()
 }
 
-/// The row of a program with its sub-commands.
+/// The row of a program with its sub-commands, if its options are known.
 pub(in super::super) fn row(name: &str) -> Option<Arc<Row>> {
+    any_row(name).filter(|row| !row.is_open)
+}
+
+/// The row of a program with its sub-commands.
+pub(in super::super) fn any_row(name: &str) -> Option<Arc<Row>> {
     // One for all rules of a program.
     static ROWS: Mutex<BTreeMap<String, Arc<Row>>> = Mutex::new(BTreeMap::new());
     let known = ROWS.lock().ok().and_then(|rows| rows.get(name).cloned());
@@ -214,7 +228,8 @@ fn read(name: &str) -> Option<Row> {
     for line in lines_of(name) {
         let mut columns = line.split('\t');
         let path = columns.next().unwrap_or_default();
-        let row = parse(path, columns.next().unwrap_or_default(), columns.next().unwrap_or_default());
+        let mut column = || columns.next().unwrap_or_default();
+        let row = parse(path, column(), column(), column());
         let words: Vec<&str> = path.split(' ').collect();
         match words.as_slice() {
             [_] => root = Some(row),
@@ -238,8 +253,9 @@ fn read(name: &str) -> Option<Row> {
     root
 }
 
-fn parse(path: &'static str, habits: &str, options: &'static str) -> Row {
+fn parse(path: &'static str, habits: &str, options: &'static str, files: &'static str) -> Row {
     let mut row = Row { names: path.rsplit(' ').next().unwrap_or_default().split('|').collect(), ..Row::default() };
+    row.files = (!files.is_empty()).then(|| Clause::all(files));
     for habit in habits.split(',') {
         match habit {
             "getopt" | "git" | "argparse" | "npm" => row.style = Style::Getopt,
@@ -252,17 +268,20 @@ fn parse(path: &'static str, habits: &str, options: &'static str) -> Row {
             "stop" => row.stops = true,
             "deep" => row.deep = true,
             "short" => row.shortens = true,
+            "bundle" => row.bundles = true,
+            "-" => (row.style, row.is_open) = (Style::Exact, true),
             _ => {}
         }
     }
     // A program's global options don't end at its sub-command's name by `stop`.
     for text in options.split(' ').filter(|text| !text.is_empty()) {
-        let (names, value) = match (text.strip_suffix("[=]"), text.strip_suffix('=')) {
-            (Some(names), _) => (names, Takes::Attached),
-            (None, Some(names)) => (names, Takes::Value),
-            (None, None) => (text, Takes::Nothing),
+        let (names, kind, value) = match (text.split_once("[=]"), text.rsplit_once('=')) {
+            (Some((names, kind)), _) => (names, kind, Takes::Attached),
+            (None, Some((names, kind))) => (names, kind, Takes::Value),
+            (None, None) => (text, "", Takes::Nothing),
         };
-        row.options.push(Opt { names: names.split(',').collect(), value });
+        let kind = Kind::named(kind).unwrap_or(Kind::Text);
+        row.options.push(Opt { names: names.split(',').collect(), value, kind });
     }
     row
 }

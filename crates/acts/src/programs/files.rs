@@ -1,0 +1,245 @@
+//! What a program does with the files that it is given, as the last column of the table says.
+
+use super::super::commands::{base_name, tail};
+use super::super::expand::Word;
+use super::given::Given;
+use super::options;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// What a word is to the program that it is given to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Kind {
+    Text,
+    Look,
+    Read,
+    Write,
+    Edit,
+    ReadTree,
+    ChangeTree,
+    Fill,
+    Take,
+    Into,
+    PerhapsRead,
+    PerhapsChange,
+    Code,
+    Sed,
+    Awk,
+    At,
+    Dir,
+    Url,
+    Any,
+}
+
+impl Kind {
+    pub(super) fn named(name: &str) -> Option<Kind> {
+        Some(match name {
+            "text" => Kind::Text,
+            "look" => Kind::Look,
+            "read" => Kind::Read,
+            "write" => Kind::Write,
+            "edit" => Kind::Edit,
+            "read-tree" => Kind::ReadTree,
+            "change-tree" => Kind::ChangeTree,
+            "fill" => Kind::Fill,
+            "take" => Kind::Take,
+            "into" => Kind::Into,
+            "perhaps-read" => Kind::PerhapsRead,
+            "perhaps-change" => Kind::PerhapsChange,
+            "code" => Kind::Code,
+            "sed" => Kind::Sed,
+            "awk" => Kind::Awk,
+            "at" => Kind::At,
+            "dir" => Kind::Dir,
+            "url" => Kind::Url,
+            "any" => Kind::Any,
+            _ => return None,
+        })
+    }
+
+    fn is_source(self) -> bool {
+        matches!(self, Kind::Read | Kind::ReadTree | Kind::Take)
+    }
+}
+
+/// One clause of the column: what holds for a command under a condition.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct Clause {
+    /// All of these hold: an option is given, by one of its names, or the program is called so.
+    conditions: Vec<Vec<&'static str>>,
+    options: Vec<(&'static str, Kind)>,
+    /// Operands that begin with a key: `if=f`.
+    keyed: Vec<(&'static str, Kind)>,
+    before: Vec<Kind>,
+    repeated: Option<Kind>,
+    after: Vec<Kind>,
+    /// Without an operand it is the directory at hand.
+    is_here: bool,
+    fills: bool,
+    downloads: bool,
+    finds: bool,
+}
+
+impl Clause {
+    /// Reads the column.
+    pub(super) fn all(column: &'static str) -> Arc<[Clause]> {
+        column.split("; ").map(Clause::new).collect()
+    }
+
+    fn new(text: &'static str) -> Clause {
+        let (condition, kinds) = text.split_once(": ").unwrap_or(("", text));
+        let conditions = condition.split(" & ").filter(|it| !it.is_empty()).map(|any| any.split('|').collect());
+        let mut clause = Clause { conditions: conditions.collect(), ..Clause::default() };
+        for word in kinds.split(' ') {
+            match word {
+                "+fill" => clause.fills = true,
+                "+download" => clause.downloads = true,
+                "find" => clause.finds = true,
+                _ => clause.add(word),
+            }
+        }
+        clause
+    }
+
+    fn add(&mut self, word: &'static str) {
+        let (word, is_here) = word.strip_suffix("=.").map_or((word, false), |word| (word, true));
+        self.is_here |= is_here;
+        if let Some((name, kind)) = word.split_once('=') {
+            let list = if name.starts_with('-') { &mut self.options } else { &mut self.keyed };
+            list.extend(Kind::named(kind).map(|kind| (name, kind)));
+            return;
+        }
+        match (word.strip_suffix("..."), self.repeated) {
+            (Some(word), _) => self.repeated = Kind::named(word),
+            (None, None) => self.before.extend(Kind::named(word)),
+            (None, Some(_)) => self.after.extend(Kind::named(word)),
+        }
+    }
+
+    fn holds(&self, given: &Given<'_>, names: &[&str]) -> bool {
+        let is_one = |it: &&str| it.strip_prefix('@').map_or_else(|| given.has(it), |name| names.contains(&name));
+        self.conditions.iter().all(|any| any.iter().any(|it| is_one(it)))
+    }
+
+    /// What the operand at a place of so many is.
+    fn kind_at(&self, at: usize, count: usize) -> Kind {
+        let (before, after) = (self.before.len(), self.after.len());
+        match self.repeated {
+            _ if at < before => self.before[at],
+            Some(kind) if count <= before + after || at < count - after => kind,
+            Some(_) => self.after[after - (count - at)],
+            None => Kind::Text,
+        }
+    }
+}
+
+/// What a command does with one of its words.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Use<'w> {
+    pub(in super::super) word: Cow<'w, Word>,
+    pub(in super::super) kind: Kind,
+    /// It stands behind `--`.
+    pub(in super::super) is_file: bool,
+    /// It is an option's value.
+    pub(in super::super) of_option: bool,
+}
+
+/// What a command does with its words.
+#[derive(Debug, Default)]
+pub(in super::super) struct Uses<'w> {
+    pub(in super::super) words: Vec<Use<'w>>,
+    /// The directories that it goes to first, one from the other.
+    pub(in super::super) directories: Vec<Word>,
+    /// It speaks find's language.
+    pub(in super::super) finds: bool,
+    /// What it is given or reads may be code.
+    pub(in super::super) may_run: bool,
+}
+
+impl<'w> Uses<'w> {
+    /// Reads a command's words.
+    pub(in super::super) fn of(words: &'w [Word]) -> Uses<'w> {
+        let Some((program, args)) = words.split_first() else { return Uses::default() };
+        let name = base_name(program.as_constant().unwrap_or_default());
+        let any = |word: &'w Word| Use { word: Cow::Borrowed(word), kind: Kind::Any, is_file: false, of_option: false };
+        let unknown = || Uses { words: args.iter().map(any).collect(), may_run: true, ..Uses::default() };
+        let Some(row) = options::any_row(name) else { return unknown() };
+        let bundled = row.bundles.then(|| unbundled(args)).flatten();
+        let args = bundled.map_or(Cow::Borrowed(args), Cow::Owned);
+        let (given, rows) = Given::of_program(&row, &args);
+        let Some(clauses) = rows.iter().rev().find_map(|row| row.files.as_ref()) else { return unknown() };
+        let commands = rows[1..].iter().flat_map(|row| row.names.iter().copied());
+        let names: Vec<&str> = [name].into_iter().chain(commands).collect();
+        let Some(clause) = clauses.iter().find(|it| it.holds(&given, &names)) else { return unknown() };
+        if clause.finds {
+            return Uses { finds: true, ..Uses::default() };
+        }
+        let kinds = clause.before.iter().chain(&clause.repeated).chain(&clause.after);
+        let may_run = kinds.into_iter().any(|kind| matches!(kind, Kind::Any | Kind::Code));
+        let mut uses = Uses { may_run, ..Uses::default() };
+        for (names, value, kind) in &given.options {
+            let Some(value) = value else { continue };
+            let own = clause.options.iter().find(|(name, _)| names.contains(name)).map(|(_, kind)| *kind);
+            uses.add(value, own.unwrap_or(*kind), false);
+        }
+        uses.words.iter_mut().for_each(|it| it.of_option = true);
+        // What stands behind an option that isn't known may be a file.
+        for word in &given.unknown {
+            uses.add(word, Kind::Any, false);
+        }
+        let key = |word: &Word| clause.keyed.iter().find(|(key, _)| key_of(word) == Some(*key)).map(|(_, kind)| *kind);
+        let (keyed, plain): (Vec<_>, Vec<_>) = given.operands.iter().enumerate().partition(|(_, it)| key(it).is_some());
+        for (_, word) in keyed {
+            let length = key_of(word).map_or(0, str::len) + 1;
+            uses.add(&tail(word, length), key(word).unwrap_or(Kind::Any), false);
+        }
+        let is_behind = |at: usize| given.dashes.is_some_and(|dashes| at >= dashes);
+        for (place, (at, word)) in plain.iter().enumerate() {
+            uses.add(word, clause.kind_at(place, plain.len()), is_behind(*at));
+        }
+        if clause.is_here && plain.len() <= clause.before.len() {
+            uses.add(&Word::constant("."), clause.repeated.unwrap_or(Kind::Any), true);
+        }
+        if clause.fills {
+            uses.add(&Word::constant("."), Kind::Fill, true);
+        }
+        if clause.downloads {
+            for file in super::downloads(name, &args) {
+                uses.add(&Word::constant(file), Kind::Write, true);
+            }
+        }
+        uses
+    }
+
+    fn add(&mut self, word: &Word, kind: Kind, is_file: bool) {
+        match kind {
+            Kind::Dir => self.directories.push(word.clone()),
+            _ => self.words.push(Use { word: Cow::Owned(word.clone()), kind, is_file, of_option: false }),
+        }
+    }
+
+    /// What is copied or moved into another place.
+    pub(in super::super) fn sources(&self) -> impl Iterator<Item = &Use<'w>> {
+        self.words.iter().filter(|it| it.kind.is_source())
+    }
+}
+
+fn key_of(word: &Word) -> Option<&str> {
+    word.beginning().split_once('=').map(|(key, _)| key)
+}
+
+/// The words with the letters of the first one as options of their own, each with its value: `tar xfC a d`.
+fn unbundled(args: &[Word]) -> Option<Vec<Word>> {
+    let letters = args.first()?.as_constant().filter(|text| !text.starts_with('-') && !text.is_empty())?;
+    let row = options::any_row("tar")?;
+    let mut values = args[1..].iter();
+    let mut words = Vec::with_capacity(args.len() + letters.len());
+    for letter in letters.chars() {
+        let option = format!("-{letter}");
+        let takes_value = row.option(&option).is_some_and(|it| it.value == options::Takes::Value);
+        words.push(Word::constant(option));
+        words.extend(takes_value.then(|| values.next()).flatten().cloned());
+    }
+    words.extend(values.cloned());
+    Some(words)
+}

@@ -1,0 +1,346 @@
+//! Rules over files held against what a call does, however it does it: `cat .env` of a shell reads the file as the Read
+//! tool would, and so may a search tool or one of an MCP server.
+
+use super::call::Subject;
+use super::paths::{self, PathPattern, PathViews};
+use super::rule::Asker;
+use super::shell::{self, Access, Certainty, FileAct, Named, Reach};
+use super::{Facts, patience, tools};
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How many acts of one call are looked at. Behind them, whatever a rule may be about is in doubt.
+const MOST_ACTS: usize = 512;
+/// How many files a pattern of file names is taken for.
+const MOST_FILES: usize = 256;
+/// How many entries of directories are looked at for one act.
+const MOST_ENTRIES: usize = 4096;
+/// How long a walk below a directory may take.
+const LONGEST_WALK: Duration = Duration::from_millis(20);
+/// What a walk leaves out: what others made, and made again.
+const NOT_WALKED: &[&str] = &[".git", "node_modules", "target"];
+/// Stands for a name that only the run tells.
+const ANY_NAME: &str = "\u{1a}";
+
+/// An act with the paths that it may be about.
+#[derive(Debug)]
+pub(super) struct Act {
+    pub(super) access: Access,
+    reach: Reach,
+    /// Why it is in doubt whether it happens.
+    doubt: Option<&'static str>,
+    /// Each path that it is about.
+    paths: Vec<PathViews>,
+    /// It is about more than its paths: which, isn't told.
+    may_be_more: bool,
+    /// The same for what the run tells: each path with a sign for the part that isn't told.
+    open: Vec<PathViews>,
+    /// What the call says: a word of the text, or the value of a member.
+    pub(super) cause: String,
+    /// It is one of a shell's text.
+    pub(super) of_shell: bool,
+}
+
+/// What an act has to do with a pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Met {
+    No,
+    /// It may be about what the pattern names.
+    Perhaps(&'static str, String),
+    /// It is.
+    Yes(String),
+}
+
+impl Facts {
+    /// What the call does to files by other means than a tool for files of the same kind, as a definition reads it. Nothing
+    /// where there is no time to look.
+    pub(super) fn file_acts(&self, asker: Asker) -> Option<&[Act]> {
+        if let Some(acts) = self.file_acts.get() {
+            return Some(acts);
+        }
+        let acts = patience::allows_slow().then(|| self.look_for_acts(asker))?;
+        Some(self.file_acts.get_or_init(|| acts))
+    }
+
+    fn look_for_acts(&self, asker: Asker) -> Vec<Act> {
+        let Some(input) = self.event.tool_input() else { return Vec::new() };
+        let families = self.families(asker);
+        let mut acts = Vec::new();
+        let calls = [Some(self.call(asker.layer)), self.as_shell(asker.layer)];
+        for (place, call) in calls.into_iter().enumerate().filter_map(|(place, call)| Some((place, call?))) {
+            for subject in call.alternatives.iter().chain(&call.others) {
+                if let Subject::Shell { text, script } = subject {
+                    let mut found = script.file_acts();
+                    if !script.names_all() {
+                        found.extend(shell::named_in_text(text));
+                    }
+                    let is_guess = place > 0;
+                    acts.extend(found.iter().take(MOST_ACTS).map(|act| self.of_shell(act, text, is_guess)));
+                }
+            }
+        }
+        for (access, reach, doubt, path) in of_tool(families, self.tool().unwrap_or_default(), input) {
+            let paths = places(&path, &[self.base().to_path_buf()], self.base());
+            let (open, cause) = (Vec::new(), path.clone());
+            acts.push(Act { access, reach, doubt, paths, may_be_more: false, open, cause, of_shell: false });
+        }
+        acts
+    }
+
+    fn of_shell(&self, act: &FileAct, text: &str, is_guess: bool) -> Act {
+        let (here, base) = (self.runs_in(), self.base());
+        let directories: Option<Vec<PathBuf>> = act.directories().map(|it| it.map(|from| at(from, here)).collect());
+        let is_lost = directories.as_ref().is_none_or(|all| all.iter().any(|it| is_open(&it.to_string_lossy())));
+        let directories = directories.unwrap_or_else(|| vec![here.to_path_buf()]);
+        let mut doubt = match act.certainty {
+            Certainty::Certain => None,
+            Certainty::Doubt(why) => Some(why),
+        };
+        if is_lost {
+            doubt = doubt.or(Some("the directory isn't told"));
+        }
+        if is_guess {
+            doubt = Some("the tool isn't known and may be a shell");
+        }
+        let (mut paths, mut open, mut may_be_more) = (Vec::new(), Vec::new(), false);
+        match act.named() {
+            Named::Path(path) => paths = places(&path, &directories, base),
+            Named::Pattern(pattern) => {
+                let mut found = Found::default();
+                directories.iter().for_each(|from| found.expand(&at(&pattern, from)));
+                may_be_more = !found.is_whole;
+                paths = found.paths.iter().map(|it| paths::views(&it.to_string_lossy(), base)).collect();
+            }
+            Named::Found(pattern) => {
+                for from in &directories {
+                    let (start, name) = pattern.split_once("/**/").unwrap_or((".", &pattern));
+                    let found = below(&at(start, from), &|path| fits_name(name, path));
+                    paths.extend(found.iter().map(|it| paths::views(&it.to_string_lossy(), base)));
+                }
+            }
+            Named::Open { before, after } => {
+                let name = format!("{before}{ANY_NAME}{after}");
+                let all = directories.iter().map(|from| at(&name, from));
+                open = all.map(|it| paths::lexical(&it, base)).collect();
+            }
+            Named::Nothing => {}
+        }
+        let cause = text.get(act.at.clone()).unwrap_or_default().to_string();
+        Act { access: act.access, reach: act.reach, doubt, paths, may_be_more, open, cause, of_shell: true }
+    }
+}
+
+/// A path from a directory; `~` is the home.
+fn at(path: &str, from: &Path) -> PathBuf {
+    match paths::of_home(path) {
+        Some(path) => path.into(),
+        None => from.join(path),
+    }
+}
+
+fn places(path: &str, directories: &[PathBuf], base: &Path) -> Vec<PathViews> {
+    directories.iter().map(|from| paths::views(&at(path, from).to_string_lossy(), base)).collect()
+}
+
+fn is_open(path: &str) -> bool {
+    path.contains(['$', '`', '…', '*', '?', '['])
+}
+
+/// What a tool that is no shell does to the files that its input names.
+fn of_tool(families: &[&str], tool: &str, input: &Value) -> Vec<(Access, Reach, Option<&'static str>, String)> {
+    let (access, reach, doubt) = match families.first().copied() {
+        Some("Read") => (Access::Read, Reach::File, None),
+        Some("Write" | "Edit") => (Access::Write, Reach::File, None),
+        Some("Grep") => (Access::Read, Reach::Below, None),
+        Some(_) => return Vec::new(),
+        None => match by_verb(tool) {
+            Some((access, reach)) => (access, reach, None),
+            None => (Access::Either, Reach::File, Some("it isn't known what the tool does with the file")),
+        },
+    };
+    let mut found = Vec::new();
+    named_in(input, 0, &mut |name, path| {
+        let access = match name.to_ascii_lowercase().as_str() {
+            "source" | "src" => Access::Either,
+            "destination" | "dest" | "dst" | "target" if access == Access::Either => Access::Write,
+            _ => access,
+        };
+        found.push((access, reach, doubt, path.to_string()));
+    });
+    found
+}
+
+/// What a tool does to files, by the words of its name: `mcp__files__read_text_file`.
+fn by_verb(tool: &str) -> Option<(Access, Reach)> {
+    const READING: &[&str] = &["read", "get", "view", "cat", "open", "load", "show", "head", "tail"];
+    const SEARCHING: &[&str] = &["search", "grep", "find"];
+    const LOOKING: &[&str] = &["list", "ls", "tree", "stat", "info", "exists"];
+    const WRITING: &[&str] =
+        &["write", "edit", "create", "append", "save", "update", "insert", "replace", "patch", "put", "set", "make"];
+    const REMOVING: &[&str] = &["delete", "remove", "rm", "unlink"];
+    const MOVING: &[&str] = &["move", "rename", "mv", "copy", "cp"];
+    let name = tool.rsplit("__").next().unwrap_or(tool);
+    let mut spaced = String::with_capacity(name.len() + 8);
+    for c in name.chars() {
+        if c.is_ascii_uppercase() {
+            spaced.push(' ');
+        }
+        spaced.push(c.to_ascii_lowercase());
+    }
+    let has = |verbs: &[&str]| spaced.split(|c: char| !c.is_alphanumeric()).any(|word| verbs.contains(&word));
+    match () {
+        () if has(MOVING) => Some((Access::Either, Reach::All)),
+        () if has(REMOVING) => Some((Access::Write, Reach::All)),
+        () if has(WRITING) => Some((Access::Write, Reach::File)),
+        () if has(READING) => Some((Access::Read, Reach::File)),
+        () if has(SEARCHING) => Some((Access::Read, Reach::Below)),
+        // It shows that a file is there, and nothing of what it holds.
+        () if has(LOOKING) => Some((Access::Read, Reach::Below)).filter(|_| false),
+        () => None,
+    }
+}
+
+/// The texts of an input by names that say that they are paths.
+fn named_in(input: &Value, depth: usize, found: &mut impl FnMut(&str, &str)) {
+    let Value::Object(members) = input else { return };
+    for (name, value) in members.iter().take(MOST_ACTS) {
+        let is_path = tools::names_path(name) || tools::is_end(name);
+        match value {
+            Value::String(path) if is_path => found(name, path),
+            Value::Array(items) => items.iter().take(MOST_ACTS).for_each(|item| match item {
+                Value::String(path) if is_path => found(name, path),
+                Value::Object(_) if depth < 4 => named_in(item, depth + 1, found),
+                _ => {}
+            }),
+            Value::Object(_) if depth < 4 => named_in(value, depth + 1, found),
+            _ => {}
+        }
+    }
+}
+
+impl Act {
+    /// Whether all that it is about is named by a pattern that takes it away.
+    pub(super) fn is_within(&self, pattern: &PathPattern) -> bool {
+        let is_file = self.reach == Reach::File && !self.may_be_more && self.open.is_empty();
+        is_file && !self.paths.is_empty() && self.paths.iter().all(|it| pattern.matches_all(it))
+    }
+
+    /// What it does with a path, for people.
+    pub(super) fn told(&self, path: &str) -> String {
+        let does = match (self.access, self.reach) {
+            (Access::Read, _) => "reads",
+            (Access::Write, Reach::All) => "changes or removes",
+            (Access::Write, _) => "writes",
+            (Access::Either, _) => "reads or writes",
+        };
+        format!("it {does} {path}")
+    }
+
+    /// What it has to do with what a pattern names.
+    pub(super) fn meets(&self, pattern: &PathPattern) -> Met {
+        let shown = |views: &PathViews| format!("`{}`", views.lexical.display());
+        for views in &self.paths {
+            let told = match self.reach {
+                _ if pattern.matches_any(views) => Some(shown(views)),
+                Reach::File => None,
+                Reach::Below => pattern.is_around(views).then(|| shown(views)),
+                Reach::All if pattern.is_around(views) || pattern.is_below(views) => Some(shown(views)),
+                Reach::All if pattern.is_anywhere() => {
+                    let one = below(&views.lexical, &|path| {
+                        pattern.matches_any(&paths::views(&path.to_string_lossy(), &views.lexical))
+                    });
+                    one.first().map(|path| format!("`{}`", path.display()))
+                }
+                Reach::All => None,
+            };
+            if let Some(told) = told {
+                return match self.doubt {
+                    Some(why) => Met::Perhaps(why, told),
+                    None => Met::Yes(told),
+                };
+            }
+        }
+        if let Some(views) = self.open.iter().find(|it| pattern.matches_any(it)) {
+            return Met::Perhaps("the run tells which file it is", shown(views).replace(ANY_NAME, "…"));
+        }
+        match self.may_be_more {
+            true => Met::Perhaps("a pattern of file names stands for too many files", format!("`{}`", self.cause)),
+            false => Met::No,
+        }
+    }
+}
+
+/// The files that a pattern of file names stands for.
+struct Found {
+    paths: Vec<PathBuf>,
+    left: usize,
+    is_whole: bool,
+}
+
+impl Default for Found {
+    fn default() -> Found {
+        Found { paths: Vec::new(), left: MOST_ENTRIES, is_whole: true }
+    }
+}
+
+impl Found {
+    fn expand(&mut self, pattern: &Path) {
+        let mut ways = vec![PathBuf::new()];
+        for part in pattern.iter() {
+            let name = part.to_string_lossy();
+            if !name.contains(['*', '?', '[']) {
+                ways.iter_mut().for_each(|way| way.push(part));
+                continue;
+            }
+            let mut next = Vec::new();
+            for way in &ways {
+                for entry in std::fs::read_dir(way).into_iter().flatten().flatten() {
+                    if self.left == 0 || next.len() >= MOST_FILES {
+                        self.is_whole = false;
+                        break;
+                    }
+                    self.left -= 1;
+                    let entry = entry.path();
+                    let is_hidden = entry.file_name().is_some_and(|it| it.as_encoded_bytes().starts_with(b"."));
+                    if (!is_hidden || name.starts_with('.')) && fits_name(&name, &entry) {
+                        next.push(entry);
+                    }
+                }
+            }
+            ways = next;
+        }
+        self.paths.extend(ways.into_iter().filter(|it| it.symlink_metadata().is_ok()));
+    }
+}
+
+/// Whether a path's last name fits a pattern of file names.
+fn fits_name(pattern: &str, path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str);
+    // What isn't understood fits.
+    name.is_none_or(|name| super::text_glob(pattern).map_or(true, |glob| glob.is_match(name)))
+}
+
+/// The files and directories below a directory that are asked for, as far as a walk of bounded length comes.
+fn below(directory: &Path, is_asked: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
+    let start = Instant::now();
+    let (mut left, mut found, mut pending) = (MOST_ENTRIES, Vec::new(), vec![directory.to_path_buf()]);
+    while let Some(directory) = pending.pop() {
+        for entry in std::fs::read_dir(&directory).into_iter().flatten().flatten() {
+            if left == 0 || start.elapsed() > LONGEST_WALK || found.len() >= MOST_FILES {
+                return found;
+            }
+            left -= 1;
+            let path = entry.path();
+            let is_left_out = NOT_WALKED.iter().any(|name| entry.file_name() == *name);
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) && !is_left_out {
+                pending.push(path.clone());
+            }
+            if is_asked(&path) {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
