@@ -35,6 +35,8 @@ pub(super) struct Act {
     paths: Vec<PathViews>,
     /// It is about more than its paths: which, isn't told.
     may_be_more: bool,
+    /// They are what a pattern of file names stands for.
+    are_found: bool,
     /// The same for what the run tells: each path with a sign for the part that isn't told.
     open: Vec<PathViews>,
     /// What the call says: a word of the text, or the value of a member.
@@ -84,7 +86,8 @@ impl Facts {
         for (access, reach, doubt, path) in of_tool(families, self.tool().unwrap_or_default(), input) {
             let paths = places(&path, &[self.base().to_path_buf()], self.base());
             let (open, cause) = (Vec::new(), path.clone());
-            acts.push(Act { access, reach, doubt, paths, may_be_more: false, open, cause, of_shell: false });
+            let (may_be_more, are_found, of_shell) = (false, false, false);
+            acts.push(Act { access, reach, doubt, paths, may_be_more, are_found, open, cause, of_shell });
         }
         acts
     }
@@ -105,7 +108,9 @@ impl Facts {
             doubt = Some("the tool isn't known and may be a shell");
         }
         let (mut paths, mut open, mut may_be_more) = (Vec::new(), Vec::new(), false);
-        match act.named() {
+        let named = act.named();
+        let are_found = !matches!(named, Named::Path(_));
+        match named {
             Named::Path(path) => paths = places(&path, &directories, base),
             Named::Pattern(pattern) => {
                 let mut found = Found::default();
@@ -113,6 +118,8 @@ impl Facts {
                 may_be_more = !found.is_whole;
                 paths = found.paths.iter().map(|it| paths::views(&it.to_string_lossy(), base)).collect();
             }
+            // Who reads all files below a directory means none of them.
+            Named::Found(pattern) if act.access == Access::Read && pattern.ends_with("/**/*") => {}
             Named::Found(pattern) => {
                 for from in &directories {
                     let (start, name) = pattern.split_once("/**/").unwrap_or((".", &pattern));
@@ -128,7 +135,8 @@ impl Facts {
             Named::Nothing => {}
         }
         let cause = text.get(act.at.clone()).unwrap_or_default().to_string();
-        Act { access: act.access, reach: act.reach, doubt, paths, may_be_more, open, cause, of_shell: true }
+        let FileAct { access, reach, .. } = *act;
+        Act { access, reach, doubt, paths, may_be_more, are_found, open, cause, of_shell: true }
     }
 }
 
@@ -245,7 +253,7 @@ impl Act {
             let told = match self.reach {
                 _ if pattern.matches_any(views) => Some(shown(views)),
                 Reach::File => None,
-                Reach::Below => pattern.is_around(views).then(|| shown(views)),
+                Reach::Below => (!self.are_found && pattern.is_around(views)).then(|| shown(views)),
                 Reach::All if pattern.is_around(views) || pattern.is_below(views) => Some(shown(views)),
                 Reach::All if pattern.is_anywhere() => {
                     let one = below(&views.lexical, &|path| {

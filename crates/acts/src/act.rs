@@ -350,10 +350,11 @@ fn tokens(code: &str) -> impl Iterator<Item = Word> {
             )
     };
     let parts = code.split(is_end).filter(|part| !part.is_empty() && part.len() < 4096).take(MOST_TOKENS);
-    parts.map(|part| {
+    let word = |part: &str| {
         let is_home = part.starts_with("~/");
         Word { home: is_home, ..Word::constant(if is_home { &part[1..] } else { part }) }
-    })
+    };
+    parts.map(word).filter(|word| !is_device(word))
 }
 
 /// What find itself does below where it starts: what it runs for what it comes across is listed as commands.
@@ -383,11 +384,30 @@ fn found(command: &Command, directories: &Directories) -> Vec<FileAct> {
         }
     }
     if words.iter().any(|word| word.text == "-delete") {
-        let rest: Vec<Word> = command.words.iter().filter(|word| word.text != "-delete").cloned().collect();
-        match running::found_by(&rest) {
-            Some(found) => acts.extend(found.iter().map(|it| act(Access::Write, Reach::File, it))),
+        match names_found(words) {
+            Some(names) => {
+                let found = starts.iter().flat_map(|start| names.iter().map(move |name| found_below(start, name)));
+                acts.extend(found.map(|it| act(Access::Write, Reach::File, &it)));
+            }
             None => acts.extend(starts.iter().map(|it| act(Access::Write, Reach::All, it))),
         }
     }
     acts
+}
+
+/// The names of which each path that find comes across fits one, as patterns; nothing if an alternative says no name.
+fn names_found(words: &[Word]) -> Option<Vec<&str>> {
+    let mut names = Vec::new();
+    for alternative in words.split(|word| matches!(word.text.as_str(), "-o" | "-or" | ",")) {
+        let is_name = |at: &usize| matches!(alternative[*at].text.as_str(), "-name" | "-iname");
+        let is_negated = |at: usize| at > 0 && matches!(alternative[at - 1].text.as_str(), "!" | "-not");
+        let at = (0..alternative.len().saturating_sub(1)).find(|at| is_name(at) && !is_negated(*at))?;
+        names.push(alternative[at + 1].as_constant()?);
+    }
+    Some(names)
+}
+
+fn found_below(start: &Word, name: &str) -> Word {
+    let text = format_compact!("{}/**/{name}", start.text.trim_end_matches('/'));
+    Word { openness: Openness::Files(start.text.len()), found: true, text, ..start.clone() }
 }
