@@ -46,7 +46,7 @@ pub(super) struct Act {
 }
 
 /// What an act has to do with a pattern.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Met {
     No,
     /// It may be about what the pattern names.

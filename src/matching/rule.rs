@@ -203,9 +203,13 @@ impl ToolRule {
     }
 
     /// What it is about where it is about files: what its tools do with them, and which they are.
-    fn files(&self, any_depth: bool) -> Option<(Access, &PathPattern)> {
+    fn files(&self, any_depth: bool) -> Option<(Access, SmallVec<[&PathPattern; 2]>)> {
         let Argument::Main(forms) = &self.argument else { return None };
-        let path = forms.anywhere.as_ref().filter(|_| any_depth).or(forms.path.as_ref())?;
+        let anywhere = forms.anywhere.as_ref().filter(|_| any_depth);
+        let patterns: SmallVec<[&PathPattern; 2]> = anywhere.into_iter().chain(&forms.path).collect();
+        if patterns.is_empty() {
+            return None;
+        }
         let (reads, writes) = (self.names_any("", &["Read"]), self.names_any("", &["Write", "Edit"]));
         let access = match (reads, writes) {
             (true, true) => Access::Either,
@@ -213,7 +217,7 @@ impl ToolRule {
             (false, true) => Access::Write,
             (false, false) => return None,
         };
-        Some((access, path))
+        Some((access, patterns))
     }
 
     /// Whether it is held against what a call does to files by any means.
@@ -224,7 +228,7 @@ impl ToolRule {
     /// The text before the first wildcard of the files that it is about, from the event's directory, if it is about none
     /// elsewhere.
     pub fn files_prefix(&self, any_depth: bool) -> Option<&str> {
-        self.files(any_depth)?.1.literal_prefix()
+        self.files(any_depth)?.1.first()?.literal_prefix()
     }
 
     /// A necessary condition for an index.
@@ -250,7 +254,14 @@ impl ToolRule {
             return truth(matches!(self.argument, Argument::Any));
         };
         let Forms { path, anywhere, url, text, .. } = &**forms;
-        let path = anywhere.as_ref().filter(|_| any_depth && reading == Reading::Hits).or(path.as_ref());
+        let path = path.as_ref();
+        let anywhere = anywhere.as_ref().filter(|_| any_depth && reading == Reading::Hits);
+        if let (Some(anywhere), Thing::Path(views)) = (anywhere, thing)
+            && anywhere.matches_any(views)
+        {
+            return Truth::Yes;
+        }
+        let path = if matches!(thing, Thing::Names(_)) { anywhere.or(path) } else { path };
         let fits = match (thing, reading) {
             (Thing::Path(views), Reading::Hits) => path.map(|it| it.matches_any(views)),
             (Thing::Path(views), Reading::Covers) => path.map(|it| it.matches_all(views)),
@@ -774,16 +785,16 @@ fn by_other_means<'r>(
     let Some(tool) = facts.tool().filter(|_| asker.acts) else { return (Truth::No, None) };
     let mut doubt = None;
     for rule in rules {
-        let Some((access, pattern)) = rule.files(asker.any_depth) else { continue };
+        let Some((access, patterns)) = rule.files(asker.any_depth) else { continue };
         let is_own = rule.names_tool(tool, facts, asker);
         if is_own && !facts.families(asker).contains(&"Bash") {
             continue;
         }
         let Some(acts) = facts.file_acts(asker) else { return (rule.doubt("it takes too long"), None) };
         for act in acts.iter().filter(|act| act.access.may_be(access) && !(is_own && !act.of_shell)) {
-            let met = act.meets(pattern);
+            let met = patterns.iter().map(|it| act.meets(it)).max().unwrap_or(Met::No);
             let excepted = |rule: &ToolRule| {
-                rule.files(false).is_some_and(|(own, path)| own.may_be(access) && act.is_within(path))
+                rule.files(false).is_some_and(|(own, all)| own.may_be(access) && all.iter().any(|it| act.is_within(it)))
             };
             if met == Met::No || unless.clone().any(excepted) {
                 continue;

@@ -3,10 +3,14 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::fmt::Debug;
+use std::path::Path;
 
 /// A file's path and its text.
 pub(crate) fn text(file: &str) -> (String, String) {
-    let path = format!("{}/tests/data/{file}", env!("CARGO_MANIFEST_DIR"));
+    // Members of the workspace have the same data.
+    let mut above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let data = above.find_map(|it| Some(it.join("tests/data")).filter(|it| it.is_dir())).unwrap_or_default();
+    let path = data.join(file).display().to_string();
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
     (path, text)
 }

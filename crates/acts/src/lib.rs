@@ -14,6 +14,8 @@ mod output;
 mod path;
 mod programs;
 mod rule;
+#[cfg(test)]
+mod tests;
 mod words;
 
 pub use act::{Access, Certainty, FileAct, Named, Reach, named_in_text};

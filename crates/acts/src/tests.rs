@@ -1,5 +1,8 @@
+#[allow(dead_code, reason = "other tests use all of it")]
+#[path = "../../../src/support/rows.rs"]
+mod rows;
+
 use super::*;
-use crate::support::rows;
 use serde::Deserialize;
 use std::path::Path;
 
