@@ -2,7 +2,8 @@
 //! tool would, and so may a search tool or one of an MCP server.
 
 use super::call::Subject;
-use super::paths::{self, PathPattern, PathViews};
+use super::globbed::NamePattern;
+use super::paths::{self, PathPattern, PathViews, Standing};
 use super::rule::Asker;
 use super::shell::{self, Access, Certainty, FileAct, Named, Reach};
 use super::{Facts, patience, tools};
@@ -37,8 +38,12 @@ pub(super) struct Act {
     may_be_more: bool,
     /// They are what a pattern of file names stands for.
     are_found: bool,
+    /// Patterns of file names that it is about, whichever files these name.
+    patterns: Vec<NamePattern>,
     /// The same for what the run tells: each path with a sign for the part that isn't told.
     open: Vec<PathViews>,
+    /// The run tells nothing but the name: the directory is known.
+    is_open_in_name: bool,
     /// What the call says: a word of the text, or the value of a member.
     pub(super) cause: String,
     /// It is one of a shell's text.
@@ -87,7 +92,20 @@ impl Facts {
             let paths = places(&path, &[self.base().to_path_buf()], self.base());
             let (open, cause) = (Vec::new(), path.clone());
             let (may_be_more, are_found, of_shell) = (false, false, false);
-            acts.push(Act { access, reach, doubt, paths, may_be_more, are_found, open, cause, of_shell });
+            let (patterns, is_open_in_name) = (Vec::new(), false);
+            acts.push(Act {
+                access,
+                reach,
+                doubt,
+                paths,
+                may_be_more,
+                are_found,
+                patterns,
+                open,
+                is_open_in_name,
+                cause,
+                of_shell,
+            });
         }
         acts
     }
@@ -108,11 +126,17 @@ impl Facts {
             doubt = Some("the tool isn't known and may be a shell");
         }
         let (mut paths, mut open, mut may_be_more) = (Vec::new(), Vec::new(), false);
+        let (mut patterns, mut is_open_in_name) = (Vec::new(), false);
         let named = act.named();
         let are_found = !matches!(named, Named::Path(_));
         match named {
             Named::Path(path) => paths = places(&path, &directories, base),
             Named::Pattern(pattern) => {
+                let own = |from: &PathBuf| {
+                    let whole = at(&pattern, from).to_string_lossy().into_owned();
+                    NamePattern::new(&whole, base, paths::lexical(base, base))
+                };
+                patterns = directories.iter().map(own).collect();
                 let mut found = Found::default();
                 directories.iter().for_each(|from| found.expand(&at(&pattern, from)));
                 may_be_more = !found.is_whole;
@@ -128,6 +152,7 @@ impl Facts {
                 }
             }
             Named::Open { before, after } => {
+                is_open_in_name = before.contains('/') && !after.contains('/');
                 let name = format!("{before}{ANY_NAME}{after}");
                 let all = directories.iter().map(|from| at(&name, from));
                 open = all.map(|it| paths::lexical(&it, base)).collect();
@@ -136,7 +161,8 @@ impl Facts {
         }
         let cause = text.get(act.at.clone()).unwrap_or_default().to_string();
         let FileAct { access, reach, .. } = *act;
-        Act { access, reach, doubt, paths, may_be_more, are_found, open, cause, of_shell: true }
+        let of_shell = true;
+        Act { access, reach, doubt, paths, may_be_more, are_found, patterns, open, is_open_in_name, cause, of_shell }
     }
 }
 
@@ -231,8 +257,12 @@ fn named_in(input: &Value, depth: usize, found: &mut impl FnMut(&str, &str)) {
 impl Act {
     /// Whether all that it is about is named by a pattern that takes it away.
     pub(super) fn is_within(&self, pattern: &PathPattern) -> bool {
-        let is_file = self.reach == Reach::File && !self.may_be_more && self.open.is_empty();
-        is_file && !self.paths.is_empty() && self.paths.iter().all(|it| pattern.matches_all(it))
+        let is_file = |views: &PathViews| self.reach == Reach::File || !views.lexical.is_dir();
+        if !self.patterns.is_empty() {
+            return self.reach == Reach::File && self.patterns.iter().all(|it| it.is_within(pattern));
+        }
+        let is_told = !self.may_be_more && self.open.is_empty() && self.paths.iter().all(is_file);
+        is_told && !self.paths.is_empty() && self.paths.iter().all(|it| pattern.matches_all(it))
     }
 
     /// What it does with a path, for people.
@@ -246,6 +276,13 @@ impl Act {
         format!("it {does} {path}")
     }
 
+    fn met(&self, path: String) -> Met {
+        match self.doubt {
+            Some(why) => Met::Perhaps(why, path),
+            None => Met::Yes(path),
+        }
+    }
+
     /// What it has to do with what a pattern names.
     pub(super) fn meets(&self, pattern: &PathPattern) -> Met {
         let shown = |views: &PathViews| format!("`{}`", views.lexical.display());
@@ -253,9 +290,9 @@ impl Act {
             let told = match self.reach {
                 _ if pattern.matches_any(views) => Some(shown(views)),
                 Reach::File => None,
-                Reach::Below => (!self.are_found && pattern.is_around(views)).then(|| shown(views)),
-                Reach::All if pattern.is_around(views) || pattern.is_below(views) => Some(shown(views)),
-                Reach::All if pattern.is_anywhere() => {
+                Reach::Below => (!self.are_found && pattern.stands(views) == Standing::Within).then(|| shown(views)),
+                Reach::All if matches!(pattern.stands(views), Standing::Within | Standing::Above) => Some(shown(views)),
+                Reach::All if pattern.stands(views) == Standing::Near => {
                     let one = below(&views.lexical, &|path| {
                         pattern.matches_any(&paths::views(&path.to_string_lossy(), &views.lexical))
                     });
@@ -264,13 +301,16 @@ impl Act {
                 Reach::All => None,
             };
             if let Some(told) = told {
-                return match self.doubt {
-                    Some(why) => Met::Perhaps(why, told),
-                    None => Met::Yes(told),
-                };
+                return self.met(told);
             }
         }
+        if let Some(views) = self.patterns.iter().find(|it| it.is_within(pattern)) {
+            return self.met(format!("`{}`", views.text));
+        }
         if let Some(views) = self.open.iter().find(|it| pattern.matches_any(it)) {
+            if self.is_open_in_name {
+                return self.met(shown(views).replace(ANY_NAME, "…"));
+            }
             return Met::Perhaps("the run tells which file it is", shown(views).replace(ANY_NAME, "…"));
         }
         match self.may_be_more {

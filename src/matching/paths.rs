@@ -247,6 +247,19 @@ pub struct PathPattern {
     wide: Option<(From, LazyGlob)>,
 }
 
+/// Where a directory stands to what a pattern names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// What it holds is named, or it lies where the pattern's fixed beginning says.
+    Within,
+    /// It holds the pattern's fixed beginning.
+    Above,
+    /// It may hold what is named: a wildcard stands before the name.
+    Near,
+    /// It holds nothing of it.
+    Apart,
+}
+
 /// A pattern, or one of its alternatives in braces, by its fixed part.
 #[derive(Debug, Clone)]
 struct Beginning {
@@ -354,33 +367,45 @@ impl PathPattern {
         paths.all(|path| is_below(self.from, &self.glob, path, views) || is_elsewhere(path))
     }
 
-    /// Whether it may name something in any directory: it begins with a wildcard.
-    pub(super) fn is_anywhere(&self) -> bool {
-        self.beginnings.iter().any(|it| it.prefix.trim_matches('/').is_empty())
+    /// Where a directory stands to what it names.
+    pub(super) fn stands(&self, views: &PathViews) -> Standing {
+        let children: Vec<PathBuf> = views.all().map(|path| path.join("\u{1a}")).collect();
+        if children.iter().any(|child| is_below(self.from, &self.glob, child, views) || self.is_wide_at(child, views)) {
+            return Standing::Within;
+        }
+        let mut standing = Standing::Apart;
+        for beginning in &self.beginnings {
+            let fixed = beginning.prefix.trim_end_matches('/');
+            // Behind the fixed directories, any may follow before the name: `src/**/*.key`.
+            let is_place = !fixed.is_empty() && !beginning.rest.trim_start_matches("**/").contains('/');
+            for fixed in self.from_root(fixed, views) {
+                for path in views.all() {
+                    match (path.starts_with(&fixed), fixed.starts_with(path)) {
+                        (true, _) if is_place => return Standing::Within,
+                        (_, true) if !beginning.prefix.trim_matches('/').is_empty() => return Standing::Above,
+                        (true, _) => standing = Standing::Near,
+                        (false, _) => {}
+                    }
+                }
+            }
+            if beginning.prefix.is_empty() && self.wide.is_some() {
+                standing = Standing::Near;
+            }
+        }
+        standing
     }
 
-    /// Whether a path lies in the fixed directory that the pattern begins with, or is it.
-    pub(super) fn is_around(&self, views: &PathViews) -> bool {
-        self.fixed(views).iter().any(|fixed| views.all().any(|path| path.starts_with(fixed)))
-    }
-
-    /// Whether a path is a directory above the fixed one that the pattern begins with.
-    pub(super) fn is_below(&self, views: &PathViews) -> bool {
-        self.fixed(views).iter().any(|fixed| views.all().any(|path| fixed.starts_with(path)))
-    }
-
-    /// The fixed directories that it begins with, from the root.
-    fn fixed(&self, views: &PathViews) -> Vec<PathBuf> {
+    fn from_root(&self, fixed: &str, views: &PathViews) -> Vec<PathBuf> {
         let bases = match self.from {
-            From::Root => return self.named_fixed().map(PathBuf::from).collect(),
+            From::Root => return vec![if fixed.is_empty() { "/".into() } else { fixed.into() }],
             From::Home => views.homes,
             From::WorkingDirectory => &views.bases,
         };
-        bases.iter().flat_map(|base| self.named_fixed().map(|it| base.join(it))).collect()
+        bases.iter().map(|base| base.join(fixed)).collect()
     }
 
-    fn named_fixed(&self) -> impl Iterator<Item = &str> {
-        self.beginnings.iter().map(|it| it.prefix.trim_end_matches('/')).filter(|it| !it.is_empty())
+    fn is_wide_at(&self, path: &Path, views: &PathViews) -> bool {
+        self.wide.as_ref().is_some_and(|(from, glob)| is_below(*from, glob, path, views))
     }
 
     /// Whether it matches an absolute path as it is written.

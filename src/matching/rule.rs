@@ -81,6 +81,25 @@ enum Argument {
     Named(Box<Named>),
 }
 
+/// What a rule over files is about.
+#[derive(Clone, Copy, Debug)]
+struct Deeds {
+    reads: bool,
+    writes: bool,
+    edits: bool,
+}
+
+impl Deeds {
+    /// Whether it is about an act. To change a file in its place is to read and to write it.
+    fn has(self, access: Access) -> bool {
+        match access {
+            Access::Read => self.reads,
+            Access::Write => self.writes,
+            Access::Either => self.reads || self.writes || self.edits,
+        }
+    }
+}
+
 /// A pattern in the forms that the main argument may have. One is missing where the pattern doesn't fit it, or
 /// where no tool of the rule has it.
 #[derive(Debug)]
@@ -203,21 +222,16 @@ impl ToolRule {
     }
 
     /// What it is about where it is about files: what its tools do with them, and which they are.
-    fn files(&self, any_depth: bool) -> Option<(Access, SmallVec<[&PathPattern; 2]>)> {
+    fn files(&self, any_depth: bool) -> Option<(Deeds, SmallVec<[&PathPattern; 2]>)> {
         let Argument::Main(forms) = &self.argument else { return None };
         let anywhere = forms.anywhere.as_ref().filter(|_| any_depth);
         let patterns: SmallVec<[&PathPattern; 2]> = anywhere.into_iter().chain(&forms.path).collect();
         if patterns.is_empty() {
             return None;
         }
-        let (reads, writes) = (self.names_any("", &["Read"]), self.names_any("", &["Write", "Edit"]));
-        let access = match (reads, writes) {
-            (true, true) => Access::Either,
-            (true, false) => Access::Read,
-            (false, true) => Access::Write,
-            (false, false) => return None,
-        };
-        Some((access, patterns))
+        let named = |family: &str| self.names_any("", &[family]);
+        let deeds = Deeds { reads: named("Read"), writes: named("Write"), edits: named("Edit") };
+        (deeds.reads || deeds.writes || deeds.edits).then_some((deeds, patterns))
     }
 
     /// Whether it is held against what a call does to files by any means.
@@ -785,16 +799,17 @@ fn by_other_means<'r>(
     let Some(tool) = facts.tool().filter(|_| asker.acts) else { return (Truth::No, None) };
     let mut doubt = None;
     for rule in rules {
-        let Some((access, patterns)) = rule.files(asker.any_depth) else { continue };
+        let Some((deeds, patterns)) = rule.files(asker.any_depth) else { continue };
         let is_own = rule.names_tool(tool, facts, asker);
         if is_own && !facts.families(asker).contains(&"Bash") {
             continue;
         }
         let Some(acts) = facts.file_acts(asker) else { return (rule.doubt("it takes too long"), None) };
-        for act in acts.iter().filter(|act| act.access.may_be(access) && !(is_own && !act.of_shell)) {
+        for act in acts.iter().filter(|act| deeds.has(act.access) && !(is_own && !act.of_shell)) {
             let met = patterns.iter().map(|it| act.meets(it)).max().unwrap_or(Met::No);
             let excepted = |rule: &ToolRule| {
-                rule.files(false).is_some_and(|(own, all)| own.may_be(access) && all.iter().any(|it| act.is_within(it)))
+                rule.files(false)
+                    .is_some_and(|(own, all)| own.has(act.access) && all.iter().any(|it| act.is_within(it)))
             };
             if met == Met::No || unless.clone().any(excepted) {
                 continue;

@@ -11,6 +11,7 @@ mod coding_agents;
 mod cold_start;
 mod embed;
 mod examples;
+mod file_rules;
 mod generate;
 mod hooks_article;
 mod import;

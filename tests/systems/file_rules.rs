@@ -1,0 +1,75 @@
+//! Rules over files hold for whatever does it: a tool, a shell's command, a tool of an MCP server.
+
+use super::support::{TestHost, definitions, hooks, hookwire, repo};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+/// What stands in the project.
+const FILES: &[&str] = &[
+    ".env",
+    "a/.env",
+    "prot/g",
+    ".env.example",
+    "f",
+    "secrets/k",
+    "Makefile",
+    "src/x.py",
+    "src/a.pyc",
+    ".claude/settings.json",
+];
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    /// Each one is the rule of a fixed deny.
+    rules: Vec<String>,
+    tool: String,
+    command: Option<String>,
+    input: Option<Value>,
+    expect: String,
+}
+
+fn project() -> tempfile::TempDir {
+    let project = hooks(&FILES.iter().map(|file| (*file, "TOKEN=1\n")).collect::<Vec<_>>());
+    let git = std::process::Command::new("git").args(["init", "-q"]).current_dir(project.path()).status();
+    assert!(git.unwrap().success());
+    project
+}
+
+fn host(rules: &[String], root: &Path) -> (TestHost, tempfile::TempDir) {
+    let deny = |rule: &String| json!({ "name": rule, "on": "PreToolUse", "if": rule, "deny": "Not this file." });
+    let dir = hooks(&[("hooks.yaml", &definitions(&rules.iter().map(deny).collect::<Vec<_>>()))]);
+    let mut command = hookwire();
+    command.args(["serve", "--isolated", "--no-share", "--hooks"]).arg(dir.path()).arg("--root").arg(root);
+    let mut host = TestHost::start(&mut command);
+    host.request("initialize", json!({ "capabilities": { "hooks": { "decisions": ["allow", "deny", "ask"] } } }));
+    (host, dir)
+}
+
+#[test]
+fn a_rule_over_files_holds_for_whatever_does_it() {
+    let text = fs::read_to_string(repo("tests/data/rules/files.jsonl")).unwrap();
+    let mut by_rules: BTreeMap<Vec<String>, Vec<(usize, Row)>> = BTreeMap::new();
+    for (line, text) in text.lines().enumerate() {
+        let row: Row = serde_json::from_str(text).unwrap_or_else(|error| panic!("files.jsonl:{}: {error}", line + 1));
+        by_rules.entry(row.rules.clone()).or_default().push((line + 1, row));
+    }
+    let project = project();
+    let mut wrong = Vec::new();
+    for (rules, rows) in by_rules {
+        let (mut host, _dir) = host(&rules, project.path());
+        for (line, row) in rows {
+            let input = row.input.unwrap_or_else(|| json!({ "command": row.command }));
+            let event =
+                json!({ "event": "PreToolUse", "cwd": project.path(), "tool": { "name": row.tool, "input": input } });
+            let verdict = host.dispatch(event);
+            if verdict["decision"] != *row.expect {
+                wrong.push(format!("files.jsonl:{line}: {input}: {} expected: {verdict}", row.expect));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
