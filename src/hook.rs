@@ -46,6 +46,8 @@ pub struct Hook {
     pub default_fail: Option<Fail>,
     /// The decision where a command would run code that isn't shown; `None`: such code is no match.
     pub delegates: Option<Decision>,
+    /// It judges, and its outcome says what it would have done; nothing of that counts.
+    pub observe: bool,
     /// Started and forgotten.
     pub detached: bool,
     /// Runs beside its parallel neighbours.
@@ -134,6 +136,7 @@ impl Hook {
             fail: Some(Fail::Closed),
             default_fail: None,
             delegates: None,
+            observe: false,
             detached: false,
             parallel: false,
             once: false,
@@ -166,6 +169,11 @@ impl Hook {
         // What isn't taken out must not be passed on.
         let of_kind = self.handler.is_redacting().then_some(Fail::Closed);
         self.fail.or(of_kind).or(self.default_fail.filter(|_| phase == Phase::Gate))
+    }
+
+    /// Whether it takes something out of what passes.
+    pub fn redacts(&self) -> bool {
+        self.handler.is_redacting() && !self.observe
     }
 
     /// Whether an allow of the hook's handler counts: `if` must cover the whole call.
@@ -260,7 +268,8 @@ impl Hook {
         !families.is_empty() && !is_apart() && families.iter().chain(patched).any(|name| matcher.matches(name))
     }
 
-    /// Whether it can't be told without the name of the event's tool whether the hook is for the event.
+    /// Whether it can't be told without the name of the event's tool whether the hook is for the event, and what it says
+    /// counts.
     pub fn asks_for_tool(&self, event: &Event) -> bool {
         let is_by_matcher = |matcher: &Matcher| match (self.contract.matched)(&event.name) {
             Target::Nothing => false,
@@ -274,6 +283,7 @@ impl Hook {
             }
         };
         self.enabled
+            && !self.observe
             && event.names().any(|name| self.on.includes(name))
             && (!self.tools.is_empty()
                 || self.matcher.as_ref().is_some_and(is_by_matcher)

@@ -56,7 +56,7 @@ impl Selected {
     /// Whether it denies for certain, without a look at more than its conditions.
     pub fn is_certain_deny(&self) -> bool {
         let is_deny = self.hook.handler.fixed().is_some_and(|(decision, _)| decision == Decision::Deny);
-        is_deny && self.doubt.is_none() && !self.hook.detached
+        is_deny && self.doubt.is_none() && !self.hook.detached && !self.hook.observe
     }
 }
 

@@ -127,6 +127,8 @@ pub struct Counts {
     pub rewrote: u64,
     /// How often it failed.
     pub failed: u64,
+    /// How often it would have stopped, asked about or changed something, but only observes.
+    pub observed: u64,
 }
 
 impl std::ops::AddAssign for Counts {
@@ -137,6 +139,7 @@ impl std::ops::AddAssign for Counts {
         add(&mut self.asked, other.asked);
         add(&mut self.rewrote, other.rewrote);
         add(&mut self.failed, other.failed);
+        add(&mut self.observed, other.observed);
     }
 }
 
@@ -155,6 +158,7 @@ impl Tally {
                 asked: u64::from(said == Some(Decision::Ask)),
                 rewrote: u64::from(outcome.rewrote),
                 failed: u64::from(outcome.error.is_some()),
+                observed: u64::from(outcome.would().is_some()),
             };
             self.add(&outcome.hook, counts);
         }
@@ -171,13 +175,14 @@ impl Tally {
 
     /// Raises the counts of a hook to those of another tally of the same events.
     pub(crate) fn raise(&mut self, hook: &str, to: Counts) {
-        let Counts { matched, denied, asked, rewrote, failed } = self.counts_of(hook);
+        let Counts { matched, denied, asked, rewrote, failed, observed } = self.counts_of(hook);
         let missing = Counts {
             matched: to.matched.saturating_sub(matched),
             denied: to.denied.saturating_sub(denied),
             asked: to.asked.saturating_sub(asked),
             rewrote: to.rewrote.saturating_sub(rewrote),
             failed: to.failed.saturating_sub(failed),
+            observed: to.observed.saturating_sub(observed),
         };
         self.add(&Arc::from(hook), missing);
     }
@@ -592,16 +597,18 @@ mod tests {
         let deny = json!({"status": "blocking", "decision": "deny"});
         let failed_closed = json!({"status": "non_blocking_error", "decision": "deny", "error": "x"});
         for (more, expected) in [
-            (json!({}), [1, 0, 0, 0, 0]),
-            (json!({"status": "skipped"}), [1, 0, 0, 0, 0]),
-            (deny, [2, 1, 0, 0, 0]),
-            (json!({"status": "blocking", "decision": "ask"}), [3, 1, 1, 0, 0]),
-            (json!({"rewrote": true}), [4, 1, 1, 1, 0]),
-            (failed_closed, [5, 1, 1, 1, 1]),
+            (json!({}), [1, 0, 0, 0, 0, 0]),
+            (json!({"status": "skipped"}), [1, 0, 0, 0, 0, 0]),
+            (deny, [2, 1, 0, 0, 0, 0]),
+            (json!({"status": "blocking", "decision": "ask"}), [3, 1, 1, 0, 0, 0]),
+            (json!({"rewrote": true}), [4, 1, 1, 1, 0, 0]),
+            (failed_closed, [5, 1, 1, 1, 1, 0]),
+            (json!({"observed": {"decision": "deny"}}), [6, 1, 1, 1, 1, 1]),
+            (json!({"observed": {"decision": "allow"}}), [7, 1, 1, 1, 1, 1]),
         ] {
             tally.count(&verdict(json!({ "outcomes": [outcome("h", more.clone())] })).outcomes);
-            let Counts { matched, denied, asked, rewrote, failed } = tally.counts_of("h");
-            assert_eq!([matched, denied, asked, rewrote, failed], expected, "{more}");
+            let Counts { matched, denied, asked, rewrote, failed, observed } = tally.counts_of("h");
+            assert_eq!([matched, denied, asked, rewrote, failed, observed], expected, "{more}");
         }
     }
 

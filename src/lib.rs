@@ -137,4 +137,4 @@ pub use services::models::ModelRef;
 pub use services::state::{Scope, StateError, Store};
 pub use syntax::source::{Layer, Source};
 pub use transport::client::Client;
-pub use verdict::{Answer, Decision, Outcome, Retry, RetryAction, Status, Verdict};
+pub use verdict::{Answer, Decision, Observed, Outcome, Retry, RetryAction, Status, Verdict, Would};

@@ -250,6 +250,62 @@ words! {
 /// The reason in the outcome of a hook that was started and not waited for.
 pub const NOT_WAITED_FOR: &str = "started and not waited for";
 
+/// What a hook that only observes would have done. It counts for nothing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Observed {
+    /// The decision that would have counted, its failure direction's included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The hook would have changed the subject or the context.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub rewrote: bool,
+    /// The hook would have ended the run, for this reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop: Option<String>,
+    /// What it would have said about a failed model call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry: Option<Retry>,
+}
+
+words! {
+    /// What a hook that observes would have come to, in a word. The order is that of strength.
+    pub enum Would {
+        /// Nothing would have been different.
+        Allow = "allow",
+        /// It would have said what to do about a failed model call.
+        Retry = "retry",
+        /// It would have changed something.
+        Rewrite = "rewrite",
+        /// It would have ended the run.
+        Stop = "stop",
+        /// It would have had a person asked.
+        Ask = "ask",
+        /// It would have put the act off.
+        Defer = "defer",
+        /// It would have denied it.
+        Deny = "deny",
+    }
+}
+
+impl Observed {
+    /// What the hook would have come to.
+    pub fn would(&self) -> Would {
+        match self.decision {
+            Some(Decision::Deny) => Would::Deny,
+            Some(Decision::Defer) => Would::Defer,
+            Some(Decision::Ask) => Would::Ask,
+            Some(Decision::Allow) | None if self.stop.is_some() => Would::Stop,
+            Some(Decision::Allow) | None if self.rewrote => Would::Rewrite,
+            Some(Decision::Allow) | None if self.retry.is_some() => Would::Retry,
+            Some(Decision::Allow) | None => Would::Allow,
+        }
+    }
+}
+
 /// One selected hook's part in a verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -279,6 +335,10 @@ pub struct Outcome {
     /// The hook judged the final value after another hook's rewrite.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub rejudged: bool,
+    /// The hook only observes: what it would have done. Of its decision, its rewrite and its messages, nothing is in
+    /// the verdict.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub observed: Option<Observed>,
     /// What it did step by step, for the kinds that record it: sub-agents and judges.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub transcript: Vec<Value>,
@@ -311,6 +371,17 @@ pub struct LookedInto {
 }
 
 impl Outcome {
+    /// What it would have changed, if it only observes and would have changed something.
+    pub fn would(&self) -> Option<Would> {
+        self.observed.as_ref().map(Observed::would).filter(|would| *would != Would::Allow)
+    }
+
+    /// Why it came out so: the error, else the reason, be it that of what the hook would have done.
+    pub fn why(&self) -> Option<&str> {
+        let observed = self.observed.as_ref().and_then(|it| it.reason.as_ref());
+        self.error.as_ref().or(self.reason.as_ref()).or(observed).map(String::as_str)
+    }
+
     /// When the run began and when it ended, if it was run.
     pub fn times(&self) -> Option<(SystemTime, SystemTime)> {
         let start = self.started_at?;
@@ -414,14 +485,19 @@ impl Verdict {
     pub(crate) fn doubts(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
         let is_certain = |outcome: &Outcome| outcome.decision == Some(Decision::Deny) && outcome.opaque.is_none();
         let is_open = self.decision != Decision::Deny || !self.outcomes.iter().any(is_certain);
-        let doubts = self.outcomes.iter().filter_map(|it| Some((&*it.hook, it.opaque.as_deref()?)));
+        // Nothing hangs on a hook that only observes.
+        let count = self.outcomes.iter().filter(|it| it.observed.is_none());
+        let doubts = count.filter_map(|it| Some((&*it.hook, it.opaque.as_deref()?)));
         doubts.filter(move |_| is_open)
     }
 
     /// Spells out in the texts that people read what would hide or reorder others there; their lines stay.
     pub(crate) fn make_readable(&mut self) {
         self.make_own_words_readable();
-        let reasons = self.outcomes.iter_mut().map(|it| &mut it.reason);
+        let reasons = self.outcomes.iter_mut().flat_map(|it| {
+            let observed = it.observed.iter_mut().flat_map(|it| [&mut it.reason, &mut it.stop]);
+            std::iter::once(&mut it.reason).chain(observed)
+        });
         let texts = [&mut self.reason, &mut self.stop].into_iter().chain(reasons).flatten();
         spell_out(texts.chain(&mut self.user_messages));
     }
@@ -430,6 +506,17 @@ impl Verdict {
     pub(crate) fn make_own_words_readable(&mut self) {
         let outcomes = self.outcomes.iter_mut().flat_map(|it| [&mut it.error, &mut it.opaque]).flatten();
         spell_out(outcomes.chain(&mut self.errors));
+    }
+
+    /// The verdict as if the hooks that only observe weren't there: the one that agents of other vocabularies read.
+    pub(crate) fn without_observers(&self) -> Cow<'_, Verdict> {
+        let is_one = |it: &Outcome| it.observed.is_some();
+        if !self.outcomes.iter().any(is_one) {
+            return Cow::Borrowed(self);
+        }
+        let mut enforced = self.clone();
+        enforced.outcomes.retain(|it| !is_one(it));
+        Cow::Owned(enforced)
     }
 
     /// The outcomes of the hooks that changed something.

@@ -121,7 +121,8 @@ const MAX_NAMES: usize = 300;
 fn rank(it: &Explanation, decided_by: Option<&str>) -> usize {
     match (it.applies, it.decision) {
         _ if decided_by == Some(&*it.hook) => 0,
-        (false, _) => 6,
+        (false, _) => 7,
+        (true, _) if it.observe => 6,
         (true, _) if it.opaque.is_some() => 5,
         (true, Some(Decision::Deny)) => 1,
         (true, Some(Decision::Ask | Decision::Defer)) => 2,
@@ -141,6 +142,14 @@ const MAX_MISSES: usize = 3;
 fn print(it: &Explanation, out: &mut Output) {
     let decision = it.decision.map(|it| it.as_str().to_string());
     let (mark, why) = match (&it.kept_out_by, &it.opaque) {
+        (None, doubt) if it.observe => {
+            let would = decision.map(|it| format!("would {it} (observe)"));
+            let doubt = doubt.as_ref().map(|doubt| format!(", {doubt}")).unwrap_or_default();
+            (
+                out.tone(Tone::Dim, "watch "),
+                would.unwrap_or_else(|| "runs, and decides nothing (observe)".into()) + &doubt,
+            )
+        }
         (Some(miss), _) => (out.tone(Tone::Dim, "no    "), format!("{}: {}", miss.test, miss.why)),
         (None, Some(opaque)) => (out.tone(Tone::Warn, "opaque"), opaque.clone()),
         (None, None) => (out.tone(Tone::Good, "runs  "), decision.unwrap_or_default()),

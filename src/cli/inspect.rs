@@ -190,7 +190,11 @@ pub(super) fn list(args: &ListArgs, out: &mut Output) -> Result<Finding, Failure
             out.json(&info);
             continue;
         }
-        let switch = if info.enabled { "" } else { " (off)" };
+        let switch = match (info.enabled, info.observe) {
+            (false, _) => " (off)",
+            (true, true) => " (observes)",
+            (true, false) => "",
+        };
         let place = args.as_given(&format!("{}:{}", info.source.file, info.source.line));
         let name = out.tone(Tone::Strong, &format!("{:<24}", short(&info.name, 24)));
         let place = out.tone(Tone::Dim, &safe(&place));

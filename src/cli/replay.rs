@@ -12,10 +12,10 @@ use crate::host::Host;
 use crate::host::HostOptions;
 use crate::support::json::parse_event;
 use crate::support::shell_word;
-use crate::verdict::{Decision, Verdict};
+use crate::verdict::{Decision, Verdict, Would};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, IsTerminal, Read};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -211,12 +211,9 @@ fn print_verdict(out: &mut Output, verdict: &Verdict, elapsed: Duration) {
     }
     for outcome in &verdict.outcomes {
         let decision = outcome.decision.map(|it| format!(" {}", it.as_str())).unwrap_or_default();
-        let why = outcome
-            .error
-            .as_deref()
-            .or(outcome.reason.as_deref())
-            .map(|why| format!(": {}", safe(why)))
-            .unwrap_or_default();
+        let would = outcome.observed.as_ref().map(|it| format!(", would {} (observe)", it.would().as_str()));
+        let decision = would.unwrap_or(decision);
+        let why = outcome.why().map(|why| format!(": {}", safe(why))).unwrap_or_default();
         let status = outcome.status.as_str();
         let rejudged = if outcome.rejudged { ", again" } else { "" };
         out.line(&format!(
@@ -300,6 +297,7 @@ async fn replayed(args: &ReplayArgs, runtime: &Runtime, out: &mut Output) -> Res
         out.line(&head);
     }
     let (mut n_read, mut n_denied, mut n_bad, mut n_changed) = (0, 0, 0, 0);
+    let mut observed: BTreeMap<Arc<str>, BTreeMap<Would, usize>> = BTreeMap::new();
     let mut lines = tokio::io::BufReader::new(file).lines();
     let mut number = 0;
     while let Some(line) = lines.next_line().await? {
@@ -318,6 +316,10 @@ async fn replayed(args: &ReplayArgs, runtime: &Runtime, out: &mut Output) -> Res
         let (verdict, elapsed) = judge(&host, dialect, &event).await;
         n_read += 1;
         n_denied += usize::from(verdict.decision == Decision::Deny);
+        for outcome in &verdict.outcomes {
+            let Some(it) = &outcome.observed else { continue };
+            *observed.entry(outcome.hook.clone()).or_default().entry(it.would()).or_default() += 1;
+        }
         let before = match (&other, &mut expected) {
             (Some(other), _) => Some(judge(other, dialect, &event).await.0),
             (None, Some(expected)) => expected.remove(&number),
@@ -363,6 +365,11 @@ async fn replayed(args: &ReplayArgs, runtime: &Runtime, out: &mut Output) -> Res
         let summary = format!("{n_read} events, {n_denied} denied, {n_bad} unreadable{changed}");
         let summary = out.tone(Tone::Dim, &summary);
         out.line(&summary);
+        for (hook, counts) in &observed {
+            let counts = counts.iter().rev().map(|(would, n)| format!("{} {n}", would.as_str()));
+            let line = format!("{} would {} (observe)", safe(hook), counts.collect::<Vec<_>>().join(", "));
+            out.line(&out.tone(Tone::Dim, &line));
+        }
     }
     Ok(if n_bad + n_changed + n_missing > 0 { Finding::Found } else { Finding::Fine })
 }
@@ -394,6 +401,15 @@ pub(super) fn event_summary(event: &Event) -> String {
     }
 }
 
+/// What each hook that only observes would have done: `no-push would deny: no pushes`.
+fn observed_in_words(verdict: &Verdict) -> impl Iterator<Item = String> {
+    verdict.outcomes.iter().filter_map(|outcome| {
+        let would = outcome.would()?.as_str();
+        let why = outcome.why().map(|why| format!(": {why}")).unwrap_or_default();
+        Some(format!("{} would {would}{why}", outcome.hook))
+    })
+}
+
 /// Why a verdict is what it is, in one line.
 pub(super) fn verdict_summary(verdict: &Verdict) -> String {
     let mut parts = Vec::new();
@@ -413,6 +429,7 @@ pub(super) fn verdict_summary(verdict: &Verdict) -> String {
         // A subject may be a whole file; a reason is what people look for.
         parts.push(format!("rewritten{by}: {}", short(&subject.to_string(), 90)));
     }
+    parts.extend(observed_in_words(verdict));
     parts.extend(verdict.user_messages.iter().map(|text| format!("says: {text}")));
     parts.extend(verdict.additional_context.iter().map(|text| format!("context: {text}")));
     parts.extend(verdict.outcomes.iter().filter_map(|it| Some(format!("{} {}", it.hook, it.error.as_ref()?))));

@@ -10,7 +10,8 @@ use crate::matching::tools::main_argument;
 use crate::support::amounts::duration;
 use crate::transport::client::Client;
 use crate::transport::socket;
-use crate::verdict::Decision;
+use crate::verdict::{Decision, Observed, Would};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -42,6 +43,9 @@ pub(super) struct EventsArgs {
     /// Only what wasn't simply allowed.
     #[arg(long)]
     denied: bool,
+    /// Only where a hook that observes would have stopped, asked about or changed something.
+    #[arg(long)]
+    observed: bool,
     /// Only events that this hook was selected for.
     #[arg(long, value_name = "NAME")]
     hook: Option<String>,
@@ -130,10 +134,17 @@ impl EventsArgs {
         let fits =
             |wanted: &Option<String>, found: Option<&str>| wanted.as_deref().is_none_or(|wanted| found == Some(wanted));
         (!self.denied || !is_plain)
+            && (!self.observed || hooks().any(|outcome| observed(outcome).is_some()))
             && self.hook.as_ref().is_none_or(|name| hooks().any(|outcome| outcome["hook"] == name.as_str()))
             && fits(&self.tool, record["tool"].as_str())
             && (self.session.is_none() || fits(&self.session, event(record).as_ref().map(Event::session)))
     }
+}
+
+/// What a hook that only observes would have done, if that is anything.
+fn observed(outcome: &Value) -> Option<Observed> {
+    let observed = Observed::deserialize(outcome.get("observed")?).ok()?;
+    Some(observed).filter(|it| it.would() != Would::Allow)
 }
 
 /// A record of an event without secrets: what is printed or written of one, and nothing else is.
@@ -215,6 +226,11 @@ pub(super) fn print(record: &Clean, out: &mut Output) {
     let time = out.tone(Tone::Dim, &format!("  {}", duration(micros)));
     out.line(&(line + &time));
     for outcome in verdict["outcomes"].as_array().into_iter().flatten() {
+        if let Some(observed) = observed(outcome) {
+            let would = out.tone(Tone::Warn, &format!("would {} (observe)", observed.would().as_str()));
+            let why = observed.reason.map(|why| format!(": {}", short(&why, 200))).unwrap_or_default();
+            out.line(&format!("  {} {would}{why}", text(&outcome["hook"])));
+        }
         for (key, word) in [("error", "failed"), ("opaque", "in doubt")] {
             let reason = verdict["reason"].as_str().unwrap_or_default();
             if let Some(why) = outcome[key].as_str().filter(|why| !reason.contains(why)) {

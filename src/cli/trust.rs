@@ -176,6 +176,7 @@ fn show(review: &Review, out: &mut Output) {
             "isTrusted": review.is_as_before(),
             "changes": changes.iter().map(path).collect::<Vec<_>>(),
             "hooks": review.hooks.iter().map(|hook| &*hook.name).collect::<Vec<_>>(),
+            "loosened": review.observers().map(|(hook, _)| &*hook.name).collect::<Vec<_>>(),
             "runs": review.record.named,
         }));
         return;
@@ -185,6 +186,7 @@ fn show(review: &Review, out: &mut Output) {
             Look::Head => Tone::Strong,
             Look::Added => Tone::Good,
             Look::Removed | Look::Mistake => Tone::Bad,
+            Look::Loosened => Tone::Warn,
             Look::Beside => Tone::Dim,
             Look::Plain => Tone::Plain,
         };

@@ -12,6 +12,7 @@ use super::written::{Delegates, Mistakes, RawDefaults, RawHook, WrittenHook, dec
 use crate::contract::{Contract, Fail};
 use crate::dialects;
 use crate::event::On;
+use crate::handlers::guards::GuardRow;
 use crate::handlers::{self, Compile, CompileError, Handler, KINDS};
 use crate::hook::Hook;
 use crate::matching::Matcher;
@@ -224,6 +225,7 @@ impl Compiler<'_> {
             self.handler(&written.handlers, node, contract, rules)
         };
 
+        let observe = self.observe(&raw, node);
         // A file's guards may all fail closed without its rewrites denying what they don't change.
         let needs_certainty = |entry: &&Entry| KINDS.iter().any(|it| it.key == entry.key && it.needs_certainty);
         let default_fail = self.defaults.fail.filter(|_| !written.handlers.iter().any(needs_certainty));
@@ -250,6 +252,7 @@ impl Compiler<'_> {
                 fail: raw.fail,
                 default_fail,
                 delegates,
+                observe,
                 detached: raw.r#async.unwrap_or(false),
                 parallel: raw.parallel.unwrap_or(false),
                 once: raw.once.unwrap_or(false),
@@ -266,7 +269,7 @@ impl Compiler<'_> {
             // A misspelt handler is none; how it is spelt says more.
             let first = errors().find(|it| it.code != "missing-handler").or_else(|| errors().next());
             let first = first.map(|it| it.to_diagnostic(origin.file, self.lines).one_line()).unwrap_or_default();
-            let is_off = raw.enabled == Some(false) || raw.r#async == Some(true);
+            let is_off = raw.enabled == Some(false) || raw.r#async == Some(true) || observe;
             let closed = fail.unwrap_or(contract.gates_fail) == Fail::Closed && !is_off;
             // Other systems say themselves what a failure means.
             let may_stop_a_tool = |on: &On| on.may_be_about_a_tool() && on.includes_a_gate();
@@ -313,7 +316,7 @@ impl Compiler<'_> {
         let Some(value) = node.get("on") else {
             if let Some(guard) = node.get("guard") {
                 // That the guard is misspelt is reported with the guard.
-                return handlers::guards::natural_events(guard);
+                return handlers::guards::meant(guard).map(GuardRow::natural_events);
             }
             if contract.matcher_names_events {
                 return Some(On::Every);
@@ -370,6 +373,16 @@ impl Compiler<'_> {
         }
         // The names that can be read stay, for a stand-in.
         (!names.is_empty()).then_some(On::Names(names))
+    }
+
+    /// Whether a hook only observes. Self-defence never does: an agent could switch off the guards one by one.
+    fn observe(&mut self, raw: &RawHook, node: &Node) -> bool {
+        let guard = node.get("guard").and_then(handlers::guards::meant).filter(|guard| !guard.may_observe);
+        if let (Some(guard), Some(value), Some(true)) = (guard, node.get("observe"), raw.observe) {
+            let message = format!("`{}` can't only observe: it guards the guards", guard.name);
+            self.mistakes.push(Problem::error(&value.span, "never-observes", message).fix(Fix::remove("observe")));
+        }
+        guard.is_none() && raw.observe.or(self.defaults.observe).unwrap_or(false)
     }
 
     fn conditions(

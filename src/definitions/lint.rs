@@ -77,6 +77,7 @@ pub(super) fn lint(
     lint.when_of_other_events();
     lint.texts_in_when();
     lint.verdict_without_effect();
+    lint.observe_without_effect();
     lint.paths_that_may_be_options();
     lint.variables_without_quotes();
     lint.no_fail_direction();
@@ -791,6 +792,23 @@ impl<'a> Lint<'a> {
             let problem = Problem::warning(self.at("on"), "never-decides", message);
             self.warn(problem.help("choose an event that happens before what is to be blocked"));
         }
+    }
+
+    /// `observe` on a hook that could stop, ask about or change nothing.
+    fn observe_without_effect(&mut self) {
+        let hook = self.hook;
+        if !hook.observe || self.node.get("observe").is_none() {
+            return;
+        }
+        let is_strict = hook.said_fail(Phase::Gate).is_some_and(|fail| fail != Fail::Open);
+        let why = match hook.handler.writes() {
+            _ if hook.detached => "an async hook isn't waited for",
+            Some(_) if !is_strict => "it writes, and answers nothing",
+            Some(_) | None => return,
+        };
+        let message = format!("`observe` changes nothing here: {why}");
+        let problem = Problem::warning(self.at("observe"), "idle-observe", message);
+        self.warn(problem.fix(Fix::remove("observe")));
     }
 
     /// What the hook needs and the host hasn't got.

@@ -59,6 +59,9 @@ pub(super) struct RawHook {
     /// The decision where a command would run code that isn't shown, such as `npm test`.
     #[schemars(default)]
     pub(super) delegates: Option<Delegates>,
+    /// Only say what it would have done: it stops, asks, changes and adds nothing, and its failure denies nothing.
+    #[schemars(default)]
+    pub(super) observe: Option<bool>,
     /// Start it and don't wait: it can't decide anything.
     #[schemars(default)]
     pub(super) r#async: Option<bool>,
@@ -140,6 +143,8 @@ pub(super) struct RawDefaults {
     pub(super) fail: Option<Fail>,
     /// The decision on commands that run code that isn't shown, for hooks that don't say.
     pub(super) delegates: Option<Delegates>,
+    /// Whether hooks that don't say only observe. Not for `self-defence`, nor for `policy`.
+    pub(super) observe: Option<bool>,
     /// The priority of hooks that don't say: lower runs earlier, reversed for after-events.
     pub(super) priority: Option<i64>,
     /// Hooks that don't say are only for these agents; globs on the name.
@@ -148,7 +153,7 @@ pub(super) struct RawDefaults {
     pub(super) model: Option<RawModel>,
 }
 
-const DEFAULTS_FIELDS: [&str; 6] = ["timeout", "fail", "delegates", "priority", "agents", "model"];
+const DEFAULTS_FIELDS: [&str; 7] = ["timeout", "fail", "delegates", "observe", "priority", "agents", "model"];
 
 /// Which tools may be called at all, how often and within what bounds: decided before any hook runs,
 /// and by every layer.
@@ -328,6 +333,7 @@ impl<'n> WrittenHook<'n> {
                 "timeout" => raw.timeout = mistakes.field(entry),
                 "fail" => raw.fail = mistakes.field(entry),
                 "delegates" => raw.delegates = mistakes.field(entry),
+                "observe" => raw.observe = mistakes.field(entry),
                 "async" => raw.r#async = mistakes.field(entry),
                 "parallel" => raw.parallel = mistakes.field(entry),
                 "once" => raw.once = mistakes.field(entry),
@@ -382,6 +388,7 @@ impl RawDefaults {
                     });
                 }
                 "delegates" => defaults.delegates = mistakes.field(entry),
+                "observe" => defaults.observe = mistakes.field(entry),
                 "priority" => defaults.priority = mistakes.field(entry),
                 "agents" => {
                     let errors = mistakes.n_errors();
@@ -427,6 +434,11 @@ impl RawPolicy {
                 "allow" => raw.allow = mistakes.field(entry).flatten(),
                 "sandbox" => raw.sandbox = mistakes.field(entry).flatten(),
                 "limits" => raw.limits = RawLimits::read(entry, mistakes),
+                "observe" => {
+                    let message = "a policy can't only observe: it decides before any hook is asked";
+                    let problem = Problem::error(&entry.key_span, "unknown-field", message);
+                    mistakes.push(problem.help("write what is to be tried as hooks, which can"));
+                }
                 unknown => mistakes.unknown_field(entry, closest(unknown, POLICY_FIELDS)),
             }
         }

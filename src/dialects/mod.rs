@@ -510,15 +510,11 @@ impl Dialect {
 
     /// A verdict in its words. A coding agent shows people what it is told as it is, so that is made readable.
     pub fn reply_to(&self, event: &Event, verdict: &Verdict) -> Value {
-        let mut readable;
-        let verdict = match &self.agent {
-            Some(_) => {
-                readable = verdict.clone();
-                readable.make_readable();
-                &readable
-            }
-            None => verdict,
-        };
+        let mut verdict = verdict.without_observers();
+        if self.agent.is_some() {
+            verdict.to_mut().make_readable();
+        }
+        let verdict = &*verdict;
         if event.unknown_gate().is_none() || self.original(event).is_none() {
             return (self.reply)(event, verdict);
         }

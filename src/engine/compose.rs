@@ -149,7 +149,7 @@ impl Member {
                 mine.fingerprint == theirs.fingerprint
                     && mine.fail_at(Phase::Gate) == theirs.fail_at(Phase::Gate)
                     && mine.timeout == theirs.timeout
-                    && (mine.detached, mine.once) == (theirs.detached, theirs.once)
+                    && (mine.detached, mine.once, mine.observe) == (theirs.detached, theirs.once, theirs.observe)
                     && it.doubt.is_some() == other.doubt.is_some()
             }
             Member::Block { .. } => false,

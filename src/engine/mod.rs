@@ -226,7 +226,7 @@ impl HooksInForce {
 /// Judges one event. Never fails: what goes wrong in a hook counts in that hook's failure direction.
 /// Dropping the future cancels the hooks and ends their processes.
 pub fn decide(engine: &Engine, question: Question) -> impl Future<Output = Verdict> + Send + '_ {
-    decide_within(engine, question, handlers::depth())
+    decide_within(engine, question, Within { depth: handlers::depth(), asks_nobody: false })
 }
 
 /// The hooks of a set that are for an event, in the order in which a client has them run if they all
@@ -241,16 +241,32 @@ pub fn order(hooks: &HookSet, event: &str, client: &'static Contract) -> Vec<Arc
 /// How deep hooks may dispatch events of their own that other hooks judge.
 const MAX_DEPTH: u8 = 5;
 
-/// The same, for what a hook does itself: `depth` counts the hooks around it.
-async fn decide_within(engine: &Engine, question: Question, depth: u8) -> Verdict {
-    if depth > MAX_DEPTH {
+/// The hooks whose own act an event is.
+#[derive(Clone, Copy)]
+struct Within {
+    /// How many there are.
+    depth: u8,
+    /// One of them only observes, and so no person is asked about what it does.
+    asks_nobody: bool,
+}
+
+impl Within {
+    /// For what a hook does that runs at such an event.
+    fn acts_of(self, hook: &Hook) -> Within {
+        Within { asks_nobody: self.asks_nobody || hook.observe, ..self }
+    }
+}
+
+/// The same, for what a hook does itself.
+async fn decide_within(engine: &Engine, question: Question, within: Within) -> Verdict {
+    if within.depth > MAX_DEPTH {
         return too_deep(engine, &question);
     }
     engine.services.runs.note(&question.event);
-    match decide_at_once(engine, &question, depth) {
+    match decide_at_once(engine, &question, within) {
         Ok(verdict) => verdict,
         // Boxed: this future is made for each event, and most have nothing to wait for.
-        Err(begun) => Box::pin(decide_in_time(engine, &question, depth, begun)).await,
+        Err(begun) => Box::pin(decide_in_time(engine, &question, within, begun)).await,
     }
 }
 
@@ -288,7 +304,7 @@ impl Running {
         let refusal = refusal.or_else(|| question.hooks.unnamed(&moment.facts));
         let mut chain = Chain::start(moment);
         let (contract, spec) = (question.contract, question.event.spec);
-        let redacting = selected.iter().filter(|it| it.hook.handler.is_redacting()).map(|it| it.hook.clone()).collect();
+        let redacting = selected.iter().filter(|it| it.hook.redacts()).map(|it| it.hook.clone()).collect();
         let members = match refusal {
             Some((by, reason)) => {
                 chain.refuse(by, reason, &selected);
@@ -301,7 +317,7 @@ impl Running {
 }
 
 /// Judges an event as far as there is nothing to wait for: to the end, if all hooks that apply are fixed verdicts.
-fn decide_at_once(engine: &Engine, question: &Question, depth: u8) -> Result<Verdict, Begun> {
+fn decide_at_once(engine: &Engine, question: &Question, within: Within) -> Result<Verdict, Begun> {
     let names = question.hooks.files.tool_names.clone();
     let facts = Facts::within(question.event.clone(), &engine.services.root, names, !engine.no_scripts);
     let moment = Arc::new(Moment::of(facts));
@@ -312,21 +328,21 @@ fn decide_at_once(engine: &Engine, question: &Question, depth: u8) -> Result<Ver
         return Err(Begun::Unselected(moment));
     };
     let mut running = Running::begin(engine, question, moment, None, selected);
-    let limits = RunLimits::of(question, depth, &running.redacting);
+    let limits = RunLimits::of(question, within, &running.redacting);
     let chain = &mut running.chain;
     running.waiting = chain.run_ahead(engine, &limits, question.contract, &mut running.rest);
-    if running.waiting.is_some() || !chain.is_judged() || asks_a_person(engine, question, chain).is_some() {
+    if running.waiting.is_some() || !chain.is_judged() || asks_a_person(engine, question, within, chain).is_some() {
         return Err(Begun::Runs(Box::new(running)));
     }
     chain.settle_allow();
     Ok(finish(engine, question, chain))
 }
 
-async fn decide_in_time(engine: &Engine, question: &Question, depth: u8, begun: Begun) -> Verdict {
+async fn decide_in_time(engine: &Engine, question: &Question, within: Within, begun: Begun) -> Verdict {
     let hooks = question.hooks.clone();
     let select = move |facts: &Facts| hooks.select(facts);
     // No hook is known yet that redacts.
-    let limits = RunLimits::of(question, depth, &[]);
+    let limits = RunLimits::of(question, within, &[]);
     let running = match begun {
         Begun::Read(moment) => {
             let Admission { mut moment, denied, counted } = policy_gate::admit(engine, &limits, moment).await;
@@ -342,12 +358,12 @@ async fn decide_in_time(engine: &Engine, question: &Question, depth: u8, begun: 
         Begun::Runs(running) => *running,
     };
     let Running { mut chain, waiting, rest, redacting } = running;
-    let limits = RunLimits::of(question, depth, &redacting);
+    let limits = RunLimits::of(question, within, &redacting);
     chain.run(engine, &limits, question.contract, waiting, rest).await;
     chain.judge_again(engine, &limits, &question.hooks, Asks::Count).await;
     chain.settle_allow();
     chain.judge_by_policies(engine, &limits).await;
-    if let Some(timeout) = asks_a_person(engine, question, &chain) {
+    if let Some(timeout) = asks_a_person(engine, question, within, &chain) {
         if chain.ask(engine, &limits, timeout).await {
             chain.judge_again(engine, &limits, &question.hooks, Asks::AreAnswered).await;
         }
@@ -369,13 +385,13 @@ fn too_deep(engine: &Engine, question: &Question) -> Verdict {
 
 /// How long a person has for an answer, if one is asked: at a gate, on an `ask` that the client can't
 /// honour itself.
-fn asks_a_person(engine: &Engine, question: &Question, chain: &Chain) -> Option<Duration> {
+fn asks_a_person(engine: &Engine, question: &Question, within: Within, chain: &Chain) -> Option<Duration> {
     let event = &question.event;
     let may_wait = event.spec.phase == Phase::Gate && event.unknown_gate().is_none();
     let is_open = chain.folded.decision == Some(Decision::Ask) && may_wait;
     let client = question.client.as_ref().is_some_and(|client| client.answers().approvals);
     let timeout = if client { Some(engine.ask_elsewhere.unwrap_or(ASK_TIMEOUT)) } else { engine.ask_elsewhere };
-    timeout.filter(|_| is_open && !question.honours.ask)
+    timeout.filter(|_| is_open && !question.honours.ask && !within.asks_nobody)
 }
 
 /// Judges what a hook itself is about to do, by the hooks of the event that the hook runs at.
@@ -385,7 +401,7 @@ struct NestedJudge<'a> {
     contract: &'static Contract,
     client: Option<&'a Arc<dyn Client>>,
     early_deadline: &'a CancellationToken,
-    depth: u8,
+    within: Within,
 }
 
 impl Judge for NestedJudge<'_> {
@@ -400,11 +416,16 @@ impl Judge for NestedJudge<'_> {
             client: self.client.cloned(),
             early_deadline: self.early_deadline.clone(),
         };
-        Box::pin(decide_within(self.engine, question, self.depth.saturating_add(1)))
+        let within = Within { depth: self.within.depth.saturating_add(1), ..self.within };
+        Box::pin(decide_within(self.engine, question, within))
     }
 
     fn depth(&self) -> u8 {
-        self.depth
+        self.within.depth
+    }
+
+    fn asks_nobody(&self) -> bool {
+        self.within.asks_nobody
     }
 }
 

@@ -144,6 +144,7 @@ impl Chain {
             scripts: self.moment.facts.scripts(),
             rewrote: false,
             rejudged: !self.outcomes.is_empty(),
+            observed: None,
             transcript: Vec::new(),
             stop: None,
             stop_signals: Vec::new(),

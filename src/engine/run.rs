@@ -3,7 +3,7 @@
 
 use super::aggregate;
 use super::sessions::{Claim, OnceClaim};
-use super::{Engine, HooksInForce, NestedJudge, Question, Report, aside};
+use super::{Engine, HooksInForce, NestedJudge, Question, Report, Within, aside};
 use crate::contract::{Contract, Fail, NATIVE};
 use crate::event::{CONTEXT_MEMBERS, Event, Phase, merge_patch};
 use crate::handlers::said::{self, Redactor};
@@ -13,7 +13,7 @@ use crate::hook_set::Selected;
 use crate::services::client::Client;
 use crate::support::amounts::{millis, rfc3339};
 use crate::support::failpoint;
-use crate::verdict::{Answer, Decision, NOT_WAITED_FOR, Outcome, Status};
+use crate::verdict::{Answer, Decision, NOT_WAITED_FOR, Observed, Outcome, Status};
 use futures_util::FutureExt;
 use serde_json::Value;
 use std::panic::AssertUnwindSafe;
@@ -34,29 +34,29 @@ pub(super) struct RunLimits<'a> {
     pub hooks: &'a HooksInForce,
     /// The vocabulary of the client.
     pub contract: &'static Contract,
-    /// How many hooks' own acts this is within.
-    pub depth: u8,
+    /// The hooks whose own act the event is.
+    pub within: Within,
     /// The hooks of the event that take something out of what passes.
     pub redacting: &'a [Arc<Hook>],
 }
 
 impl<'a> RunLimits<'a> {
     /// For the hooks of an event.
-    pub(super) fn of(question: &'a Question, depth: u8, redacting: &'a [Arc<Hook>]) -> RunLimits<'a> {
+    pub(super) fn of(question: &'a Question, within: Within, redacting: &'a [Arc<Hook>]) -> RunLimits<'a> {
         RunLimits {
             deadline: question.deadline,
             early_deadline: &question.early_deadline,
             client: question.client.as_ref(),
             hooks: &question.hooks,
             contract: question.contract,
-            depth,
+            within,
             redacting,
         }
     }
 
-    fn nested_judge(&self, engine: &'a Engine) -> NestedJudge<'a> {
-        let RunLimits { early_deadline, client, hooks, contract, depth, .. } = *self;
-        NestedJudge { engine, hooks, contract, client, early_deadline, depth }
+    fn nested_judge(&self, engine: &'a Engine, hook: &Hook) -> NestedJudge<'a> {
+        let RunLimits { early_deadline, client, hooks, contract, .. } = *self;
+        NestedJudge { engine, hooks, contract, client, early_deadline, within: self.within.acts_of(hook) }
     }
 }
 
@@ -288,7 +288,7 @@ async fn limited(
     if limits.early_deadline.is_cancelled() || until.is_some_and(|until| until <= now) {
         return Err(out_of_time(why, format!("start before {why}")));
     }
-    let judge = limits.nested_judge(engine);
+    let judge = limits.nested_judge(engine, hook);
     let call = Call {
         hook: hook.view(),
         moment,
@@ -452,26 +452,7 @@ fn finish(
                 }
                 Failure::Stopped(error) | Failure::CutOff(error) => (error, true),
             };
-            // The verdict doesn't wait for a detached hook, so its failure decides nothing.
-            let is_unfound = event.spec.phase == Phase::Gate && (hook.contract.is_unfound)(&error);
-            let fail = match hook.said_fail(event.spec.phase) {
-                _ if hook.detached => Fail::Open,
-                None if is_unfound => Fail::Closed,
-                _ => hook.fail_at(event.spec.phase),
-            };
-            let mut answer = aggregate::failure(fail, event.spec.phase, event.rest().is_some(), &hook.name, &error);
-            if event.spec.subject.is_none() {
-                (answer.subject, answer.replace) = (None, false);
-            }
-            match answer.decision {
-                None => {
-                    tracing::warn!(hook = %hook.name, %error, event = %event.name, event_id = %event.id, "Hook failed; it decides nothing.")
-                }
-                Some(decision) => {
-                    tracing::warn!(hook = %hook.name, %error, event = %event.name, event_id = %event.id, decision = decision.as_str(), "Hook failed.")
-                }
-            }
-            (Box::new(answer), Some(format!("failed to {error}")), stopped)
+            (Box::new(failed(hook, event, &error)), Some(format!("failed to {error}")), stopped)
         }
     };
     // To allow takes that all of it is what the hook is for.
@@ -489,9 +470,13 @@ fn finish(
     if selected.doubt.is_some() || matches!(hook.handler, Handler::Guard(_)) {
         answer.make_readable();
     }
-    let has_failed = error.is_some();
-    let error = error.or(unheard);
+    for remark in &answer.remarks {
+        tracing::warn!(hook = %hook.name, remark, event = %event.name, event_id = %event.id, "Hook's reply is odd.");
+    }
     let counts = !hook.detached && event.spec.phase != Phase::Note;
+    let observed = hook.observe.then(|| observed(std::mem::take(&mut answer), event, counts));
+    let has_failed = error.is_some() && observed.is_none();
+    let error = error.or(unheard);
     let decision = answer.decision.filter(|_| counts);
     let blocks = decision.is_some_and(|decision| decision != Decision::Allow);
     let status = match (stopped, blocks, error.is_some()) {
@@ -500,20 +485,17 @@ fn finish(
         (false, false, true) => Status::NonBlockingError,
         (false, false, false) => Status::Success,
     };
-    for remark in &answer.remarks {
-        tracing::warn!(hook = %hook.name, remark, event = %event.name, event_id = %event.id, "Hook's reply is odd.");
-    }
     let mut outcome = outcome(selected, event.spec.phase, status, elapsed);
     outcome.decision = decision;
-    outcome.rewrote = answer.subject.as_ref().is_some_and(|subject| Some(subject) != event.subject())
-        || answer.context.as_ref().is_some_and(|context| context.as_object().is_none_or(|it| !it.is_empty()));
+    outcome.rewrote = changes(&answer, event);
     // A reason without a decision is still worth reading.
     outcome.reason = if has_failed { None } else { answer.reason.clone() };
     outcome.error = error;
     if !hook.tools.is_empty() {
         outcome.scripts = moment.facts.scripts();
     }
-    outcome.said = answer.said.take().or(said);
+    outcome.said = answer.said.take().or(said).filter(|_| observed.is_none());
+    outcome.observed = observed;
     outcome.stop = answer.stop.clone();
     if counts {
         for signal in &mut answer.signals {
@@ -524,6 +506,48 @@ fn finish(
         answer.signals.clear();
     }
     HookRun { answer, outcome: Box::new(outcome), has_failed, is_cut_off, claim: None }
+}
+
+/// What a failure counts as: the hook's direction says.
+fn failed(hook: &Hook, event: &Event, error: &str) -> Answer {
+    // The verdict doesn't wait for a detached hook, so its failure decides nothing.
+    let is_unfound = event.spec.phase == Phase::Gate && (hook.contract.is_unfound)(error);
+    let fail = match hook.said_fail(event.spec.phase) {
+        _ if hook.detached => Fail::Open,
+        None if is_unfound => Fail::Closed,
+        _ => hook.fail_at(event.spec.phase),
+    };
+    let mut answer = aggregate::failure(fail, event.spec.phase, event.rest().is_some(), &hook.name, error);
+    if event.spec.subject.is_none() {
+        (answer.subject, answer.replace) = (None, false);
+    }
+    match answer.decision.filter(|_| !hook.observe) {
+        None => {
+            tracing::warn!(hook = %hook.name, %error, event = %event.name, event_id = %event.id, "Hook failed; it decides nothing.")
+        }
+        Some(decision) => {
+            tracing::warn!(hook = %hook.name, %error, event = %event.name, event_id = %event.id, decision = decision.as_str(), "Hook failed.")
+        }
+    }
+    answer
+}
+
+/// What a hook that observes would have done. Its answer ends here: every run that has an answer is made by [`finish`],
+/// so no composition and no dialect can let it count. `counts`: a decision would have counted.
+fn observed(answer: Box<Answer>, event: &Event, counts: bool) -> Observed {
+    Observed {
+        rewrote: changes(&answer, event),
+        decision: answer.decision.filter(|_| counts),
+        reason: answer.reason,
+        stop: answer.stop,
+        retry: answer.retry,
+    }
+}
+
+/// Whether an answer changes the subject or the context.
+fn changes(answer: &Answer, event: &Event) -> bool {
+    answer.subject.as_ref().is_some_and(|subject| Some(subject) != event.subject())
+        || answer.context.as_ref().is_some_and(|context| context.as_object().is_none_or(|it| !it.is_empty()))
 }
 
 /// A run that ends doesn't do one more thing: at a gate a `stop` is a deny, and where the agent wants to rest it
@@ -579,11 +603,12 @@ fn outcome(selected: &Selected, phase: Phase, status: Status, elapsed: Duration)
         scripts: Vec::new(),
         rewrote: false,
         rejudged: false,
+        observed: None,
         transcript: Vec::new(),
         said: None,
         stop: None,
         stop_signals: Vec::new(),
-        fails_closed: selected.hook.said_fail(phase) == Some(Fail::Closed),
+        fails_closed: selected.hook.said_fail(phase) == Some(Fail::Closed) && !selected.hook.observe,
         started_at: None,
         duration_micros: u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
     }
@@ -597,7 +622,8 @@ fn detach(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: 
     };
     let phase = moment.event().spec.phase;
     let (engine, hooks, early_deadline) = (engine.clone(), limits.hooks.clone(), CancellationToken::new());
-    let (contract, depth, redacting) = (limits.contract, limits.depth, limits.redacting.to_vec());
+    let (contract, redacting) = (limits.contract, limits.redacting.to_vec());
+    let within = limits.within.acts_of(&selected.hook);
     let (selected_hook, moment, client) = (selected.clone(), moment.clone(), limits.client.cloned());
     tokio::spawn(async move {
         let (started, began) = (Instant::now(), SystemTime::now());
@@ -605,7 +631,7 @@ fn detach(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: 
         let transcript = Transcript::default();
         let client = client.as_ref();
         let judge =
-            NestedJudge { engine: &engine, hooks: &hooks, contract, client, early_deadline: &early_deadline, depth };
+            NestedJudge { engine: &engine, hooks: &hooks, contract, client, early_deadline: &early_deadline, within };
         let call = Call {
             hook: hook.view(),
             moment: &moment,

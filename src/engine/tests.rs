@@ -8,7 +8,7 @@ use crate::definitions::compile::compile;
 use crate::definitions::origin::Origin;
 use crate::dialects;
 use crate::engine::run::RunLimits;
-use crate::engine::{Engine, Honours, HooksInForce, MAX_SEND_BACKS, Question, deadline, decide};
+use crate::engine::{Engine, Honours, HooksInForce, MAX_SEND_BACKS, Question, Within, deadline, decide};
 use crate::event::{Event, Phase};
 use crate::handlers::{Moment, Services};
 use crate::hook::{Doubt, Hook};
@@ -196,8 +196,11 @@ impl World {
     }
 
     async fn decide(&self, event: &Value) -> Verdict {
+        self.judge(Event::from_json(event.clone()).unwrap()).await
+    }
+
+    async fn judge(&self, event: Event) -> Verdict {
         self.client.calls.lock().unwrap().clear();
-        let event = Event::from_json(event.clone()).unwrap();
         let question = Question {
             deadline: deadline(&event),
             event: event.into(),
@@ -251,7 +254,8 @@ fn outcomes(verdict: &Verdict) -> String {
     let one = |it: &crate::verdict::Outcome| {
         let status = serde_json::to_value(it.status).unwrap();
         let again = if it.rejudged { " again" } else { "" };
-        format!("{} {}{again}", it.hook, status.as_str().unwrap())
+        let would = it.observed.as_ref().map(|it| format!(" would {}", it.would().as_str())).unwrap_or_default();
+        format!("{} {}{again}{would}", it.hook, status.as_str().unwrap())
     };
     verdict.outcomes.iter().map(one).collect::<Vec<_>>().join(", ")
 }
@@ -313,6 +317,110 @@ fn verdicts() {
             definitions.push(line);
         }
     }
+}
+
+// --------------------------------------------------------------------------------- observing
+
+/// A hook that observes changes nothing, whatever it says, whoever stands around it, in every composition: the verdict is
+/// the one without it, the other hooks run on the same values, and its outcome says what it would have done.
+#[test]
+fn what_observes_changes_nothing() {
+    let observing = [
+        ("deny: no", "deny"),
+        ("ask: sure?", "ask"),
+        ("allow: fine", "allow"),
+        ("callback: '{\"decision\":\"defer\"}'", "defer"),
+        ("callback: '{\"stop\":\"enough\",\"decision\":\"deny\"}'", "deny"),
+        ("callback: '{\"subject\":{\"command\":\"w\"}}'", "rewrite"),
+        ("callback: '{\"subject\":{\"command\":\"w\"},\"replace\":true}'", "rewrite"),
+        ("callback: '{\"subject\":null,\"replace\":true,\"decision\":\"deny\"}'", "deny"),
+        ("callback: '{\"context\":{\"metadata\":{\"a\":1}}}'", "rewrite"),
+        ("callback: '{\"retry\":{\"action\":\"fail\"}}'", "retry"),
+        ("callback: '{\"userMessages\":[\"m\"],\"additionalContext\":[\"c\"]}'", "allow"),
+        ("fail: closed, callback: fail", "deny"),
+        ("fail: ask, callback: fail", "ask"),
+        ("fail: open, callback: panic", "allow"),
+        ("timeout: 1, fail: closed, callback: hang", "deny"),
+        ("once: true, deny: no", "deny"),
+        ("parallel: true, deny: no", "deny"),
+        ("guard: { redact-secrets: {} }", "allow"),
+    ];
+    let others = [
+        "",
+        "a, deny: no",
+        "a, ask: sure?",
+        "a, allow: fine",
+        "a, parallel: true, callback: 'add z'",
+        "a, callback: '{\"subject\":{\"command\":\"y\"}}'\nb, callback: 'refuse y'",
+        "a, callback: '{\"userMessages\":[\"key AKIAIOSFODNN7EXAMPLE\"]}'",
+    ];
+    for client in COMPOSITIONS.into_iter().chain(LISTS).chain(["native"]) {
+        for (said, would) in observing {
+            for (n, other) in others.iter().enumerate() {
+                // The observing hook is of the client's vocabulary, hookwire's or another one.
+                let vocabulary = [client, "native", "veto"][n % 3];
+                let line = format!("{vocabulary}/o, observe: true, {said}");
+                let other: Vec<_> = other.lines().map(|line| format!("{client}/{line}")).collect();
+                let other = other.join("\n");
+                let with = if n % 2 == 0 { format!("{line}\n{other}") } else { format!("{other}\n{line}") };
+                for event in ["PreToolUse", "PostToolUse", ["Stop", "SessionStart"][n % 2]] {
+                    let case = format!("{client} {event}\n{with}");
+                    is_as_without(client, event, &with, &other, would, &case);
+                }
+            }
+        }
+    }
+}
+
+fn is_as_without(client: &str, event: &str, with: &str, without: &str, would: &str, case: &str) {
+    let (without, with) = (World::new(client, without), World::new(client, with));
+    let expected = block_on(without.decide(&at(event)));
+    let verdict = block_on(with.decide(&at(event)));
+    assert_eq!(tell(&verdict), tell(&expected), "{case}\n{verdict:#?}");
+    let calls: Vec<String> = with.client.calls.lock().unwrap().drain(..).filter(|it| !it.starts_with("o(")).collect();
+    assert_eq!(calls.join(" "), without.calls(), "{case}");
+    let (observer, others): (Vec<_>, Vec<_>) = verdict.outcomes.iter().partition(|it| &*it.hook == "o");
+    let told = |it: &crate::verdict::Outcome| (it.hook.clone(), it.status, it.decision, it.reason.clone(), it.rewrote);
+    let others: Vec<_> = others.into_iter().map(told).collect();
+    assert_eq!(others, expected.outcomes.iter().map(told).collect::<Vec<_>>(), "{case}");
+    for outcome in observer.into_iter().filter(|it| it.status != Status::Skipped) {
+        let found = outcome.observed.as_ref().unwrap_or_else(|| panic!("{case}")).would();
+        // At other events some of these answers mean nothing.
+        assert!(event != "PreToolUse" || found.as_str() == would, "{case}: would {}", found.as_str());
+    }
+}
+
+/// What only some events, clients or neighbours show.
+#[test]
+fn an_observing_hook_takes_no_part_in_what_others_do() {
+    // An event that doesn't name its tool is denied for a hook that asks for it.
+    for (observe, expected) in [(false, Decision::Deny), (true, Decision::Allow)] {
+        let definitions = format!("a, on: PreToolUse, matcher: Bash, observe: {observe}, allow: fine");
+        let world = World::new("workflow-framework", &definitions);
+        let unnamed = json!({"Event": "PreToolCall", "ToolArgs": "{}"});
+        let event = dialects::by_name("workflow-framework").unwrap().read(unnamed).unwrap();
+        assert_eq!(block_on(world.judge(event)).decision, expected, "{definitions}");
+    }
+    // Of equal hooks one runs: not the one that observes.
+    let equal = "claude-code/a, on: PreToolUse, observe: true, deny: no\nclaude-code/a, on: PreToolUse, deny: no";
+    for equal in [equal.to_string(), equal.lines().rev().collect::<Vec<_>>().join("\n")] {
+        let world = World::new("claude-code", &equal);
+        let verdict = block_on(world.decide(&call()));
+        assert_eq!((verdict.decision, verdict.outcomes.len()), (Decision::Deny, 2), "{verdict:#?}");
+    }
+    // What runs once in a session is not used up by what observes.
+    let world = World::new("native", "a, observe: true, once: true, deny: no\na, once: true, deny: no");
+    compare(&block_on(world.decide(&call())), &world, "once", "deny by a: no | a success would deny, a blocking");
+    // The file's hooks observe, but for those that say otherwise, and for what guards the guards.
+    let definitions = "defaults: observe: true\na, deny: no\ng, guard: self-defence, on: PreToolUse";
+    let world = World::new("native", definitions);
+    let observing: Vec<_> = world.set.hooks.iter().map(|it| (&*it.name, it.observe)).collect();
+    assert_eq!(observing, [("a", true), ("g", false)]);
+    check(
+        "defaults: observe: true\na, deny: no\nb, observe: false, deny: really",
+        &call(),
+        "deny by b: really | a success would deny, b blocking",
+    );
 }
 
 // --------------------------------------------------------------------------------- compositions
@@ -612,8 +720,9 @@ fn code_that_is_not_shown_is_decided_by_the_hook() {
         let hooks = HooksInForce { files: world.set.clone(), session: None };
         let early_deadline = &world.early_deadline;
         let (client, contract) = (None, world.contract);
+        let within = Within { depth: 0, asks_nobody: false };
         let limits =
-            RunLimits { deadline: None, early_deadline, client, hooks: &hooks, contract, depth: 0, redacting: &[] };
+            RunLimits { deadline: None, early_deadline, client, hooks: &hooks, contract, within, redacting: &[] };
         let moment = Arc::new(Moment::new(Arc::new(Event::from_json(call()).unwrap()), Path::new("/")));
         let run = block_on(super::run::run(&world.engine, &limits, &selected, &moment));
         let told = (run.answer.decision, run.answer.reason);

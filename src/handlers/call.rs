@@ -84,6 +84,9 @@ pub trait Judge: Send + Sync {
 
     /// How many handlers' own acts this run is within; 0 for what a client sent.
     fn depth(&self) -> u8;
+
+    /// Whether a person is asked nothing, because what the hook says counts for nothing.
+    fn asks_nobody(&self) -> bool;
 }
 
 impl Call<'_> {

@@ -3,7 +3,7 @@
 use crate::dialects::{self, Dialect};
 use crate::event::Event;
 use crate::event::On;
-use crate::handlers::guards::natural_events;
+use crate::handlers::guards;
 use crate::syntax::node::{Entry, Node, NodeValue, Span};
 use std::sync::Arc;
 
@@ -133,7 +133,7 @@ impl<'t> Here<'t> {
             (Some(NodeValue::String(name)), None) => vec![name],
             (Some(NodeValue::Seq(names)), None) => names.iter().filter_map(Node::text).collect(),
             (_, None) => {
-                return match natural_events(hook.get("guard")?)? {
+                return match guards::meant(hook.get("guard")?)?.natural_events() {
                     On::Every => None,
                     On::Names(names) => Some(names),
                 };

@@ -364,6 +364,7 @@ fn hook_in_words(hook: &Hook, counts: Counts, written: impl Fn(&str) -> Option<S
     };
     let phase = if hook.on.includes_a_gate() { Phase::Gate } else { Phase::After };
     let fail = match hook.fail_at(phase) {
+        _ if hook.observe => "a failure changes nothing: it only observes",
         _ if hook.detached => "a failure changes nothing: nobody waits for it",
         Fail::Open => "if it fails, the agent goes on",
         Fail::Closed if hook.on.includes_a_gate() => "if it fails, what it guards is denied",
@@ -382,6 +383,9 @@ fn hook_in_words(hook: &Hook, counts: Counts, written: impl Fn(&str) -> Option<S
     lines.extend(conditions);
     lines.push(format!("handler: {handler}"));
     lines.extend(hook.priority.map(|priority| format!("priority: {priority}")));
+    if hook.observe {
+        lines.push("observes: its outcome says what it would do, and nothing of that counts".into());
+    }
     if hook.detached {
         lines.push("runs aside: nobody waits for it, so it decides nothing".into());
     }
@@ -398,11 +402,14 @@ fn hook_in_words(hook: &Hook, counts: Counts, written: impl Fn(&str) -> Option<S
     if !hook.enabled {
         lines.push("switched off".into());
     }
-    let Counts { matched, denied, asked, rewrote, failed } = counts;
+    let Counts { matched, denied, asked, rewrote, failed, observed } = counts;
     lines.push(if counts == Counts::default() {
         "so far: no event that the running agents sent has matched".into()
     } else {
-        format!("so far: matched {matched}, denied {denied}, asked {asked}, rewrote {rewrote}, failed {failed}")
+        let observed = if hook.observe { format!(", observed {observed}") } else { String::new() };
+        format!(
+            "so far: matched {matched}, denied {denied}, asked {asked}, rewrote {rewrote}, failed {failed}{observed}"
+        )
     });
     let about = hook.description.as_deref().map(|it| format!("\n\n{}", code(&clipped_text(it)))).unwrap_or_default();
     format!(

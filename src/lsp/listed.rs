@@ -132,7 +132,7 @@ fn listed_outcome(outcome: &Outcome) -> ListedOutcome<'_> {
 
 /// `deny · never force-push · 0.3 ms`
 fn outcome_in_a_line(outcome: &Outcome) -> String {
-    let why = outcome.error.as_ref().or(outcome.reason.as_ref()).map(|it| one_line(&plain(it), MAX_SUBJECT));
+    let why = outcome.why().map(|it| one_line(&plain(it), MAX_SUBJECT));
     let parts = [outcome_in_words(outcome), why.unwrap_or_default(), duration(outcome.duration_micros)];
     parts.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join(" · ")
 }
@@ -157,6 +157,7 @@ pub(super) struct ListedHook {
     order: Vec<Ordered>,
     composition: Composition,
     fail: Fail,
+    observe: bool,
     enabled: bool,
     dialect: &'static str,
     counts: Counts,
@@ -208,6 +209,7 @@ pub(super) fn listed_hook(hook: &Arc<Hook>, orders: &mut Orders, around: &Surrou
         order: order.collect(),
         composition: hook.contract.composition,
         fail: hook.fail_at(if hook.on.includes_a_gate() { Phase::Gate } else { Phase::After }),
+        observe: hook.observe,
         enabled: hook.enabled,
         dialect: hook.contract.dialect,
         counts: around.live.counts(&around.key(), &hook.name),
@@ -223,15 +225,22 @@ pub(super) fn listed_hook(hook: &Arc<Hook>, orders: &mut Orders, around: &Surrou
 
 impl ListedHook {
     fn counts_in_words(&self) -> Vec<String> {
-        let Counts { matched, denied, asked, rewrote, failed } = self.counts;
-        let counts =
-            [("failed", failed), ("denied", denied), ("asked", asked), ("rewrote", rewrote), ("matched", matched)];
+        let Counts { matched, denied, asked, rewrote, failed, observed } = self.counts;
+        let counts = [
+            ("failed", failed),
+            ("denied", denied),
+            ("asked", asked),
+            ("rewrote", rewrote),
+            ("observed", observed),
+            ("matched", matched),
+        ];
         counts.into_iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("{what} {n}")).collect()
     }
 
     fn in_words(&self) -> Vec<String> {
         let off = (!self.enabled).then(|| "off".to_string());
-        off.into_iter().chain(self.counts_in_words()).chain([self.handler.to_string()]).collect()
+        let observes = self.observe.then(|| "observes".to_string());
+        off.into_iter().chain(observes).chain(self.counts_in_words()).chain([self.handler.to_string()]).collect()
     }
 
     fn in_markdown(&self) -> String {
@@ -247,6 +256,7 @@ impl ListedHook {
             ("runs", if self.enabled { places.join(", ") } else { "never: it is off".into() }),
             ("layer", as_text(self.layer)),
             ("on failure", as_text(self.fail)),
+            ("counts", if self.observe { "nothing: it only observes".into() } else { String::new() }),
             ("composition", as_text(self.composition)),
             ("dialect", Some(self.dialect).filter(|it| *it != NATIVE).unwrap_or_default().into()),
             ("so far", if counts.is_empty() { "no match yet".into() } else { counts.join(" · ") }),
@@ -415,6 +425,7 @@ mod tests {
                 .collect(),
             composition: Composition::Onion,
             fail: Fail::Closed,
+            observe: false,
             enabled: true,
             dialect: NATIVE,
             counts: Counts::default(),

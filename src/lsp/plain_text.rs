@@ -80,13 +80,14 @@ pub(super) fn block(text: &str) -> String {
 
 /// The counts of a hook in words; `None` when no event was seen at all.
 pub(super) fn counts_in_words(counts: &Counts, was_any_seen: bool) -> Option<String> {
-    let Counts { matched, denied, asked, rewrote, failed } = *counts;
+    let Counts { matched, denied, asked, rewrote, failed, observed } = *counts;
     let matched = match matched {
         0 => None,
         1 => Some("matched once".to_string()),
         n => Some(format!("matched {n} times")),
     };
-    let others = [("denied", denied), ("asked", asked), ("rewrote", rewrote), ("failed", failed)];
+    let others =
+        [("denied", denied), ("asked", asked), ("rewrote", rewrote), ("failed", failed), ("observed", observed)];
     let others = others.into_iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("{what} {n}"));
     let parts: Vec<_> = matched.into_iter().chain(others).collect();
     match parts.len() {
@@ -170,13 +171,16 @@ mod tests {
 
     #[test]
     fn what_a_hook_has_done_in_words() {
-        let counts = |matched, denied, asked, rewrote, failed| Counts { matched, denied, asked, rewrote, failed };
+        let counts = |matched, denied, asked, rewrote, failed| {
+            let observed = failed;
+            Counts { matched, denied, asked, rewrote, failed, observed }
+        };
         for (counts, was_any_seen, expected) in [
             (counts(0, 0, 0, 0, 0), false, None),
             (counts(0, 0, 0, 0, 0), true, Some("never matched")),
             (counts(1, 0, 0, 0, 0), true, Some("matched once")),
             (counts(12, 2, 0, 0, 0), true, Some("matched 12 times, denied 2")),
-            (counts(9, 0, 1, 2, 3), false, Some("matched 9 times, asked 1, rewrote 2, failed 3")),
+            (counts(9, 0, 1, 2, 3), false, Some("matched 9 times, asked 1, rewrote 2, failed 3, observed 3")),
         ] {
             assert_eq!(counts_in_words(&counts, was_any_seen).as_deref(), expected);
         }

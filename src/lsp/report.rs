@@ -239,6 +239,9 @@ pub(super) fn tone_of_outcome(outcome: &Outcome) -> Tone {
 
 /// A hook's part in a verdict in a few words.
 pub(super) fn outcome_in_words(outcome: &Outcome) -> String {
+    if let Some(observed) = &outcome.observed {
+        return format!("would {} (observe)", observed.would().as_str());
+    }
     let said = match (outcome.decision, outcome.status) {
         (Some(decision), _) => decision.as_str(),
         (None, Status::Success) if outcome.rewrote => "",
@@ -254,7 +257,9 @@ pub(super) fn outcome_in_words(outcome: &Outcome) -> String {
 
 fn row(outcome: &Outcome) -> Row {
     let took = if outcome.status == Status::Skipped { String::new() } else { duration(outcome.duration_micros) };
-    let why = [&outcome.error, &outcome.reason, &outcome.opaque].into_iter().flatten();
+    let observed = outcome.observed.as_ref().and_then(|it| it.reason.as_ref());
+    let why =
+        [outcome.error.as_ref(), outcome.reason.as_ref(), observed, outcome.opaque.as_ref()].into_iter().flatten();
     let why: Vec<String> = why.map(|it| plain(it)).collect();
     Row {
         tone: tone_of_outcome(outcome),

@@ -263,8 +263,7 @@ pub(super) async fn run(snapshot: Snapshot, OfRun { uri, hook, event }: OfRun) -
                 _ => verdict_in_words(&verdict, is_redacted),
             };
             let report = report(&words, outcome.map(tone_of_outcome).unwrap_or_default());
-            let why = outcome.and_then(|it| it.error.as_ref().or(it.reason.as_ref()));
-            let report = if let Some(why) = why { report.because(why) } else { report };
+            let report = if let Some(why) = outcome.and_then(Outcome::why) { report.because(why) } else { report };
             let mut report = report.with(&chosen.event, &verdict, is_redacted);
             if is_redacted {
                 // Its subject has the secret.
@@ -345,6 +344,10 @@ fn summary(outcome: &Outcome, verdict: &Verdict, event: &Event, told: Told) -> S
         return format!("did not run: {}", one_line(outcome.reason.as_deref().unwrap_or("it was skipped"), MAX_QUOTED));
     }
     let mut does: Vec<String> = Vec::new();
+    does.extend(outcome.observed.as_ref().map(|observed| {
+        let why = outcome.why().map(|why| format!(": {}", one_line(why, MAX_QUOTED))).unwrap_or_default();
+        format!("would {} (observe){why}", observed.would().as_str())
+    }));
     if verdict.subject.is_some() {
         let subject = event.spec.subject.unwrap_or_default().trim_start_matches('/').replace('/', ".");
         does.push(format!("{} {subject}", if verdict.replaced { "replaces" } else { "rewrites" }));

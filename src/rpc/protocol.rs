@@ -236,6 +236,9 @@ pub struct HookInfo {
     pub timeout_ms: u64,
     /// Whether it is switched on.
     pub enabled: bool,
+    /// Whether it only observes: nothing that it says counts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub observe: bool,
     /// Started and not waited for.
     pub r#async: bool,
     /// For people and tools.
@@ -258,6 +261,7 @@ impl HookInfo {
             fail: hook.fail_at(if hook.on.includes_a_gate() { Phase::Gate } else { Phase::After }),
             timeout_ms: millis(hook.timeout),
             enabled: hook.enabled,
+            observe: hook.observe,
             r#async: hook.detached,
             tags: hook.tags.clone(),
             source: hook.source.clone(),
@@ -356,8 +360,8 @@ impl ExplainResult {
             });
             let rules = rules.collect();
             let decision = hook.handler.fixed().map(|(decision, _)| decision);
-            let (hook, source) = (hook.name.clone(), hook.source.clone());
-            Explanation { hook, source, applies, kept_out_by, opaque, decision, rules }
+            let (observe, hook, source) = (hook.observe, hook.name.clone(), hook.source.clone());
+            Explanation { hook, source, applies, kept_out_by, opaque, decision, observe, rules }
         };
         let policies = policies.iter().filter(|_| policy::is_tool_request(&facts.event));
         let policy = policies
@@ -446,6 +450,9 @@ pub struct Explanation {
     /// What it decides when it runs, if that is always the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
+    /// Whether it only observes: what it decides doesn't count.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub observe: bool,
     /// What each rule of `if` and `unless` says by itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<RuleExplanation>,

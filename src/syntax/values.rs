@@ -163,7 +163,7 @@ macro_rules! text_or_map {
 pub(crate) use text_or_map;
 
 /// The fields of a hook, for suggestions; a test holds them to the schema.
-pub const COMMON_FIELDS: [&str; 18] = [
+pub const COMMON_FIELDS: [&str; 19] = [
     "name",
     "description",
     "on",
@@ -175,6 +175,7 @@ pub const COMMON_FIELDS: [&str; 18] = [
     "timeout",
     "fail",
     "delegates",
+    "observe",
     "async",
     "parallel",
     "once",

@@ -34,6 +34,8 @@ pub struct Review {
     pub root: PathBuf,
     /// The hooks of its definitions.
     pub hooks: Vec<Arc<Hook>>,
+    /// The hooks that were approved before.
+    hooks_before: Vec<Arc<Hook>>,
     /// What is wrong in them.
     pub diagnostics: Arc<[Diagnostic]>,
     /// Nothing of it would judge anything.
@@ -102,10 +104,15 @@ pub fn review(store: &Path, root: &Path) -> Result<Review, Refusal> {
         let help = "definitions are kept in the project, or named with --hooks";
         return Err(Refusal(format!("{}: it leads out of the project; {help}", dir.display())));
     }
-    let mut loader = Loader::new(
-        vec![LayerDir { layer: Layer::Project, path: dir.clone(), kept: load::Kept::AsItIs }],
-        Means { root: root.clone(), ..Means::default() },
-    );
+    let loader_of = |kept| {
+        let dir = LayerDir { layer: Layer::Project, path: dir.clone(), kept };
+        Loader::new(vec![dir], Means { root: root.clone(), ..Means::default() })
+    };
+    let hooks_before = match &before {
+        Some(_) => loader_of(load::Kept::Approved(vec![place])).load(Look::Now).hooks.hooks.clone(),
+        None => Vec::new(),
+    };
+    let mut loader = loader_of(load::Kept::AsItIs);
     let loaded = loader.load(Look::Now);
     let hooks = loaded.hooks.hooks.clone();
     let below = |path: &Path| path.strip_prefix(&root).map(Path::to_path_buf).ok();
@@ -155,7 +162,7 @@ pub fn review(store: &Path, root: &Path) -> Result<Review, Refusal> {
     };
     let is_empty = hooks.is_empty() && loaded.hooks.policies.is_empty();
     let diagnostics = loaded.diagnostics;
-    Ok(Review { root, hooks, is_empty, diagnostics, before, broken, in_force, files, record })
+    Ok(Review { root, hooks, hooks_before, is_empty, diagnostics, before, broken, in_force, files, record })
 }
 
 /// A project of which something was approved.
@@ -217,6 +224,17 @@ impl Review {
             changes.push(Change { path, old, new: self.files.get(path).map(|file| &file.bytes[..]) });
         }
         changes
+    }
+
+    /// The hooks that would only observe and weren't approved to: each with whether it was approved to enforce.
+    pub fn observers(&self) -> impl Iterator<Item = (&Hook, bool)> {
+        let observes = self.hooks.iter().filter(|hook| hook.enabled && hook.observe);
+        observes.filter_map(|hook| {
+            let mut before = self.hooks_before.iter().filter(|it| it.name == hook.name && it.enabled).peekable();
+            let is_new = before.peek().is_none();
+            let enforced = before.any(|it| !it.observe);
+            (is_new || enforced).then_some((&**hook, enforced))
+        })
     }
 
     /// The files outside of the definitions that hooks run where they are, and that aren't as they were approved.

@@ -15,6 +15,8 @@ pub enum Look {
     Removed,
     /// It stands beside what has changed.
     Beside,
+    /// A guard stops less than before, or than it seems to.
+    Loosened,
     /// Something else to know.
     Plain,
     /// A mistake.
@@ -36,6 +38,10 @@ pub fn shown(review: &Review) -> Vec<(Look, String)> {
     for (name, place) in review.program_changes() {
         let (name, place) = (safe(name), safe(&place.to_string_lossy()));
         lines.push((Look::Plain, format!("runs, as it is now: {place}, for `{name}`")));
+    }
+    for (hook, enforced) in review.observers() {
+        let what = if enforced { "enforces no more, only observes" } else { "only observes, and stops nothing" };
+        lines.push((Look::Loosened, format!("{what}: `{}`", safe(&hook.name))));
     }
     lines.extend(review.errors().map(|it| (Look::Mistake, safe(&it.one_line()))));
     let passed_over = review.diagnostics.iter().filter(|it| review.is_empty && it.code == "not-definitions");

@@ -48,6 +48,7 @@ impl Writer<'_> {
             ("reason", text(&news.reason)),
             ("failure", text(&news.failure)),
             ("outcomes", (!outcomes.is_empty()).then(|| format!("{{ {} }}", outcomes.join(", ")))),
+            ("observed", news.observed.map(|would| self.scalar(would.as_str()))),
         ];
         let mut changes = Vec::new();
         let mut new = Vec::new();
@@ -151,19 +152,23 @@ mod tests {
             reason: Some("Off: no.".into()),
             failure: None,
             outcomes: [].into(),
+            observed: None,
         };
-        let allow = || CameOut { expected: Expected::Allow, reason: None, failure: None, outcomes: [].into() };
+        let allow =
+            || CameOut { expected: Expected::Allow, reason: None, failure: None, outcomes: [].into(), observed: None };
         let failed = || CameOut {
             expected: Expected::Ask,
             reason: None,
             failure: Some("status 503".into()),
             outcomes: [].into(),
+            observed: None,
         };
         let command = || CameOut {
             expected: Expected::Command("pnpm i".into()),
             reason: None,
             failure: None,
             outcomes: [].into(),
+            observed: None,
         };
         for (file, before, news, after) in [
             (

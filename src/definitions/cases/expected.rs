@@ -2,7 +2,7 @@
 
 use super::Case;
 use crate::syntax::values::forms;
-use crate::verdict::{Decision, Outcome, Status, Verdict};
+use crate::verdict::{Decision, Outcome, Status, Verdict, Would};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -97,6 +97,8 @@ pub(crate) struct CameOut {
     pub(crate) failure: Option<String>,
     /// Of the hooks that the case names.
     pub(crate) outcomes: BTreeMap<String, Part>,
+    /// If the case says something of it.
+    pub(crate) observed: Option<Would>,
 }
 
 pub(super) enum RawExpected {
@@ -145,9 +147,9 @@ impl Expected {
 impl Case {
     /// Whether this is what it expects.
     pub(crate) fn expects(&self, came_out: &CameOut) -> bool {
-        let CameOut { expected, reason, failure, outcomes } = came_out;
+        let CameOut { expected, reason, failure, outcomes, observed } = came_out;
         (self.expected.as_ref(), &self.reason, &self.failure) == (Some(expected), reason, failure)
-            && self.outcomes == *outcomes
+            && (&self.outcomes, self.observed) == (outcomes, *observed)
     }
 
     /// How a verdict on the last event differs from what is expected; `None` if it doesn't.
@@ -199,7 +201,12 @@ impl Case {
                     let found = Part::of(hook, verdict).as_str();
                     return Some(format!("of `{hook}`, {} expected, found {found}", part.as_str()));
                 }
-                None => return None,
+                None => {
+                    let (wanted, found) = (self.observed?, strongest_observed(verdict));
+                    return (wanted != found).then(|| {
+                        format!("observed {} expected, found {}", wanted.as_str(), observed_in(verdict, found))
+                    });
+                }
             }
         };
         let reason = self.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
@@ -212,6 +219,23 @@ impl Case {
 fn failure(verdict: &Verdict) -> Option<(&str, &str)> {
     let mut decided = verdict.outcomes.iter().filter(|outcome| outcome.opaque.is_none());
     decided.find_map(|outcome| Some((&*outcome.hook, outcome.error.as_deref()?)))
+}
+
+/// What the hooks that only observe would have come to.
+fn strongest_observed(verdict: &Verdict) -> Would {
+    verdict.outcomes.iter().filter_map(Outcome::would).max().unwrap_or(Would::Allow)
+}
+
+/// The same with who would, and why.
+fn observed_in(verdict: &Verdict, found: Would) -> String {
+    let is_it = |it: &&Outcome| it.would() == Some(found);
+    match verdict.outcomes.iter().find(is_it) {
+        Some(it) => {
+            let why = it.why().map(|why| format!(": {why}")).unwrap_or_default();
+            format!("{} by `{}`{why}", found.as_str(), it.hook)
+        }
+        None => found.as_str().to_string(),
+    }
 }
 
 fn describe(verdict: &Verdict) -> String {
@@ -248,7 +272,9 @@ impl CameOut {
         };
         let reason = verdict.reason.clone().filter(|_| expected.has_reason());
         let outcomes = case.outcomes.keys().map(|hook| (hook.clone(), Part::of(hook, verdict))).collect();
-        Some(CameOut { expected, reason, failure: failure(verdict).map(|(_, error)| error.to_string()), outcomes })
+        let failure = failure(verdict).map(|(_, error)| error.to_string());
+        let observed = case.observed.map(|_| strongest_observed(verdict));
+        Some(CameOut { expected, reason, failure, outcomes, observed })
     }
 }
 
@@ -288,6 +314,7 @@ mod tests {
             beside(json!({"hook": "h", "status": "blocking", "decision": decision, "durationMicros": 1}))
         };
         let outcome = |key: &str| json!({"decision": "ask", "outcomes": [{"hook": "h", "status": "blocking", key: "why", "durationMicros": 1}]});
+        let observed = |observed: Value| json!({"outcomes": [{"hook": "h", "status": "success", "opaque": "why", "durationMicros": 1, "observed": observed}]});
         for (expected, extra, fits) in [
             ("allow", json!({}), true),
             ("deny", json!({}), false),
@@ -325,6 +352,16 @@ mod tests {
             ("ask, outcomes: { h: ran, i: absent }", outcome("reason"), true),
             ("ask, outcomes: { h: skipped }", outcome("reason"), false),
             ("ask, outcomes: { i: ran }", outcome("reason"), false),
+            ("allow", observed(json!({"decision": "deny"})), true),
+            ("allow, observed: deny", observed(json!({"decision": "deny"})), true),
+            ("allow, observed: ask", observed(json!({"decision": "deny"})), false),
+            ("allow, observed: deny", json!({}), false),
+            ("allow, observed: allow", json!({}), true),
+            ("allow, observed: allow", observed(json!({"decision": "allow"})), true),
+            ("allow, observed: rewrite", observed(json!({"decision": "allow", "rewrote": true})), true),
+            ("deny, observed: deny", observed(json!({"decision": "deny"})), false),
+            // Nothing hangs on the doubt of a hook that observes.
+            ("allow, outcomes: { h: doubt }", observed(json!({"decision": "ask"})), true),
         ] {
             let text = format!("cases: [{{ bash: ls, expect: {expected} }}]");
             let case = read("a.test.yaml", &text).unwrap().cases.remove(0);
@@ -332,8 +369,8 @@ mod tests {
             let mismatch = case.mismatch(&verdict);
             assert_eq!(mismatch.is_none(), fits, "{expected} against {extra}: {mismatch:?}");
             // What came out is what would have been right.
-            if let Some(CameOut { expected, reason, failure, outcomes }) = CameOut::new(&case, &verdict) {
-                let case = Case { expected: Some(expected), reason, failure, outcomes, ..case };
+            if let Some(CameOut { expected, reason, failure, outcomes, observed }) = CameOut::new(&case, &verdict) {
+                let case = Case { expected: Some(expected), reason, failure, outcomes, observed, ..case };
                 assert_eq!(case.mismatch(&verdict), None, "{extra}");
             }
         }

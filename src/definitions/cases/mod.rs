@@ -36,6 +36,7 @@ use crate::syntax::formats::{self, Format};
 use crate::syntax::node::{DecodeError, Node, NodeValue, Span, decode};
 use crate::syntax::problem::Problem;
 use crate::syntax::values::RawDuration;
+use crate::verdict::Would;
 use expected::RawExpected;
 use regex::Regex;
 use serde::Deserialize;
@@ -74,6 +75,8 @@ pub struct Case {
     failure: Option<String>,
     /// What is to be true of hooks, by their names.
     outcomes: BTreeMap<String, Part>,
+    /// What the hooks that only observe would come to.
+    observed: Option<Would>,
 }
 
 #[derive(Debug)]
@@ -153,6 +156,7 @@ struct RawCase {
     reason: Option<String>,
     failure: Option<String>,
     outcomes: BTreeMap<String, Part>,
+    observed: Option<Would>,
 }
 
 /// Whether a file holds cases by its name: `*.test.yaml`, or the same in another format.
@@ -247,7 +251,7 @@ fn case(node: &Node, lines: &LineIndex<'_>, fakes: &Answers) -> Result<Case, Pro
     let mut before = Vec::new();
     for step in &raw.before {
         let expects = step.expect.is_some() || step.reason.is_some() || step.failure.is_some();
-        let expects = expects || !step.outcomes.is_empty();
+        let expects = expects || !step.outcomes.is_empty() || step.observed.is_some();
         if expects || !step.before.is_empty() {
             return Err(wrong(&place("before"), "of an event in `before`, nothing is expected"));
         }
@@ -257,8 +261,8 @@ fn case(node: &Node, lines: &LineIndex<'_>, fakes: &Answers) -> Result<Case, Pro
     let name = raw.name.clone().unwrap_or_else(|| raw.about());
     let line = lines.position(node.span.start).line;
     let fakes = raw.fakes.or(fakes);
-    let RawCase { reason, failure, outcomes, .. } = raw;
-    Ok(Case { line, name, fakes, before, step, expected, reason, failure, outcomes })
+    let RawCase { reason, failure, outcomes, observed, .. } = raw;
+    Ok(Case { line, name, fakes, before, step, expected, reason, failure, outcomes, observed })
 }
 
 fn wrong(span: &Span, message: &str) -> Problem {

@@ -103,7 +103,7 @@ impl Kind for Approval {
             (None, Some(description)) => description.to_string(),
             (None, None) => format!("`{}` needs an approval", hook.name),
         };
-        if call.moment.event().unknown_gate().is_some() {
+        if call.moment.event().unknown_gate().is_some() || call.judge.asks_nobody() {
             return Ok(Answer::decide(Decision::Ask, message));
         }
         let question = approvals::Question {

@@ -16,6 +16,9 @@ pub(super) trait GuardKind: Kind {
         Self::acts_at(spec)
     }
 
+    /// Whether it may only observe. A guard of the guards themselves may not.
+    const MAY_OBSERVE: bool = true;
+
     /// Whether it learns at an event what it acts on at others, if it must.
     const LEARNS_AT: Option<fn(&EventSpec) -> bool> = None;
 }

@@ -62,6 +62,8 @@ pub struct GuardRow {
     pub acts_at: fn(&EventSpec) -> bool,
     /// Whether the guard learns at an event what it acts on at others, if it must.
     pub learns_at: Option<fn(&EventSpec) -> bool>,
+    /// Whether a hook with the guard may only observe.
+    pub may_observe: bool,
     /// What a text of its settings is, by the way to it.
     text_kind: fn(&[&str]) -> Option<TextKind>,
 }
@@ -76,6 +78,7 @@ macro_rules! guards {
                 events: <$kind as GuardKind>::EVENTS,
                 acts_at: <$kind as GuardKind>::acts_at,
                 learns_at: <$kind as GuardKind>::LEARNS_AT,
+                may_observe: <$kind as GuardKind>::MAY_OBSERVE,
                 text_kind: <$kind as Kind>::text_kind,
             }),*];
 
@@ -241,13 +244,19 @@ impl Guard {
     }
 }
 
-/// The events of a guard without `on`, from its definition as written; those of the guard that was
-/// probably meant, so that a broken one can be stood in for. `None` when that can't be told.
-pub fn natural_events(guard: &Node) -> Option<On> {
+/// The guard of a definition as written; the one that was probably meant, so that a broken one can be stood in for.
+/// `None` when that can't be told.
+pub fn meant(guard: &Node) -> Option<&'static GuardRow> {
     let name = guard.text().or_else(|| Some(&guard.entries().first()?.key))?;
     let known = closest(name, NAMES.iter().copied())?;
-    let row = GUARDS.iter().find(|row| row.name == known)?;
-    Some(On::Names(row.events.iter().map(|event| Arc::from(*event)).collect()))
+    GUARDS.iter().find(|row| row.name == known)
+}
+
+impl GuardRow {
+    /// The events of a guard without `on`.
+    pub fn natural_events(&self) -> On {
+        On::Names(self.events.iter().map(|event| Arc::from(*event)).collect())
+    }
 }
 
 /// Settings of which none is given.

@@ -121,6 +121,7 @@ const READING_FAMILIES: &[&str] = &["Read", "Grep", "Glob", "LS", "WebFetch", "W
 
 impl GuardKind for SelfDefence {
     const EVENTS: &'static [&'static str] = &["PreToolUse"];
+    const MAY_OBSERVE: bool = false;
 
     fn acts_at(spec: &EventSpec) -> bool {
         gates(spec)
