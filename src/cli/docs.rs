@@ -59,6 +59,7 @@ pages! {
     "trust",
     "testing",
     "watching",
+    "observing",
     "teams",
     "protocol",
     "conformance",

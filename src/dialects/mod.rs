@@ -790,6 +790,29 @@ mod tests {
         });
     }
 
+    /// A reply is the one that there would be without the hooks that only observe.
+    #[test]
+    fn no_reply_shows_what_only_observes() {
+        let enforced = json!({"hook": "a", "status": "success", "reason": "why", "durationMicros": 1});
+        let observed = json!({"hook": "o", "status": "non_blocking_error", "error": "failed to run", "opaque": "why",
+            "durationMicros": 1, "observed": {"decision": "deny", "reason": "no", "rewrote": true, "stop": "enough"}});
+        let verdict = |outcomes: Value| -> Verdict {
+            let verdict = json!({"decision": "allow", "reason": "fine", "decidedBy": "a", "outcomes": outcomes,
+                "generation": 1, "hash": "h", "eventId": "e"});
+            serde_json::from_value(verdict).unwrap()
+        };
+        for dialect in DIALECTS.iter().filter(|it| it.name() != NATIVE) {
+            for row in dialect.events {
+                let event = json!({"event": row.canonical, "session": "s", "tool": {"name": "t", "input": {}}});
+                let payload = (dialect.contract.payload)(&Event::from_json(event).unwrap());
+                let event = dialect.read(payload).unwrap();
+                let without = dialect.reply_to(&event, &verdict(json!([enforced])));
+                let with = dialect.reply_to(&event, &verdict(json!([observed, enforced, observed])));
+                assert_eq!(with, without, "{} {}", dialect.name(), row.canonical);
+            }
+        }
+    }
+
     /// What another system means by a name is not what hookwire means by it.
     #[test]
     fn nothing_foreign_is_read_as_native() {

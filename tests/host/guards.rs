@@ -645,3 +645,63 @@ fn a_broken_guard_that_fails_closed_denies_its_natural_events() {
         assert_eq!(host.dispatch(event("PreToolUse run=r tool.name=A"))["decision"], "allow", "{guard}");
     }
 }
+
+/// Each kind of handler says what it would have done, and does nothing: it fails, asks and rewrites without effect.
+#[test]
+fn what_observes_decides_nothing() {
+    let cases = [
+        ("deny: no", "deny: no"),
+        ("ask: 'sure?'", "ask: sure?"),
+        ("allow: fine", "allow: fine"),
+        ("command: 'echo bad >&2; exit 2'", "deny: bad"),
+        ("command: 'exit 3'", "deny: hook `h` failed to run: exit status 3"),
+        ("command: 'sleep 9', timeout: 50ms", "deny: hook `h` failed to finish within its timeout (50ms)"),
+        #[cfg(feature = "script")]
+        ("script: 'return deny(\"no\")'", "deny: no"),
+        ("http: { url: 'http://127.0.0.1:9/' }", "deny: hook `h` failed to "),
+        ("rewrite: { patch: { command: ls } }", "rewrite"),
+        ("guard: { approval: { message: 'may it?' } }", "ask: may it?"),
+        ("guard: { rate-limit: { max: 1, within: 1h } }", "deny: Rate limit reached: 1 in 1h; try again in "),
+    ];
+    for (handler, expected) in cases {
+        let hook = format!("{{ name: h, on: PreToolUse, observe: true, fail: closed, {handler} }}");
+        let (mut host, _dir) = TestHost::with(&format!("hooks: [{hook}]"));
+        host.request("initialize", json!({"capabilities": {"hooks": {"requests": ["approval/request"]}}}));
+        if handler.contains("rate-limit") {
+            host.bash("x");
+        }
+        let id = host.ask("hooks/dispatch", bash("x"));
+        let reply = host.receive();
+        assert_eq!(reply["id"], id, "{handler} asks nobody: {reply}");
+        let verdict = &reply["result"];
+        assert_eq!((brief(verdict), verdict.get("subject")), ("allow".into(), None), "{handler}: {verdict}");
+        let observed = &verdict["outcomes"][0]["observed"];
+        let what = match &observed["decision"] {
+            Value::Null if observed["rewrote"] == true => "rewrite",
+            decision => decision.as_str().unwrap_or("allow"),
+        };
+        let told = match observed["reason"].as_str() {
+            Some(reason) => format!("{what}: {reason}"),
+            None => what.to_string(),
+        };
+        assert!(told.starts_with(expected), "{handler}: {told}");
+    }
+}
+
+/// A guard counts as always: what it has counted is there when it enforces.
+#[test]
+fn a_guard_that_observes_counts_on() {
+    let file = |observe: &str| {
+        format!("hooks: [{{ name: g, on: PreToolUse, fail: closed, {observe}guard: {{ step-limit: {{ max: 2 }} }} }}]")
+    };
+    let dir = hooks(&[("hooks.yaml", &file("observe: true, "))]);
+    let mut host = TestHost::serve(dir.path());
+    for expected in [Value::Null, Value::Null, json!("Step limit reached: 2/2"), json!("Step limit reached: 2/2")] {
+        let verdict = host.bash("x");
+        assert_eq!(brief(&verdict), "allow");
+        assert_eq!(verdict["outcomes"][0]["observed"]["reason"], expected);
+    }
+    replace(&dir.path().join("hooks.yaml"), &file(""));
+    host.request("hooks/reload", json!({}));
+    assert_eq!(brief(&host.bash("x")), "deny by g: Step limit reached: 2/2");
+}

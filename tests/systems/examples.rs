@@ -105,6 +105,9 @@ fn each_does_what_it_says() {
             assert!(has(verdict, expected), "{kind}, line {}: {expected} is not in {verdict}", n + 1);
         }
     }
+    for (replayed, expected) in replay("rollout", "native") {
+        assert!(has(&replayed["verdict"], &expected), "rollout: {expected} is not in {replayed}");
+    }
     for kind in handler_kinds() {
         let kind = if ["allow", "deny", "ask"].contains(&&*kind) { "verdict" } else { &*kind };
         assert!(kinds.iter().any(|it| it == kind), "no example of {kind}");

@@ -169,6 +169,18 @@ fn a_host_tells_what_it_judged() {
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(text.contains("curl -H 'X: [redacted]' x") && !text.contains(&token), "{text}");
     }
+    let observing = project.root().join(".hookwire/observing.yaml");
+    let hook = "hooks: [{ name: new, on: PreToolUse, if: Bash(make *), observe: true, deny: Not yet. }]";
+    fs::write(observing, hook).unwrap();
+    for command in ["make x", "ls"] {
+        project.run(&["hook", "claude-code", "--project"], &event(command).to_string());
+    }
+    let output = project.run(&["tail", "--no-follow", "--observed"], "");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.contains("Bash  make x\n  allow  ") && text.ends_with("\n  new would deny (observe): Not yet.\n"),
+        "{text}"
+    );
     project.run(&["hook", "claude-code", "--project"], &event("npm i x").to_string());
     let output = project.run(&["tail", "--no-follow", "--last", "1"], "");
     let text = String::from_utf8(output.stdout).unwrap();

@@ -105,6 +105,38 @@ fn an_agent_that_edits_its_guards_changes_nothing() {
     }
 }
 
+/// Whoever approves is told which guards stop nothing from then on.
+#[test]
+fn a_guard_that_only_observes_is_told() {
+    let guard = "hooks:\n  - { name: no-push, on: PreToolUse, if: Bash(git push*), deny: no }\n";
+    let observing = guard.replace("deny: no", "observe: true, deny: no");
+    let whole_file = format!("defaults: {{ observe: true }}\n{guard}");
+    let both = observing.clone() + "  - { name: new, on: PreToolUse, if: Bash(rm *), observe: true, deny: no }\n";
+    let lowered = "enforces no more, only observes: `no-push`";
+    for (before, after, expected) in [
+        ("", guard, &[][..]),
+        ("", &observing, &["only observes, and stops nothing: `no-push`"]),
+        (guard, &observing, &[lowered]),
+        (guard, &whole_file, &[lowered]),
+        (&observing, &both, &["only observes, and stops nothing: `new`"]),
+        (&observing, guard, &[]),
+    ] {
+        let project = Project::new();
+        let file = project.root().join(".hookwire/guard.yaml");
+        if !before.is_empty() {
+            write(&file, before);
+            assert!(project.run(&["trust", "--yes"], "").status.success());
+        }
+        write(&file, after);
+        let shown = text(&project.run(&["trust", "show"], ""));
+        let told: Vec<&str> = shown.lines().filter(|line| line.contains("only observes")).collect();
+        assert_eq!(told, expected, "{before} -> {after}: {shown}");
+        assert!(project.run(&["trust", "--yes"], "").status.success());
+        let stops = if expected.is_empty() { "deny" } else { "" };
+        assert_eq!(project.hook_with(&[], "git push"), stops, "{after}");
+    }
+}
+
 /// To approve a broken file would take its guards away; what was approved stays in force.
 #[test]
 fn what_is_broken_is_not_approved() {
