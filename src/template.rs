@@ -37,6 +37,14 @@ pub enum Style {
 /// time in RFC 3339.
 pub const PATHS: Placeholders = Placeholders { style: Style::Paths, names: &[], knows: |_| true, value: at_path };
 
+/// Names beside the event's members, with what they stand for: what a tool call is about, whatever the tool calls its
+/// argument. At an event without a tool's input they are members like others.
+pub(crate) const OF_CALLS: [(&str, &str); 3] = [
+    ("path", "the path that the call is about, whatever its argument is called"),
+    ("command", "the command that the call runs, whatever its argument is called"),
+    ("url", "the URL that the call is about, whatever its argument is called"),
+];
+
 fn at_path(event: &Event, path: &str) -> Option<Value> {
     if path == "timestamp" {
         return Some(Value::String(rfc3339(event.time.unwrap_or_else(SystemTime::now))));

@@ -10,7 +10,7 @@ use crate::handlers::{self, Handler, Means, Obstacle, rewrite};
 use crate::hook::Hook;
 use crate::matching::cel::Held;
 use crate::matching::rule::{Reading, ToolRule};
-use crate::matching::tools::{self, DeclaredTool, TOOLS, Tool};
+use crate::matching::tools::{self, ArgumentKind, DeclaredTool, TOOLS, Tool};
 use crate::matching::when::When;
 use crate::matching::{Matcher, MatcherRule, ToolNaming};
 use crate::support::nearest::closest;
@@ -18,7 +18,7 @@ use crate::syntax::diagnostic::Severity;
 use crate::syntax::fix::{Edit, Fix, Place};
 use crate::syntax::node::{Entry, Node, NodeValue, Span};
 use crate::syntax::problem::Problem;
-use crate::template::{PATHS, Style, Template};
+use crate::template::{self, PATHS, Style, Template};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -58,6 +58,7 @@ pub(super) fn lint(
     lint.timeout_before_wait();
     lint.agents_that_are_dialects();
     lint.placeholders_that_nothing_fills();
+    lint.placeholders_of_other_tools();
     lint.rewrite_without_effect();
     lint.tool_conditions_without_tool();
     lint.tool_names();
@@ -551,8 +552,10 @@ impl<'a> Lint<'a> {
             named.extend(handlers::expressions(kind, definition).map(|it| (it, references(it))));
             let paths = handlers::paths(kind, definition, &self.hook.contract.placeholders).into_iter();
             // Placeholders may name these beside the event's members.
-            let is_event =
-                |(path, _): &(String, _)| !matches!(&**path, "hook" | "timestamp") && !path.starts_with("env.");
+            let is_beside = |path: &str| {
+                matches!(path, "hook" | "timestamp") || template::OF_CALLS.iter().any(|(name, _)| *name == path)
+            };
+            let is_event = |(path, _): &(String, _)| !is_beside(path) && !path.starts_with("env.");
             named.extend(paths.map(|(node, paths)| (node, paths.into_iter().filter(is_event).collect())));
         }
         let mut slips = Vec::new();
@@ -640,6 +643,59 @@ impl<'a> Lint<'a> {
                 None => problem.help("say it in other words, or take a handler that can: `script`, `command`"),
             });
         }
+    }
+
+    /// Placeholders for what no call of the hook is about: they are null there.
+    fn placeholders_of_other_tools(&mut self) {
+        let kind = self.hook.handler.key();
+        let Some(definition) = self.node.get(kind) else { return };
+        let (tools, no_tool) = (self.all_tools(), !self.events.is_empty() && !self.is_about_tools());
+        let mut found = Vec::new();
+        for (node, paths) in handlers::paths(kind, definition, &self.hook.contract.placeholders) {
+            for (path, at) in paths {
+                let lacks = |tool: &&Tool| match (&*path, tool.kind) {
+                    // A search has a path beside its text.
+                    ("path", kind) => matches!(kind, ArgumentKind::Shell | ArgumentKind::Url),
+                    ("command", kind) => kind != ArgumentKind::Shell,
+                    ("url", kind) => kind != ArgumentKind::Url,
+                    _ => false,
+                };
+                let is_of_calls = template::OF_CALLS.iter().any(|(name, _)| *name == path);
+                let message = match &tools[..] {
+                    _ if is_of_calls && no_tool => format!("`{path}` is always empty at {}", self.events.join(" and ")),
+                    [first, ..] if tools.iter().all(lacks) => {
+                        format!("`{path}` is always empty: a call of `{}` has none", first.name)
+                    }
+                    _ => continue,
+                };
+                found.push(Problem::warning(&node.part(&at, self.text), "unknown-name", message));
+            }
+        }
+        found.into_iter().for_each(|problem| self.warn(problem));
+    }
+
+    /// Whether some event of the hook may be about a tool.
+    fn is_about_tools(&self) -> bool {
+        // Only the agent knows what a custom event says.
+        let may_be = |name: &Arc<str>| may_be_about_a_tool(name) || name.starts_with(CUSTOM_PREFIX);
+        self.events.is_empty() || self.events.iter().any(may_be)
+    }
+
+    /// Every tool that the hook is for; none if others may be among them.
+    fn all_tools(&self) -> Vec<&'static Tool> {
+        let named = match &self.hook.matcher {
+            Some(Matcher::Names(tools)) => Some(tools.iter().map(|it| &**it).collect()),
+            _ if self.hook.tools.rules.is_empty() => None,
+            _ => self
+                .hook
+                .tools
+                .rules
+                .iter()
+                .map(ToolRule::literal_tools)
+                .collect::<Option<Vec<_>>>()
+                .map(|it| it.concat()),
+        };
+        named.and_then(|names| names.into_iter().map(tools::known).collect()).unwrap_or_default()
     }
 
     /// Placeholders for what no event of the hook has: the text stays empty there.

@@ -7,7 +7,7 @@ use crate::dialects::DIALECTS;
 use crate::event::{EventShape, MEMBERS};
 use crate::matching::tools::{PATCH_ARGUMENTS, TOOLS, Tool, names_path};
 use crate::support::nearest::{closest, differ_in_number};
-use crate::template::{Placeholders, Style, Template};
+use crate::template::{OF_CALLS, Placeholders, Style, Template};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -124,6 +124,7 @@ pub(super) fn is_home_of_path(member: &str, text: &str) -> bool {
 pub(super) fn is_member(path: &str) -> bool {
     let first = path.split('.').next().unwrap_or_default();
     path == "timestamp"
+        || OF_CALLS.iter().any(|(name, _)| *name == path)
         || KNOWN.own.contains(first) && (path.contains('.') || ["prompt", "session", "run"].contains(&path))
 }
 

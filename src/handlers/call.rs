@@ -7,15 +7,17 @@ use crate::contract::{Contract, NATIVE};
 use crate::event::{Event, On, Phase};
 use crate::matching::Facts;
 use crate::matching::rule::{Asker, Condition};
+use crate::matching::tools::{self, ArgumentKind, Found, MainArgument};
 use crate::services::client::Client;
 #[cfg(feature = "models")]
 use crate::services::models::{Bound, ModelRef};
-use crate::syntax::source::Source;
-use crate::template;
+use crate::syntax::source::{Layer, Source};
+use crate::template::{self, Style};
 use crate::verdict::Verdict;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use serde_json::Value;
+use std::cell::RefCell;
 use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
@@ -95,21 +97,63 @@ impl Call<'_> {
         !self.hook.detached && self.moment.event().spec.phase == Phase::Gate
     }
 
-    /// What a placeholder of the hook's vocabulary stands for.
-    pub(super) fn placeholder(&self, name: &str) -> Option<Value> {
-        let contract = self.hook.contract;
-        match contract.dialect {
-            NATIVE => self.path(name),
-            _ => (contract.placeholders.value)(self.moment.event(), name),
+    /// Fills something in with what the placeholders of the hook's vocabulary stand for.
+    ///
+    /// # Errors
+    /// A placeholder is for what the call is about, and it can't be told what that is: the tool may take another
+    /// argument than the handler would be shown.
+    pub(super) fn filled<T>(&self, fill: impl FnOnce(&dyn Fn(&str) -> Option<Value>) -> T) -> Result<T, HandlerError> {
+        let placeholders = &self.hook.contract.placeholders;
+        let unclear = RefCell::new(None);
+        let filled = fill(&|name| match placeholders.style {
+            Style::Paths => {
+                if self.main_argument(name) == Some(MainArgument::Unclear) {
+                    unclear.borrow_mut().get_or_insert_with(|| name.to_string());
+                }
+                self.path(name)
+            }
+            Style::Braces | Style::Dollars => (placeholders.value)(self.moment.event(), name),
+        });
+        match unclear.into_inner() {
+            None => Ok(filled),
+            Some(name) => Err(HandlerError(format!("fill in `{name}`: the call has several, or gives none as a text"))),
         }
     }
 
     /// What a path of hookwire's own vocabulary stands for.
     pub(super) fn path(&self, path: &str) -> Option<Value> {
-        match path {
-            "hook" => Some(self.hook.name.to_string().into()),
-            _ => (template::PATHS.value)(self.moment.event(), path),
+        match (path, self.main_argument(path)) {
+            ("hook", _) => Some(self.hook.name.to_string().into()),
+            (_, Some(MainArgument::Is(argument))) => Some(argument.into()),
+            (_, Some(MainArgument::Unclear | MainArgument::Absent)) => None,
+            (_, None) => (template::PATHS.value)(self.moment.event(), path),
         }
+    }
+
+    /// What the call is about, if that is what a [name](template::OF_CALLS) stands for.
+    fn main_argument(&self, name: &str) -> Option<MainArgument<'_>> {
+        if !template::OF_CALLS.iter().any(|(it, _)| *it == name) {
+            return None;
+        }
+        let facts = &self.moment.facts;
+        let input = facts.event.at("/tool/input")?;
+        let row = facts.row(Layer::Session);
+        Some(match name {
+            "path" => row.main_path(input),
+            "url" => match row.find(input) {
+                Found::Values(ArgumentKind::Url, values) => match &values[..] {
+                    // A text may hold several.
+                    [Value::String(url)] if !url.contains(char::is_whitespace) => MainArgument::Is(url.into()),
+                    _ => MainArgument::Unclear,
+                },
+                Found::Values(..) | Found::Patch(_) | Found::Nothing => MainArgument::Absent,
+            },
+            _ => match (row.main_command(input), facts.tool().and_then(|tool| tools::main_argument(tool, input))) {
+                // A list of words is one command.
+                (MainArgument::Unclear, Some((ArgumentKind::Shell, text))) => MainArgument::Is(text),
+                (command, _) => command,
+            },
+        })
     }
 }
 

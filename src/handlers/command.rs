@@ -91,7 +91,7 @@ impl RawCommand {
 }
 
 schema_of! { RawRun, "CommandRun", _ => {
-    "description": "A text for `sh -c`, or a program with its arguments; `${path}` placeholders in arguments.",
+    "description": "A text for `sh -c`, or a program with its arguments; `${tool.name}` placeholders in arguments.",
     "anyOf": [{ "type": "string", "minLength": 1 }, { "type": "array", "items": { "type": "string" }, "minItems": 1 }],
 } }
 
@@ -166,25 +166,10 @@ impl Kind for Command {
                 vec!["/bin/sh".to_string(), "-c".to_string(), text]
             }
             Run::Program { program, arguments } => {
-                for name in arguments.iter().flat_map(Template::paths) {
-                    let Some(MainArgument::Unclear) = main_of(call, name) else { continue };
-                    // A list of words says all that there is.
-                    if !matches!(call.placeholder(name), Some(Value::Array(_))) {
-                        return Err(HandlerError(format!("fill in `{name}`: {UNCLEAR}")));
-                    }
-                }
-                let value = |name: &str| match main_of(call, name) {
-                    Some(MainArgument::Is(text)) => Some(text.into()),
-                    _ => call.placeholder(name),
-                };
-                // What the event says is no file of the project's.
-                let expand = |argument: &Template| match approved.filter(|_| argument.paths().next().is_none()) {
-                    Some(approved) => approved.word(&argument.text(&value), &cwd),
-                    None => argument.text(&value),
-                };
                 let program = self.program(program);
                 let program = approved.map_or(Ok(program.clone()), |approved| approved.program(&program));
-                std::iter::once(program.map_err(HandlerError)?).chain(arguments.iter().map(expand)).collect()
+                let arguments = call.filled(|value| self.arguments(call, arguments, value, &cwd))??;
+                std::iter::once(program.map_err(HandlerError)?).chain(arguments).collect()
             }
         };
         let env = self.environment(call, &cwd).await?;
@@ -292,6 +277,34 @@ impl Command {
                 look(Words::List(&words.iter().map(String::as_str).collect::<Vec<_>>()))
             }
         }
+    }
+
+    /// The arguments of a program for one event; `value` is what a placeholder stands for.
+    fn arguments(
+        &self,
+        call: &Call<'_>,
+        arguments: &[Template],
+        value: &dyn Fn(&str) -> Option<Value>,
+        cwd: &Path,
+    ) -> Result<Vec<String>, HandlerError> {
+        for name in arguments.iter().flat_map(Template::paths) {
+            let Some(MainArgument::Unclear) = main_of(call, name) else { continue };
+            // A list of words says all that there is.
+            if !matches!(value(name), Some(Value::Array(_))) {
+                return Err(HandlerError(format!("fill in `{name}`: {UNCLEAR}")));
+            }
+        }
+        let value = |name: &str| match main_of(call, name) {
+            Some(MainArgument::Is(text)) => Some(text.into()),
+            _ => value(name),
+        };
+        // What the event says is no file of the project's.
+        let approved = |argument: &Template| self.approved.as_ref().filter(|_| argument.paths().next().is_none());
+        let expand = |argument: &Template| match approved(argument) {
+            Some(approved) => approved.word(&argument.text(&value), cwd),
+            None => argument.text(&value),
+        };
+        Ok(arguments.iter().map(expand).collect())
     }
 
     /// What a command says on stderr is in its outcome and in the log, unless it is its reason or its error already.

@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 pub(crate) struct RawHttp {
     /// Where to. Public addresses; loopback only from trusted layers; others need `--allow-host`.
     url: String,
-    /// The body: any JSON, `${path}` placeholders in its strings. Default: the event.
+    /// The body: any JSON, `${tool.name}` placeholders in its strings. Default: the event.
     body: Option<Value>,
     /// Headers; a value may hold `${env.NAME}` for a variable that `inheritEnv` names.
     #[serde(default)]
@@ -63,7 +63,7 @@ impl Kind for Http {
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let body = match &self.body {
-            Some(body) => Bytes::from(body.fill(&|name| call.placeholder(name)).to_string()),
+            Some(body) => Bytes::from(call.filled(|value| body.fill(value))?.to_string()),
             None => call.moment.payload(call.hook.contract),
         };
         let egress = call.services.egress.for_layer(call.hook.source.layer);

@@ -36,7 +36,7 @@ pub(crate) struct RawPrompt(RawLong);
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "PromptMap")]
 struct RawLong {
-    /// What to judge, and how: instructions to the model. `${path}` names a value of the event, which
+    /// What to judge, and how: instructions to the model. `${tool.name}` names a value of the event, which
     /// is then all that the model sees of it; without any it sees the whole event.
     text: String,
     /// The model. Default: the file's, else the one that hookwire was started with, else the agent's own.
@@ -89,7 +89,7 @@ impl Kind for Prompt {
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let data = self.instructions.data(call)?;
-        let text = self.instructions.text_at(call);
+        let text = self.instructions.text_at(call)?;
         let model = call.model(self.model.as_ref())?;
         let name = model.model().to_string();
         let key = || digest::of_texts(&[&model.model().identity(), &text, &data]);
@@ -175,13 +175,15 @@ impl Instructions {
 
     /// The text for one event. In the system whose variables are text, a value that is one plain word stands in its place:
     /// it can say nothing to a model. All others are data.
-    fn text_at(&self, call: &Call<'_>) -> String {
+    fn text_at(&self, call: &Call<'_>) -> Result<String, HandlerError> {
         if call.hook.contract.placeholders.style != Style::Braces {
-            return self.text.clone();
+            return Ok(self.text.clone());
         }
-        self.template.text(&|path| match call.placeholder(path) {
-            Some(Value::String(word)) if is_plain(&word) => Some(Value::String(word)),
-            _ => Some(Value::String(format!("`{path}`"))),
+        call.filled(|value| {
+            self.template.text(&|path| match value(path) {
+                Some(Value::String(word)) if is_plain(&word) => Some(Value::String(word)),
+                _ => Some(Value::String(format!("`{path}`"))),
+            })
         })
     }
 
@@ -190,8 +192,10 @@ impl Instructions {
         let data = if self.paths.is_empty() {
             String::from_utf8_lossy(&call.moment.payload(call.hook.contract)).into_owned()
         } else {
-            let value = |path: &String| (path.clone(), call.placeholder(path).unwrap_or_default());
-            let values: Map<_, _> = self.paths.iter().map(value).collect();
+            let values: Map<_, _> = call.filled(|value| {
+                let named = |path: &String| (path.clone(), value(path).unwrap_or_default());
+                self.paths.iter().map(named).collect()
+            })?;
             // A judge that sees nothing could only guess.
             if values.values().all(Value::is_null) {
                 return Err(HandlerError(format!(

@@ -23,7 +23,7 @@ use crate::matching::MatcherRule;
 use crate::matching::tools::TOOLS;
 use crate::syntax::formats::Format;
 use crate::syntax::node::Span;
-use crate::template::Style;
+use crate::template::{OF_CALLS, Style};
 use ls_types::{Hover, HoverContents, Position};
 use std::sync::Arc;
 
@@ -192,7 +192,9 @@ impl Token<'_> {
             return None;
         }
         if placeholders.style == Style::Paths {
-            return Some((span, self.path(name)));
+            let of_calls = OF_CALLS.iter().find(|(it, _)| *it == name);
+            let about = of_calls.map(|(_, about)| format!("{}\n\n{about}", code(name)));
+            return Some((span, about.unwrap_or_else(|| self.path(name))));
         }
         let relevant = self.here.relevant(self.events);
         let value = relevant.iter().find_map(|event| Some((event, (placeholders.value)(event, name)?)));
@@ -503,6 +505,12 @@ mod tests {
                 "hooks:\n- name: ¦a\n  on: PreToolUse\n  async: true\n  fail: closed\n  command: x\n".into(),
                 &["it decides nothing", "- a failure changes nothing"],
             ),
+            (
+                "a.yaml",
+                "hooks:\n- name: ¦a\n  on: PreToolUse\n  observe: true\n  fail: closed\n  command: x\n".into(),
+                &["- observes: its outcome says what it would do", "- a failure changes nothing"],
+            ),
+            ("a.yaml", format!("{hook}prompt: see ${{pa¦th}}\n"), &["path\n", "whatever its argument is called"]),
             ("a.yaml", format!("{hook}when: ha¦s(tool.input.x)\n"), &["has\n`has(…)`: whether a member is there"]),
             ("a.yaml", format!("{hook}when: prompt.starts¦With('x')\n"), &["`startsWith('…')`: whether the text begins"]),
             ("a.yaml", format!("{hook}when: to¦ol.name == 'x'\n"), &["A member of the event, with `callId`, "]),

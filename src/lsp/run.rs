@@ -407,6 +407,7 @@ pub(super) fn explain(snapshot: &Snapshot, OfHook { uri, hook }: &OfHook) -> Ans
     let (applies, (summary, opaque, kept_out_by)) = (
         chosen.applies.is_ok(),
         match &chosen.applies {
+            Ok(None) if hook.observe => (format!("runs on {named}, and only observes"), None, None),
             Ok(None) => (format!("runs on {named}"), None, None),
             Ok(Some(why)) => {
                 let told =

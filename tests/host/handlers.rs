@@ -604,6 +604,65 @@ fn event_text_is_never_shell_text() {
     assert_eq!(problem, "the program can't be taken from the event");
 }
 
+/// `${path}`, `${command}` and `${url}` are what a call is about, whatever its agent calls the argument.
+#[test]
+fn what_a_call_is_about_has_one_name() {
+    let service = Service::start();
+    let say = "printf %s \"$1|$2|$3\" >&2; exit 2";
+    let main = ["${path}", "${command}", "${url}"];
+    let yaml = definitions(&[
+        json!({"name": "a", "on": "PreToolUse", "fail": "closed", "command": ["/bin/sh", "-c", say, "sh", main[0], main[1], main[2]]}),
+        json!({"name": "b", "on": "PostToolUse", "fail": "closed", "http": {"url": service.url("allow"), "body": main}}),
+    ]);
+    let mut command = serve(hooks(&[("hooks.json", &yaml)]).keep().as_path());
+    let mut host = TestHost::start(command.args(["--allow-host", &format!("127.0.0.1:{}", service.port)]));
+    for (tool, input, expected) in [
+        ("Write", json!({"file_path": "/a", "content": "x"}), "/a||"),
+        ("write_file", json!({"path": "/a", "content": "x"}), "/a||"),
+        ("edit", json!({"filePath": "/a"}), "/a||"),
+        ("Grep", json!({"pattern": "x", "path": "/src"}), "/src||"),
+        ("apply_patch", json!({"input": "*** Begin Patch\n*** Add File: /a\n+x\n*** End Patch"}), "/a||"),
+        ("Bash", json!({"command": "git push"}), "|git push|"),
+        ("run_shell_command", json!({"command": "git push"}), "|git push|"),
+        ("shell", json!({"command": ["git", "push"]}), "|git push|"),
+        ("WebFetch", json!({"url": "https://a.example/b"}), "||https://a.example/b"),
+        ("mcp__x__y", json!({"amount": 3}), "||"),
+        // It can't be told which one the tool takes.
+        ("Write", json!({"file_path": "/a", "path": "/b"}), "hook `a` failed to fill in `path`: the call has several"),
+        (
+            "web_fetch",
+            json!({"prompt": "https://a.example and https://b.example"}),
+            "hook `a` failed to fill in `url`: ",
+        ),
+    ] {
+        let mut event = json!({"event": "PreToolUse", "tool": {"name": tool, "input": input}});
+        let reason = host.dispatch(event.clone())["reason"].take();
+        assert!(reason.as_str().unwrap().starts_with(expected), "{tool} {input}: {reason}");
+        let before = service.requests().len();
+        event["event"] = json!("PostToolUse");
+        let verdict = host.dispatch(event);
+        let posted = service.requests().get(before).map(|it| serde_json::from_str::<Value>(&it.body).unwrap());
+        let posted = posted.map(|body| {
+            let text = |at: usize| body[at].as_str().unwrap_or_default().to_string();
+            [text(0), text(1), text(2)].join("|")
+        });
+        let fails = expected.starts_with("hook");
+        assert_eq!(posted.as_deref(), (!fails).then_some(expected), "{tool} {input}: {verdict}");
+    }
+    // A hook of another vocabulary that writes placeholders so; a rewrite; an event that has a member of this name.
+    let yaml = definitions(&[
+        json!({"name": "a", "dialect": "claude-code", "on": "PreToolUse", "matcher": "Write", "command": ["/bin/sh", "-c", "printf %s \"$0\" >&2; exit 2", "${path}"]}),
+        json!({"name": "b", "on": "PreToolUse", "matcher": "LS", "rewrite": {"patch": {"about": "<${path}>"}}}),
+        json!({"name": "c", "on": "custom:x", "fail": "closed", "command": ["/bin/sh", "-c", "printf %s \"$0\" >&2; exit 2", "${path}"]}),
+    ]);
+    let (mut host, _dir) = TestHost::with(&yaml);
+    let call = |tool: &str, input: Value| json!({"event": "PreToolUse", "tool": {"name": tool, "input": input}});
+    let denied = host.dispatch(call("Write", json!({"file_path": "/a"})));
+    assert!(denied["reason"].as_str().unwrap().ends_with(": /a"), "{denied}");
+    assert_eq!(host.dispatch(call("LS", json!({"path": "/a"})))["subject"]["about"], "</a>");
+    assert_eq!(brief(&host.dispatch(json!({"event": "custom:x", "path": "/b"}))), "deny by c: /b");
+}
+
 #[test]
 fn programs_and_directories_are_where_the_definition_says() {
     let dir = tempfile::tempdir().unwrap();

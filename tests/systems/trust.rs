@@ -555,6 +555,8 @@ const LOOSENING: &[&str] = &[
     "hooks: [{ name: a, on: PreToolUse, mcp: { server: { command: ['true'] }, tool: t } }]",
     "hooks: [{ name: a, on: PreToolUse, guard: { approval: { default: allow, wait: 1ms } } }, { name: b, on: PreToolUse, ask: really? }]",
     "defaults: { fail: open, timeout: 1ms, priority: -9, delegates: ignore }\nhooks: [{ name: a, on: PreToolUse, allow: '' }]",
+    "hooks: [{ name: no-force-push, on: PreToolUse, if: Bash(git push --force*), observe: true, deny: Force pushes are off., fail: closed }]",
+    "defaults: { observe: true }\nhooks: [{ name: redact, on: PostToolUse, guard: { pattern-guard: { redact: ['tok-\\d+'] } } }]",
     "policy: { allow: ['Bash', 'WebFetch', 'Write'] }",
     "tools: { Read: [Bash, WebFetch, mcp__web__fetch] }\nhooks: [{ name: a, on: PreToolUse, allow: '' }]",
     "dialect: workflow-framework\nhooks: [{ name: a, on: PreToolUse, script: 'return {\"decision\": \"allow\"}' }]",

@@ -38,7 +38,7 @@ pub(crate) struct RawAgent(RawLong);
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "AgentMap")]
 struct RawLong {
-    /// What to find out and how to judge it: instructions to the model. `${path}` names a value of the
+    /// What to find out and how to judge it: instructions to the model. `${tool.name}` names a value of the
     /// event, which is then all that the model sees of it; without any it sees the whole event.
     task: String,
     /// The model. Default: the file's, else the one that hookwire was started with, else the agent's own.

@@ -24,7 +24,7 @@ use std::time::Duration;
 #[schemars(rename = "Approval")]
 #[derive(Default)]
 pub(crate) struct RawApproval {
-    /// What the person is told, with `${path}` placeholders. Default: the hook's description or name.
+    /// What the person is told, with `${tool.name}` placeholders. Default: the hook's description or name.
     message: Option<String>,
     /// How long an answer is waited for. Default 5 minutes; the hook's `timeout`, where it is given,
     /// and the event's deadline count too.

@@ -40,7 +40,7 @@ pub(crate) struct RawMcp {
     server: RawServer,
     /// The tool's name.
     tool: String,
-    /// What the tool is called with: a map of any JSON, `${path}` placeholders in its strings.
+    /// What the tool is called with: a map of any JSON, `${tool.name}` placeholders in its strings.
     #[serde(default)]
     arguments: serde_json::Map<String, Value>,
     /// How long the server stays up without a call; 10 minutes if it isn't said.
@@ -113,7 +113,7 @@ impl Kind for Mcp {
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
-        let arguments = match self.arguments.fill(&|name| call.placeholder(name)) {
+        let arguments = match call.filled(|value| self.arguments.fill(value))? {
             Value::Object(arguments) => arguments,
             _ => JsonObject::new(),
         };

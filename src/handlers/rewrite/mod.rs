@@ -34,7 +34,7 @@ use std::collections::BTreeMap;
 #[schemars(rename = "Rewrite")]
 pub(crate) struct RawRewrite {
     /// A JSON merge patch (RFC 7396) over the subject: members that it doesn't name stay, null removes one.
-    /// `${path}` placeholders in its strings; where the event lacks one, the rewrite fails.
+    /// `${tool.name}` placeholders in its strings; where the event lacks one, the rewrite fails.
     patch: Option<Map<String, Value>>,
     /// A regex on a text of the subject.
     replace: Option<RawReplace>,
@@ -140,7 +140,7 @@ impl Kind for Rewrite {
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         match self {
-            Rewrite::Patch { body, .. } => patched(body, &|name| call.placeholder(name)),
+            Rewrite::Patch { body, .. } => call.filled(|value| patched(body, value))?,
             Rewrite::Replace(replace) => {
                 let event = call.moment.event();
                 let Some(subject) = event.subject() else { return Ok(Answer::default()) };

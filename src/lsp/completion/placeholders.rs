@@ -6,7 +6,7 @@ use super::paths::{MAX_PATHS, path_item, paths, sample, shape};
 use super::writer::{Item, Seen, Writer, is_identifier, is_name_char, is_word};
 use crate::event::Event;
 use crate::syntax::node::{Node, NodeValue, Span};
-use crate::template::Style;
+use crate::template::{OF_CALLS, Style};
 use ls_types::CompletionItemKind as ItemKind;
 use std::collections::BTreeSet;
 
@@ -53,7 +53,8 @@ impl Writer<'_> {
                 let named = |(path, about)| Item::named(ItemKind::FIELD, path, about, &span);
                 items.extend(shape().into_iter().map(named));
             }
-            for (name, about) in [("timestamp", "the time in RFC 3339"), ("hook", "the hook's name")] {
+            let others = [("timestamp", "the time in RFC 3339"), ("hook", "the hook's name")];
+            for (name, about) in OF_CALLS.into_iter().chain(others) {
                 items.push(Item::named(ItemKind::VARIABLE, name, about, &span));
             }
         } else if is_path {
@@ -81,7 +82,7 @@ impl Writer<'_> {
         let is_own = self.here.dialect.contract.placeholders.style != Style::Paths;
         // The schema describes placeholders for the text of a command; they work in its list of arguments too.
         let is_argument = matches!(self.here.within(), [Step::Key("command"), Step::Index(_)]);
-        let is_path = (mentions("${path}") || is_argument) && (is_own || !is_shell);
+        let is_path = (mentions("${tool.name}") || is_argument) && (is_own || !is_shell);
         let is_env = mentions("${env.NAME}");
         (is_path || is_env).then_some((is_path, is_env))
     }
