@@ -201,7 +201,11 @@ impl World {
 
     async fn judge(&self, event: Event) -> Verdict {
         self.client.calls.lock().unwrap().clear();
-        let question = Question {
+        decide(&self.engine, self.question(event)).await
+    }
+
+    fn question(&self, event: Event) -> Question {
+        Question {
             deadline: deadline(&event),
             event: event.into(),
             hooks: HooksInForce { files: self.set.clone(), session: None },
@@ -209,8 +213,7 @@ impl World {
             honours: self.honours,
             client: None,
             early_deadline: self.early_deadline.clone(),
-        };
-        decide(&self.engine, question).await
+        }
     }
 
     fn calls(&self) -> String {
@@ -355,39 +358,47 @@ fn what_observes_changes_nothing() {
         "a, callback: '{\"userMessages\":[\"key AKIAIOSFODNN7EXAMPLE\"]}'",
     ];
     for client in COMPOSITIONS.into_iter().chain(LISTS).chain(["native"]) {
-        for (said, would) in observing {
-            for (n, other) in others.iter().enumerate() {
-                // The observing hook is of the client's vocabulary, hookwire's or another one.
-                let vocabulary = [client, "native", "veto"][n % 3];
-                let line = format!("{vocabulary}/o, observe: true, {said}");
-                let other: Vec<_> = other.lines().map(|line| format!("{client}/{line}")).collect();
-                let other = other.join("\n");
-                let with = if n % 2 == 0 { format!("{line}\n{other}") } else { format!("{other}\n{line}") };
-                for event in ["PreToolUse", "PostToolUse", ["Stop", "SessionStart"][n % 2]] {
+        for (n, other) in others.iter().enumerate() {
+            // The observing hook is of the client's vocabulary, hookwire's or another one.
+            let vocabulary = [client, "native", "veto"][n % 3];
+            let other: Vec<_> = other.lines().map(|line| format!("{client}/{line}")).collect();
+            let other = other.join("\n");
+            for event in ["PreToolUse", ["PostToolUse", "Stop", "SessionStart"][n % 3]] {
+                let without = World::new(client, &other);
+                let expected = block_on(without.decide(&at(event)));
+                for (said, would) in observing {
+                    let line = format!("{vocabulary}/o, observe: true, {said}");
+                    let with = if n % 2 == 0 { format!("{line}\n{other}") } else { format!("{other}\n{line}") };
+                    let world = World::new(client, &with);
+                    let verdict = block_on(world.decide(&at(event)));
                     let case = format!("{client} {event}\n{with}");
-                    is_as_without(client, event, &with, &other, would, &case);
+                    is_as_without(&verdict, &expected, &case);
+                    assert_eq!(calls_of_others(&world), without.calls(), "{case}");
+                    let observer =
+                        verdict.outcomes.iter().filter(|it| &*it.hook == "o" && it.status != Status::Skipped);
+                    for outcome in observer {
+                        let observed = outcome.observed.as_ref().unwrap_or_else(|| panic!("{case}"));
+                        // At other events some of these answers mean nothing.
+                        let is_right = event != "PreToolUse" || observed.would().as_str() == would;
+                        assert!(is_right, "{case}: would {}", observed.would().as_str());
+                    }
                 }
             }
         }
     }
 }
 
-fn is_as_without(client: &str, event: &str, with: &str, without: &str, would: &str, case: &str) {
-    let (without, with) = (World::new(client, without), World::new(client, with));
-    let expected = block_on(without.decide(&at(event)));
-    let verdict = block_on(with.decide(&at(event)));
-    assert_eq!(tell(&verdict), tell(&expected), "{case}\n{verdict:#?}");
-    let calls: Vec<String> = with.client.calls.lock().unwrap().drain(..).filter(|it| !it.starts_with("o(")).collect();
-    assert_eq!(calls.join(" "), without.calls(), "{case}");
-    let (observer, others): (Vec<_>, Vec<_>) = verdict.outcomes.iter().partition(|it| &*it.hook == "o");
+/// The verdict and the outcomes of the other hooks.
+fn is_as_without(verdict: &Verdict, expected: &Verdict, case: &str) {
+    assert_eq!(tell(verdict), tell(expected), "{case}\n{verdict:#?}");
     let told = |it: &crate::verdict::Outcome| (it.hook.clone(), it.status, it.decision, it.reason.clone(), it.rewrote);
-    let others: Vec<_> = others.into_iter().map(told).collect();
+    let others: Vec<_> = verdict.outcomes.iter().filter(|it| &*it.hook != "o").map(told).collect();
     assert_eq!(others, expected.outcomes.iter().map(told).collect::<Vec<_>>(), "{case}");
-    for outcome in observer.into_iter().filter(|it| it.status != Status::Skipped) {
-        let found = outcome.observed.as_ref().unwrap_or_else(|| panic!("{case}")).would();
-        // At other events some of these answers mean nothing.
-        assert!(event != "PreToolUse" || found.as_str() == would, "{case}: would {}", found.as_str());
-    }
+}
+
+fn calls_of_others(world: &World) -> String {
+    let calls = world.client.calls.lock().unwrap();
+    calls.iter().filter(|it| !it.starts_with("o(")).cloned().collect::<Vec<_>>().join(" ")
 }
 
 /// What only some events, clients or neighbours show.
@@ -421,6 +432,42 @@ fn an_observing_hook_takes_no_part_in_what_others_do() {
         &call(),
         "deny by b: really | a success would deny, b blocking",
     );
+}
+
+/// A person who can be asked, and how often that happened.
+#[derive(Default)]
+struct Person(Mutex<u32>);
+
+impl HostClient for Person {
+    fn notify(&self, _: &'static str, _: &Value) {}
+
+    fn answers(&self) -> Answers {
+        Answers { approvals: true, models: false }
+    }
+
+    fn request(&self, _: &'static str, _: Value) -> Reply {
+        *self.0.lock().unwrap() += 1;
+        Box::pin(async { Ok(json!({"decision": "approve"})) })
+    }
+}
+
+/// Nobody is asked about what an observing hook does, nor about what it says.
+#[test]
+fn what_observes_asks_nobody() {
+    for (observe, asks_nobody, asked) in [(false, false, 1), (true, false, 0), (false, true, 0)] {
+        for handler in ["ask: sure?", "guard: approval"] {
+            let definitions = format!("a, on: PreToolUse, observe: {observe}, {handler}");
+            let world = World { honours: Honours::default(), ..World::new("native", &definitions) };
+            let person = Arc::new(Person::default());
+            let client: Arc<dyn HostClient> = person.clone();
+            let question = Question { client: Some(client), ..world.question(Event::from_json(call()).unwrap()) };
+            let within = Within { depth: 1, asks_nobody };
+            let verdict = block_on(super::decide_within(&world.engine, question, within));
+            assert_eq!(*person.0.lock().unwrap(), asked, "{definitions}: {verdict:#?}");
+            let expected = if asks_nobody { Decision::Deny } else { Decision::Allow };
+            assert_eq!(verdict.decision, expected, "{definitions}: {verdict:#?}");
+        }
+    }
 }
 
 // --------------------------------------------------------------------------------- compositions

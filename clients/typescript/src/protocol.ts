@@ -328,6 +328,8 @@ export interface Explanation {
   hook: string;
   /** The first test that keeps it out. */
   keptOutBy?: Miss | null;
+  /** Whether it only observes: what it decides doesn't count. */
+  observe?: boolean;
   /** Why its condition can be neither held nor refuted; it runs all the same. */
   opaque?: string | null;
   /** What each rule of `if` and `unless` says by itself. */
@@ -367,6 +369,8 @@ export interface HookCounts {
   hook: string;
   /** How often its conditions held. */
   matched?: number;
+  /** How often it would have stopped, asked about or changed something, but only observes. */
+  observed?: number;
   /** How often it changed something. */
   rewrote?: number;
 }
@@ -387,6 +391,8 @@ export interface HookInfo {
   handler: string;
   /** Its name. */
   name: string;
+  /** Whether it only observes: nothing that it says counts. */
+  observe?: boolean;
   /** Its events; `*` is every one. */
   on: string[];
   /** Its priority, if it has one. */
@@ -516,6 +522,20 @@ export interface Miss {
 /** A notification of the host. */
 export type NotificationKind = "hooks/changed" | "hooks/executed" | "hooks/failed" | "hooks/judged";
 
+/** What a hook that only observes would have done. It counts for nothing. */
+export interface Observed {
+  /** The decision that would have counted, its failure direction's included. */
+  decision?: Decision | null;
+  /** Why. */
+  reason?: string | null;
+  /** What it would have said about a failed model call. */
+  retry?: Retry | null;
+  /** The hook would have changed the subject or the context. */
+  rewrote?: boolean;
+  /** The hook would have ended the run, for this reason. */
+  stop?: string | null;
+}
+
 /** One selected hook's part in a verdict. */
 export interface Outcome {
   /** The decision that counted, its failure direction's included. */
@@ -526,6 +546,9 @@ export interface Outcome {
   error?: string | null;
   /** The hook's name. */
   hook: string;
+  /** The hook only observes: what it would have done. Of its decision, its rewrite and its messages, nothing is in
+   * the verdict. */
+  observed?: Observed | null;
   /** Why the hook's condition could be neither held nor refuted. */
   opaque?: string | null;
   /** The hook's reason, or why it was skipped. */
@@ -692,6 +715,9 @@ export interface Report {
   eventId: string;
   /** The hook's name. */
   hook: string;
+  /** The hook only observes: what it would have done. Of its decision, its rewrite and its messages, nothing is in
+   * the verdict. */
+  observed?: Observed | null;
   /** Why the hook's condition could be neither held nor refuted. */
   opaque?: string | null;
   /** The hook's reason, or why it was skipped. */

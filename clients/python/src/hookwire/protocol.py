@@ -355,6 +355,8 @@ class Explanation(TypedDict):
     hook: str
     # The first test that keeps it out.
     keptOutBy: NotRequired[Miss | None]
+    # Whether it only observes: what it decides doesn't count.
+    observe: NotRequired[bool]
     # Why its condition can be neither held nor refuted; it runs all the same.
     opaque: NotRequired[str | None]
     # What each rule of `if` and `unless` says by itself.
@@ -390,12 +392,14 @@ class HookCounts(TypedDict):
     hook: str
     # How often its conditions held.
     matched: NotRequired[int]
+    # How often it would have stopped, asked about or changed something, but only observes.
+    observed: NotRequired[int]
     # How often it changed something.
     rewrote: NotRequired[int]
 
 
 # A hook, for people and programs.
-HookInfo = TypedDict("HookInfo", {"async": "bool", "description": "NotRequired[str | None]", "dialect": "str", "enabled": "bool", "fail": "Fail", "handler": "str", "name": "str", "on": "list[str]", "priority": "NotRequired[int | None]", "source": "Source", "tags": "NotRequired[list[str]]", "timeoutMs": "int"})
+HookInfo = TypedDict("HookInfo", {"async": "bool", "description": "NotRequired[str | None]", "dialect": "str", "enabled": "bool", "fail": "Fail", "handler": "str", "name": "str", "observe": "NotRequired[bool]", "on": "list[str]", "priority": "NotRequired[int | None]", "source": "Source", "tags": "NotRequired[list[str]]", "timeoutMs": "int"})
 
 
 class InForce(TypedDict):
@@ -517,6 +521,21 @@ class Miss(TypedDict):
     why: str
 
 
+class Observed(TypedDict):
+    """What a hook that only observes would have done. It counts for nothing."""
+
+    # The decision that would have counted, its failure direction's included.
+    decision: NotRequired[Decision | None]
+    # Why.
+    reason: NotRequired[str | None]
+    # What it would have said about a failed model call.
+    retry: NotRequired[Retry | None]
+    # The hook would have changed the subject or the context.
+    rewrote: NotRequired[bool]
+    # The hook would have ended the run, for this reason.
+    stop: NotRequired[str | None]
+
+
 class Outcome(TypedDict):
     """One selected hook's part in a verdict."""
 
@@ -528,6 +547,9 @@ class Outcome(TypedDict):
     error: NotRequired[str | None]
     # The hook's name.
     hook: str
+    # The hook only observes: what it would have done. Of its decision, its rewrite and its messages, nothing is in
+    # the verdict.
+    observed: NotRequired[Observed | None]
     # Why the hook's condition could be neither held nor refuted.
     opaque: NotRequired[str | None]
     # The hook's reason, or why it was skipped.
@@ -706,6 +728,9 @@ class Report(TypedDict):
     eventId: str
     # The hook's name.
     hook: str
+    # The hook only observes: what it would have done. Of its decision, its rewrite and its messages, nothing is in
+    # the verdict.
+    observed: NotRequired[Observed | None]
     # Why the hook's condition could be neither held nor refuted.
     opaque: NotRequired[str | None]
     # The hook's reason, or why it was skipped.
