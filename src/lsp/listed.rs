@@ -157,6 +157,8 @@ pub(super) struct ListedHook {
     order: Vec<Ordered>,
     composition: Composition,
     fail: Fail,
+    /// It only observes.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     observe: bool,
     enabled: bool,
     dialect: &'static str,

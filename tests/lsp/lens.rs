@@ -309,7 +309,10 @@ fn explained_without_running() {
     assert!(explained["applies"] == true && explained["opaque"].is_string(), "{explained}");
     let matches = editor.execute("hookwire.matches", json!({ "uri": uri, "hook": "runs" }));
     assert_eq!(matches["events"], json!([]));
-    assert_eq!(matches["counts"], json!({ "matched": 0, "denied": 0, "asked": 0, "rewrote": 0, "failed": 0 }));
+    assert_eq!(
+        matches["counts"],
+        json!({ "matched": 0, "denied": 0, "asked": 0, "rewrote": 0, "failed": 0, "observed": 0 })
+    );
 }
 
 #[test]
@@ -374,7 +377,7 @@ fn what_is_loaded_is_listed() {
             "range": { "start": { "line": 1, "character": 4 }, "end": { "line": 1, "character": 4 } },
             "order": [{ "event": "PreToolUse", "place": 2, "of": 2 }, { "event": "PostToolUse", "place": 1, "of": 1 }],
             "composition": "onion", "fail": "closed", "enabled": true, "dialect": "native",
-            "counts": { "matched": 0, "denied": 0, "asked": 0, "rewrote": 0, "failed": 0 },
+            "counts": { "matched": 0, "denied": 0, "asked": 0, "rewrote": 0, "failed": 0, "observed": 0 },
             "tone": "none", "notes": ["deny"],
             "tooltip": "**a**\n\nfirst\n\n| | |\n|---|---|\n| handler | deny |\n| on | PreToolUse, PostToolUse |\n\
                 | runs | PreToolUse: 2 of 2, PostToolUse: 1 of 1 |\n| layer | project |\n| on failure | closed |\n\

@@ -159,7 +159,8 @@ fn guests_are_told_what_is_judged() {
 
     let all = next(Some(("hooks/recent", json!({}))))["result"].take();
     assert_eq!(all["records"][0], *record);
-    let counts = json!([{"hook": "no-pushes", "matched": 1, "denied": 1, "asked": 0, "rewrote": 0, "failed": 0}]);
+    let counts =
+        json!([{"hook": "no-pushes", "matched": 1, "denied": 1, "asked": 0, "rewrote": 0, "failed": 0, "observed": 0}]);
     assert_eq!(json!([all["total"], all["hooks"], all["tools"]]), json!([2, counts, ["Bash"]]));
     for (params, expected) in [
         (json!({}), json!([1, 2])),
