@@ -8,6 +8,8 @@ use crate::definitions;
 use crate::definitions::approved::DEFINITIONS;
 use crate::definitions::cases;
 use crate::definitions::load::{is_about_trust, unreadable};
+use crate::dialects;
+use crate::engine;
 use crate::handlers::guards::{GUARDS, GuardRow};
 use crate::host::HostOptions;
 use crate::rpc::protocol::{CheckResult, HookInfo};
@@ -184,8 +186,8 @@ pub(super) fn list(args: &ListArgs, out: &mut Output) -> Result<Finding, Failure
     let args = &args.hooks;
     let host = args.host(args.options())?;
     let published = host.published();
-    for hook in &published.hooks.hooks {
-        let info = HookInfo::from_hook(hook);
+    let hooks = engine::in_running_order(published.hooks.hooks.iter(), None, &dialects::native().contract);
+    for info in hooks.iter().map(|hook| HookInfo::from_hook(hook)) {
         if out.json {
             out.json(&info);
             continue;

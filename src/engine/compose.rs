@@ -39,6 +39,19 @@ pub(super) enum Member {
 /// Puts selected hooks in the client's order: blocks for foreign dialects, equal definitions once where the dialect
 /// says so. [`turn`] reverses where something closes.
 pub(super) fn plan(selected: Vec<Selected>, client: &'static Contract, event: &EventSpec) -> Vec<Member> {
+    arrange(selected, client, event, Equals::RunOnce)
+}
+
+/// What becomes of hooks that equal another one, where the dialect runs such hooks once.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Equals {
+    RunOnce,
+    /// They are for different events, or are shown.
+    Stay,
+}
+
+fn arrange(selected: Vec<Selected>, client: &'static Contract, event: &EventSpec, equals: Equals) -> Vec<Member> {
+    let runs_once = |contract: &Contract| contract.runs_equal_hooks_once && equals == Equals::RunOnce;
     if matches!(&selected[..], [only] if only.hook.contract == client) {
         return selected.into_iter().map(Member::Hook).collect();
     }
@@ -53,7 +66,7 @@ pub(super) fn plan(selected: Vec<Selected>, client: &'static Contract, event: &E
         let list = |layer: Layer| if is_list { layer.min(Layer::Hooks) } else { layer };
         if contract == client {
             let key = composition.order_key(selected.hook.priority);
-            if !(client.runs_equal_hooks_once && keyed.iter().any(|(_, member)| member.is_equal(&selected))) {
+            if !(runs_once(client) && keyed.iter().any(|(_, member)| member.is_equal(&selected))) {
                 keyed.push(((list(layer), false, key), Member::Hook(selected)));
             }
             continue;
@@ -67,8 +80,7 @@ pub(super) fn plan(selected: Vec<Selected>, client: &'static Contract, event: &E
             Member::Block { .. } | Member::Hook(_) => None,
         });
         match block {
-            Some(members)
-                if contract.runs_equal_hooks_once && members.iter().any(|member| member.is_equal(&selected)) => {}
+            Some(members) if runs_once(contract) && members.iter().any(|member| member.is_equal(&selected)) => {}
             Some(members) => members.push(Member::Hook(selected)),
             None => {
                 let members = vec![Member::Hook(selected)];
@@ -113,9 +125,13 @@ fn parted_lists(selected: &[Selected], client: &Contract) -> Vec<&'static Contra
     spans.into_iter().map(|(contract, _, _)| contract).collect()
 }
 
-/// The order in which a client has hooks run at an event. A hook that an equal one stands for is left
-/// out.
-pub(super) fn order(hooks: Vec<Selected>, client: &'static Contract, event: &EventSpec) -> Vec<Arc<Hook>> {
+/// The order in which a client has hooks run at an event.
+pub(super) fn order(
+    hooks: Vec<Selected>,
+    client: &'static Contract,
+    event: &EventSpec,
+    equals: Equals,
+) -> Vec<Arc<Hook>> {
     fn unfold(mut members: Vec<Member>, composition: Composition, event: &EventSpec, into: &mut Vec<Arc<Hook>>) {
         turn(&mut members, composition, event);
         members.into_iter().for_each(|member| match member {
@@ -124,7 +140,7 @@ pub(super) fn order(hooks: Vec<Selected>, client: &'static Contract, event: &Eve
         });
     }
     let mut order = Vec::with_capacity(hooks.len());
-    unfold(plan(hooks, client, event), client.composition, event, &mut order);
+    unfold(arrange(hooks, client, event, equals), client.composition, event, &mut order);
     order
 }
 

@@ -22,7 +22,7 @@ use crate::matching::{Facts, patience, rule};
 use crate::policy;
 use crate::services::client::Client;
 use crate::verdict::{Decision, Outcome, Status, Verdict};
-use compose::{Asks, Chain, Member, Rest};
+use compose::{Asks, Chain, Equals, Member, Rest};
 pub use intercept::{Interceptor, Judging, PassThrough};
 use lru::LruCache;
 use parking_lot::Mutex;
@@ -235,8 +235,28 @@ pub fn order(hooks: &HookSet, event: &str, client: &'static Contract) -> Vec<Arc
     let Some(spec) = crate::event::spec(event) else { return Vec::new() };
     let is_for = |hook: &&Arc<Hook>| hook.enabled && hook.on.includes(event);
     let selected = hooks.hooks.iter().filter(is_for).map(|hook| Selected { hook: hook.clone(), doubt: None });
-    compose::order(selected.collect(), client, spec)
+    compose::order(selected.collect(), client, spec, Equals::RunOnce)
 }
+
+/// All of these hooks, as they are shown to a client: first those that are for the event, in the order in which the client
+/// has them run there, then the others. Without an event, all are in the order of one that opens something.
+pub fn in_running_order<'h>(
+    hooks: impl Iterator<Item = &'h Arc<Hook>>,
+    event: Option<&str>,
+    client: &'static Contract,
+) -> Vec<Arc<Hook>> {
+    let spec = crate::event::spec(event.unwrap_or(OPENS));
+    let is_for = |hook: &&Arc<Hook>| event.is_none_or(|event| hook.enabled && hook.on.includes(event));
+    let (run, others): (Vec<_>, Vec<_>) = hooks.partition(is_for);
+    let Some(spec) = spec else { return run.into_iter().chain(others).cloned().collect() };
+    let selected = run.into_iter().map(|hook| Selected { hook: hook.clone(), doubt: None });
+    let mut order = compose::order(selected.collect(), client, spec, Equals::Stay);
+    order.extend(others.into_iter().cloned());
+    order
+}
+
+/// An event that opens something.
+const OPENS: &str = "PreToolUse";
 
 /// How deep hooks may dispatch events of their own that other hooks judge.
 const MAX_DEPTH: u8 = 5;

@@ -6,6 +6,7 @@ mod aside;
 pub mod connection;
 mod envelope;
 pub mod error;
+mod explained;
 mod in_flight;
 pub mod methods;
 pub mod outgoing;

@@ -8,10 +8,6 @@ use crate::event::{EventShape, Phase};
 use crate::hook::{Hook, Miss};
 use crate::hook_set::HookSet;
 use crate::journal::{Excerpt, Recent};
-use crate::matching::Facts;
-use crate::matching::call::Subject;
-use crate::matching::shell::{Command, Script};
-use crate::policy::{self, Policy};
 use crate::services::approvals::{ApprovalReply, ApprovalRequest};
 use crate::services::state::Item;
 use crate::support::amounts::millis;
@@ -284,7 +280,7 @@ pub struct ListResult {
     /// Which definitions are in force.
     #[serde(flatten)]
     pub in_force: InForceBrief,
-    /// In order of running, registered hooks last.
+    /// In the order in which the client has them run at `event`; without one, in that of an event that opens something.
     pub hooks: Vec<HookInfo>,
     /// The directories that definitions are read from, outermost first, be they there or not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -332,68 +328,8 @@ pub struct ExplainResult {
     /// For a tool call: what each file's policy says of it before any hook is asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policy: Vec<PolicyExplanation>,
-    /// In order of running.
+    /// The hooks for the event come first, in the order in which its sender has them run.
     pub hooks: Vec<Explanation>,
-}
-
-impl ExplainResult {
-    /// Asks hooks and policies as selection does, and says of each what came out.
-    pub fn new<'a>(
-        hooks: impl Iterator<Item = &'a Arc<Hook>>,
-        policies: &[Arc<Policy>],
-        broken: &[String],
-        facts: &Facts,
-    ) -> ExplainResult {
-        let explain = |hook: &Arc<Hook>| {
-            let (applies, kept_out_by, opaque) = match hook.applies(facts) {
-                Ok(doubt) => (true, None, doubt.map(|doubt| doubt.why.into_owned())),
-                Err(failed) => (false, Some(hook.miss(failed, facts)), None),
-            };
-            // What an event or a matcher keeps out isn't asked for more.
-            let is_rule = kept_out_by.as_ref().is_none_or(|it| matches!(&*it.test, "if" | "unless" | "when"));
-            let rules = if is_rule { hook.rules(facts) } else { Vec::new() };
-            let rules = rules.into_iter().map(|(field, rule, found)| RuleExplanation {
-                field: field.into(),
-                rule: rule.text().to_string(),
-                holds: found.holds,
-                why: found.why,
-            });
-            let rules = rules.collect();
-            let decision = hook.handler.fixed().map(|(decision, _)| decision);
-            let (observe, hook, source) = (hook.observe, hook.name.clone(), hook.source.clone());
-            Explanation { hook, source, applies, kept_out_by, opaque, decision, observe, rules }
-        };
-        let policies = policies.iter().filter(|_| policy::is_tool_request(&facts.event));
-        let policy = policies
-            .map(|policy| PolicyExplanation {
-                source: policy.source.clone(),
-                denies: policy.refusal(facts).map(|it| it.reason),
-            })
-            .collect();
-        // Several definitions may read one text.
-        let mut scripts: Vec<&Arc<Script>> = Vec::new();
-        for subject in facts.all_calls().flat_map(|call| &call.alternatives) {
-            match subject {
-                Subject::Shell { script, .. } if !scripts.iter().any(|it| Arc::ptr_eq(it, script)) => {
-                    scripts.push(script)
-                }
-                Subject::Shell { .. } | Subject::Items(_) | Subject::Unclear(_) => {}
-            }
-        }
-        let commands = scripts.into_iter().flat_map(|script| script.commands());
-        let read = |command: &Command| ReadCommand {
-            command: command.normal(),
-            start: command.span.start,
-            end: command.span.end,
-        };
-        let is_about_tool = facts.event.tool_name().is_some();
-        ExplainResult {
-            commands: if is_about_tool { commands.map(read).collect() } else { Vec::new() },
-            broken: broken.to_vec(),
-            policy,
-            hooks: hooks.map(explain).collect(),
-        }
-    }
 }
 
 /// A command of a shell text.

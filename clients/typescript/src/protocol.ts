@@ -312,7 +312,7 @@ export interface ExplainResult {
   broken?: string[];
   /** For a shell tool: the commands that its text would run, as conditions see them. */
   commands?: ReadCommand[];
-  /** In order of running. */
+  /** The hooks for the event come first, in the order in which its sender has them run. */
   hooks: Explanation[];
   /** For a tool call: what each file's policy says of it before any hook is asked. */
   policy?: PolicyExplanation[];
@@ -471,7 +471,7 @@ export interface ListResult {
   generation: number;
   /** Names the content. */
   hash: string;
-  /** In order of running, registered hooks last. */
+  /** In the order in which the client has them run at `event`; without one, in that of an event that opens something. */
   hooks: HookInfo[];
   /** The generation of the connection's registered hooks. */
   sessionGeneration?: number | null;

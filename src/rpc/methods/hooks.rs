@@ -5,6 +5,7 @@ use crate::definitions;
 use crate::definitions::compile::compile;
 use crate::definitions::origin::Origin;
 use crate::dialects;
+use crate::engine;
 use crate::handlers::{Means, Obstacle};
 use crate::hook::Hook;
 use crate::hook_set::HookSet;
@@ -25,25 +26,23 @@ use std::sync::Arc;
 
 pub(super) async fn list(session: &Session, ListParams { event }: ListParams) -> RpcResult<ListResult> {
     let hooks = session.hooks_when_read().await;
+    let registered = hooks.session.iter().flat_map(|set| &set.hooks);
+    let all = hooks.files.hooks.iter().chain(registered);
+    let client = session.dialect();
     // There is no hook for an event that no dialect knows.
-    let events = event.map(|name| dialects::canonical(&name, session.dialect().name()).unwrap_or_default());
+    let events = event.map(|name| dialects::canonical(&name, client.name()).unwrap_or_default());
     let is_asked =
         |hook: &&Arc<Hook>| events.as_ref().is_none_or(|events| events.iter().any(|event| hook.on.includes(event)));
-    let registered = hooks.session.iter().flat_map(|set| &set.hooks);
+    // Several moments by one name: the first one stands for them.
+    let event = events.as_ref().and_then(|events| events.first()).map(|it| &**it);
+    let listed = engine::in_running_order(all.filter(is_asked), event, &client.contract);
     Ok(ListResult {
         in_force: InForceBrief {
             generation: hooks.files.generation,
             hash: hooks.files.hash.clone(),
             session_generation: hooks.session.as_ref().map(|set| set.generation),
         },
-        hooks: hooks
-            .files
-            .hooks
-            .iter()
-            .chain(registered)
-            .filter(is_asked)
-            .map(|hook| HookInfo::from_hook(hook))
-            .collect(),
+        hooks: listed.iter().map(|hook| HookInfo::from_hook(hook)).collect(),
         directories: session.host.dirs().iter().map(Directory::from_dir).collect(),
     })
 }

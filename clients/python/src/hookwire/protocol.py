@@ -338,7 +338,7 @@ class ExplainResult(TypedDict):
     broken: NotRequired[list[str]]
     # For a shell tool: the commands that its text would run, as conditions see them.
     commands: NotRequired[list[ReadCommand]]
-    # In order of running.
+    # The hooks for the event come first, in the order in which its sender has them run.
     hooks: list[Explanation]
     # For a tool call: what each file's policy says of it before any hook is asked.
     policy: NotRequired[list[PolicyExplanation]]
@@ -471,7 +471,7 @@ class ListResult(TypedDict):
     generation: int
     # Names the content.
     hash: str
-    # In order of running, registered hooks last.
+    # In the order in which the client has them run at `event`; without one, in that of an event that opens something.
     hooks: list[HookInfo]
     # The generation of the connection's registered hooks.
     sessionGeneration: NotRequired[int | None]
