@@ -214,7 +214,8 @@ impl ImportArgs {
                 continue;
             }
             let problems = &compiled.problems[compiled_hook.problems.clone()];
-            let is_told = |it: &&Problem| it.severity != Severity::Hint || it.code == "not-read";
+            let is_told =
+                |it: &&Problem| it.severity != Severity::Hint || ["not-read", "unclear-unit"].contains(&&*it.code);
             let mut notes: Vec<String> = problems.iter().filter(is_told).map(described).collect();
             if let Some(it) = &compiled_hook.hook
                 && hook.get("timeout").is_some()

@@ -8,7 +8,7 @@ use super::native::{AGENT, CONTRACT};
 use super::replies::{
     BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, text, unread_reply, unreadable, whole,
 };
-use super::settings::{self, Settings};
+use super::settings::{self, Settings, Unit};
 use super::{Agent, Dialect, EventRow, Files, Refusal, same};
 use crate::contract::{Contract, Exit, Reader, TOOL_NAME, Target};
 use crate::event::{Event, set_pointer, spec};
@@ -22,7 +22,7 @@ use std::time::Duration;
 const SKILL_COMMAND: &str = "PreSkillShellCommand";
 
 static SETTINGS: Settings =
-    Settings { dialect: &DIALECT, agent: "Claude Code", unit: "s", has_groups: true, variables: "CLAUDE" };
+    Settings { dialect: &DIALECT, agent: "Claude Code", unit: Unit::Seconds, has_groups: true, variables: "CLAUDE" };
 
 pub(super) static DIALECT: Dialect = Dialect {
     about: "Claude Code 2.1.332",

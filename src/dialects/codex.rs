@@ -10,7 +10,7 @@
 use super::claude_code::{self, plain_stdout, reason_of_deny, reply_on_stdout};
 use super::native::AGENT;
 use super::replies::{BLOCKED, bad_exit, denied, members, stop_denies, unreadable};
-use super::settings::{self, Settings};
+use super::settings::{self, Settings, Unit};
 use super::{Agent, Dialect, EventRow, Files, Refusal, same};
 use crate::contract::{Contract, Exit};
 use crate::event::Event;
@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 use std::time::Duration;
 
 static SETTINGS: Settings =
-    Settings { dialect: &DIALECT, agent: "Codex", unit: "s", has_groups: true, variables: "CODEX" };
+    Settings { dialect: &DIALECT, agent: "Codex", unit: Unit::Seconds, has_groups: true, variables: "CODEX" };
 
 pub(super) static DIALECT: Dialect = Dialect {
     about: "Codex 0.169.0",

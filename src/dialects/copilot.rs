@@ -15,7 +15,7 @@
 use super::claude_code;
 use super::native::AGENT;
 use super::replies::{BLOCKED, denied, exit_of_reply, is_decided, members, or, stop_denies, text, unreadable};
-use super::settings::{self, Settings};
+use super::settings::{self, Settings, Unit};
 use super::{Agent, Dialect, Files, Refusal, row};
 use crate::contract::{Contract, Exit, Fail, TOOL_NAME, Target};
 use crate::event::{Event, set_pointer, spec};
@@ -25,7 +25,7 @@ use crate::verdict::{Answer, Decision, Verdict};
 use serde_json::{Map, Value, json};
 
 static SETTINGS: Settings =
-    Settings { dialect: &DIALECT, agent: "Copilot", unit: "s", has_groups: false, variables: "COPILOT" };
+    Settings { dialect: &DIALECT, agent: "Copilot", unit: Unit::Seconds, has_groups: false, variables: "COPILOT" };
 
 pub(super) static DIALECT: Dialect = Dialect {
     about: "GitHub Copilot CLI 1.0.102",

@@ -12,7 +12,7 @@ use super::native::AGENT;
 use super::replies::{
     BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, text, unread_reply, unreadable, whole,
 };
-use super::settings::{self, Settings};
+use super::settings::{self, Settings, Unit};
 use super::{Agent, Dialect, EventRow, Files, McpNames, Refusal};
 use crate::contract::{Contract, Exit, TOOL_NAME, Target};
 use crate::event::{Event, set_pointer, spec};
@@ -28,7 +28,7 @@ pub(super) fn is_settings(root: &Node) -> bool {
 }
 
 static SETTINGS: Settings =
-    Settings { dialect: &DIALECT, agent: "Gemini CLI", unit: "ms", has_groups: true, variables: "GEMINI" };
+    Settings { dialect: &DIALECT, agent: "Gemini CLI", unit: Unit::Millis, has_groups: true, variables: "GEMINI" };
 
 pub(super) static DIALECT: Dialect = Dialect {
     about: "Gemini CLI 0.61.0",

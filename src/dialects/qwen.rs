@@ -3,13 +3,13 @@
 //! Qwen Code ignores a new input and runs the original, so a rewrite is a deny. `stop_hook_active` is true
 //! at the first stop already and says nothing; hookwire counts for itself how often an agent was sent back.
 //!
-//! Its own files give timeouts of commands in milliseconds. After the result of a tool it sends a second
+//! Its own files give timeouts of commands in milliseconds, and since 0.24 in seconds below 1000. After the result of a tool it sends a second
 //! UserPromptSubmit with an empty prompt.
 
 use super::claude_code::{self, plain_stdout, reason_of_deny, reply_on_stdout};
 use super::native::AGENT;
 use super::replies::{BLOCKED, bad_exit, denied, or};
-use super::settings::{self, Settings};
+use super::settings::{self, Settings, Unit};
 use super::{Agent, Dialect, Files, Refusal, same};
 use crate::contract::{Contract, Exit};
 use crate::event::{Event, Phase};
@@ -18,8 +18,13 @@ use crate::verdict::{Answer, Decision, Verdict};
 use serde_json::Value;
 use std::time::Duration;
 
-static SETTINGS: Settings =
-    Settings { dialect: &DIALECT, agent: "Qwen Code", unit: "ms", has_groups: true, variables: "QWEN" };
+static SETTINGS: Settings = Settings {
+    dialect: &DIALECT,
+    agent: "Qwen Code",
+    unit: Unit::ByAmount { since: "0.24" },
+    has_groups: true,
+    variables: "QWEN",
+};
 
 pub(super) static DIALECT: Dialect = Dialect {
     about: "Qwen Code 0.15.10",

@@ -18,13 +18,27 @@ pub(super) struct Settings {
     pub(super) dialect: &'static Dialect,
     /// The agent, for people.
     pub(super) agent: &'static str,
-    /// The unit of a command's timeout: `s` or `ms`.
-    pub(super) unit: &'static str,
+    /// The unit of a command's timeout.
+    pub(super) unit: Unit,
     /// Whether the handlers of an event are in groups with a matcher, or are a list themselves.
     pub(super) has_groups: bool,
     /// What the names of variables begin with that the agent alone sets.
     pub(super) variables: &'static str,
 }
+
+/// What a number is as a timeout.
+pub(super) enum Unit {
+    Seconds,
+    Millis,
+    /// Seconds below [`FEWEST_MILLIS`], milliseconds from there on; before this version of the agent always milliseconds.
+    /// A file doesn't say which version reads it.
+    ByAmount {
+        since: &'static str,
+    },
+}
+
+/// Where a number can be of either unit, so many are milliseconds.
+const FEWEST_MILLIS: i64 = 1000;
 
 /// The members of a handler that every agent has or that mean nothing here, as they only show how it runs.
 const SHOWN: [&str; 8] =
@@ -182,12 +196,33 @@ impl Reading<'_> {
     }
 
     fn timeout(&mut self, kind: &str, member: &Entry) -> Entry {
-        // Qwen Code's http hooks give seconds.
-        let is_seconds = self.settings.unit == "s" || kind == "http" || member.key == "timeoutSec";
-        let value = match member.value.value {
-            NodeValue::Int(number) if !is_seconds => text(format!("{number}ms")),
-            NodeValue::Float(number) if !is_seconds => text(format!("{}ms", number.round())),
-            ref other => other.clone(),
+        let number = match member.value.value {
+            NodeValue::Int(number) => Some(number as f64),
+            NodeValue::Float(number) => Some(number),
+            _ => None,
+        };
+        // http hooks give seconds everywhere.
+        let says_seconds = kind == "http" || member.key == "timeoutSec";
+        let is_seconds = match self.settings.unit {
+            Unit::Seconds => true,
+            Unit::Millis => says_seconds,
+            Unit::ByAmount { since } => {
+                let is_short = number.is_some_and(|number| number < FEWEST_MILLIS as f64);
+                if is_short && !says_seconds {
+                    let agent = self.settings.agent;
+                    let written = number.unwrap_or_default();
+                    let message = format!(
+                        "{written} is read as seconds, as {agent} does since {since}; before, it was milliseconds"
+                    );
+                    self.wrong(Problem::hint(&member.value.span, "unclear-unit", message));
+                }
+                is_short || says_seconds
+            }
+        };
+        let value = match (&member.value.value, is_seconds) {
+            (NodeValue::Int(number), false) => text(format!("{number}ms")),
+            (NodeValue::Float(number), false) => text(format!("{}ms", number.round())),
+            (other, _) => other.clone(),
         };
         entry("timeout", &member.value.span, value)
     }
