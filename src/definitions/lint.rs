@@ -3,7 +3,7 @@
 use super::rules::Vocabulary;
 use super::written::Mistakes;
 use super::{excepted, rules, slips};
-use crate::contract::{Fail, NATIVE};
+use crate::contract::{Composition, Fail, NATIVE};
 use crate::dialects::{self, EventRow};
 use crate::event::{CUSTOM_PREFIX, EventSpec, On, Phase, may_be_about_a_tool, spec};
 use crate::handlers::{self, Handler, Means, Obstacle, rewrite};
@@ -56,6 +56,7 @@ pub(super) fn lint(
     let mut lint = Lint { hook, node, matcher, text, events, declared, mistakes };
     lint.guard_without_effect();
     lint.timeout_before_wait();
+    lint.priority_without_effect();
     lint.agents_that_are_dialects();
     lint.placeholders_that_nothing_fills();
     lint.placeholders_of_other_tools();
@@ -170,6 +171,20 @@ impl<'a> Lint<'a> {
                 Problem::warning(&place.span, "short-timeout", message).help("give it a longer `timeout`, or none"),
             );
         }
+    }
+
+    /// A priority in a vocabulary whose hooks run in an order that no priority changes.
+    fn priority_without_effect(&mut self) {
+        let Some(written) = self.node.get("priority") else { return };
+        let contract = self.hook.contract;
+        let order = match contract.composition {
+            Composition::Onion | Composition::Pipeline | Composition::Middleware => return,
+            Composition::Veto => "in the order of the file",
+            Composition::Parallel => "all at once",
+        };
+        let message = format!("`priority` changes nothing: hooks of `{}` run {order}", contract.dialect);
+        let problem = Problem::warning(&written.span, "idle-priority", message);
+        self.warn(problem.fix(Fix::new("Leave out `priority`", Edit::Remove("priority".into()))));
     }
 
     /// A rewrite at events that have nothing to rewrite, or of something else than what they have.
