@@ -122,6 +122,7 @@ pub struct StopSignal {
 
 words! {
     /// Why a run is to end. The order is that of strength: of several, the first is reported.
+    // Those with another name as well: instructor-php's document calls them so.
     pub enum StopReason {
         /// Something failed.
         Error = "error",
@@ -130,10 +131,13 @@ words! {
         /// The person asks.
         UserRequested = "user_requested",
         /// Too many steps.
+        #[serde(alias = "StepsLimitReached")]
         StepsLimit = "steps_limit",
         /// Too many tokens.
+        #[serde(alias = "TokenLimitReached")]
         TokenLimit = "token_limit",
         /// Too much time.
+        #[serde(alias = "TimeLimitReached")]
         TimeLimit = "time_limit",
         /// Too many attempts.
         RetryLimit = "retry_limit",

@@ -665,6 +665,9 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
             {
                 context[key] = if subject.is_null() { emptied(&context[key]) } else { subject.clone() };
             }
+            if let Some(original) = DIALECT.original(event) {
+                keep_nulls(original, &mut context);
+            }
             context
         }
     };
@@ -688,6 +691,19 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         context.remove("hasErrors");
     }
     context
+}
+
+/// Puts back members that were sent as null: to hooks null means absent, but PHP reads `$context['toolExecution']`, and an
+/// absent member is an error there. Recursion is bounded by the parser's depth limit.
+fn keep_nulls(sent: &Value, context: &mut Value) {
+    let (Value::Object(sent), Value::Object(context)) = (sent, context) else { return };
+    for (key, value) in sent {
+        match context.get_mut(key) {
+            Some(inner) => keep_nulls(value, inner),
+            None if value.is_null() => drop(context.insert(key.clone(), Value::Null)),
+            None => {}
+        }
+    }
 }
 
 /// Puts an event's new subject where clients of this vocabulary find it. Null means "unchanged" there,

@@ -562,3 +562,65 @@ fn odd_times_do_not_switch_the_limit_off() {
         );
     }
 }
+
+/// A member that was sent as null is null in the reply, whatever a hook changes: PHP reads it by its key.
+#[test]
+fn members_that_are_null_stay() {
+    let yaml = "dialect: instructor
+hooks: [{ name: h, on: '*', script: 'return { metadata: { seen: 1 }, state: { metadata: { more: 2 } } };' }]";
+    let (mut host, _dir) = TestHost::with(yaml);
+    let nothing = json!({"agentId": "a", "parentAgentId": null, "systemPrompt": null, "messages": null, "mine": null,
+        "responseFormat": null, "finishReason": null, "metadata": {"kept": null}});
+    for (trigger, more) in [
+        ("before_step", json!({"toolCall": null, "toolExecution": null, "inferenceRequest": null, "updatedAt": null})),
+        (
+            "before_tool_use",
+            json!({"toolCall": {"id": null, "name": "t", "arguments": {"x": null}}, "toolExecution": null}),
+        ),
+        (
+            "after_tool_use",
+            json!({"toolExecution": {"toolCall": {"id": null, "name": "t", "arguments": null}, "result": 1, "error": null}}),
+        ),
+        ("on_error", json!({"errorList": [{"type": "E", "message": null}], "own": {"deep": {"x": null}}})),
+    ] {
+        let mut sent = context(trigger, more);
+        sent["state"] = nothing.clone();
+        let reply = reply(&mut host, sent.clone());
+        assert_eq!(
+            (&reply["metadata"]["seen"], &reply["state"]["metadata"]["more"]),
+            (&json!(1), &json!(2)),
+            "{reply}"
+        );
+        assert_eq!(lost(&sent, &reply, ""), Vec::<String>::new(), "{trigger}: {reply}");
+    }
+}
+
+/// The members that are null in one value and not there in another.
+fn lost(sent: &Value, got: &Value, at: &str) -> Vec<String> {
+    let (Some(sent), Some(got)) = (sent.as_object(), got.as_object()) else { return Vec::new() };
+    let lost = sent.iter().flat_map(|(key, value)| match got.get(key) {
+        None if value.is_null() => vec![format!("{at}/{key}")],
+        None => Vec::new(),
+        Some(inner) => lost(value, inner, &format!("{at}/{key}")),
+    });
+    lost.collect()
+}
+
+/// The document speaks of `StepsLimitReached`, the wire of `steps_limit`. Each is understood, and leads to its guard.
+#[test]
+fn reasons_go_by_the_names_of_the_document_too() {
+    for (name, word, guard) in [
+        ("StepsLimitReached", "steps_limit", "step-limit"),
+        ("TokenLimitReached", "token_limit", "token-limit"),
+        ("TimeLimitReached", "time_limit", "time-limit"),
+    ] {
+        let script = format!("return {{ stopSignals: [{{ reason: `{name}`, message: `m` }}] }};");
+        let yaml = format!("dialect: instructor\nhooks: [{{ name: h, on: before_step, script: '{script}' }}]");
+        let (mut host, _dir) = TestHost::with(&yaml);
+        let reply = reply(&mut host, context("before_step", json!({})));
+        assert_eq!(signals(&reply), [format!("{word} of h: m")], "{reply}");
+        let found = hookwire().args(["docs", name]).output().unwrap();
+        let text = String::from_utf8(found.stdout).unwrap();
+        assert!(text.contains(word) && text.contains(guard), "{name}: {text}");
+    }
+}
