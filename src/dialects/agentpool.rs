@@ -77,11 +77,16 @@ pub(super) static DIALECT: Dialect = Dialect {
         if payload["event"] == "pre_run" {
             other_name(payload, "prompt", &["input", "user_prompt"])?;
         }
-        // Tool events have none.
-        if let Some(members) = event.as_object_mut()
-            && members.get("session").is_some_and(Value::is_null)
-        {
-            members.remove("session");
+        let is_about_tool = event["event"].as_str().and_then(spec).is_some_and(|spec| spec.tool);
+        if let Some(members) = event.as_object_mut() {
+            // Tool events have none.
+            if members.get("session").is_some_and(Value::is_null) {
+                members.remove("session");
+            }
+            // A run has no tool. Later editions send its `duration_ms`, which is a tool's here.
+            if !is_about_tool {
+                members.remove("tool");
+            }
         }
         Ok(())
     },

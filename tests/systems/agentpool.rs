@@ -354,3 +354,28 @@ fn hooks_run_where_no_agent_is_named() {
         );
     }
 }
+
+/// Later editions send how long a run took, which is a member of tools here; a run has none.
+#[test]
+fn members_of_tools_are_passed_over_at_runs() {
+    let yaml = "agents: { a: { hooks: { pre_run: [{ type: command, command: 'echo no >&2; exit 2' }], post_run: [{ type: command, command: 'cat' }] } } }";
+    let (mut host, _dir) = TestHost::with(yaml);
+    for (event, more, decision) in [
+        ("post_run", json!({"result": "r", "duration_ms": 12.5}), "allow"),
+        ("post_run", json!({"result": "r", "tool_name": null, "tool_output": 1}), "allow"),
+        ("pre_run", json!({"duration_ms": 1}), "deny"),
+        ("pre_run", json!({"tool_name": null, "tool_input": {"a": 1}}), "deny"),
+    ] {
+        let mut payload = json!({"event": event, "agent_name": "a", "conversation_id": null, "prompt": "p"});
+        payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let told = ask(&mut host, payload.clone());
+        assert_eq!(told["reply"]["decision"], decision, "{payload}: {told}");
+        assert_eq!(told["verdict"]["outcomes"].as_array().map(Vec::len), Some(1), "{payload}: {told}");
+    }
+    // At tools it is what it was.
+    let (mut host, _dir) =
+        TestHost::with("hooks: [{ name: h, on: PostToolUse, when: double(tool.durationMs) > 12.0, deny: slow }]");
+    let payload =
+        json!({"event": "post_tool_use", "agent_name": "a", "tool_name": "t", "tool_input": {}, "duration_ms": 12.5});
+    assert_eq!(ask(&mut host, payload)["verdict"]["decidedBy"], "h");
+}
