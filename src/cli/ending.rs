@@ -3,6 +3,9 @@
 
 use super::{Failure, Finding};
 use crate::handlers::process_tree;
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+use std::fs::File;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
@@ -22,8 +25,29 @@ pub(super) fn code(kind: SignalKind) -> u8 {
     128 + kind.as_raw_value() as u8
 }
 
+/// Files that must be free to be opened: for the runtime, and for what an event is judged by.
+const MIN_FREE_FILES: usize = 8;
+
+/// Looks whether files can be opened.
+///
+/// # Errors
+/// There are too few that may be. tokio panics where it can't open what its signals need, which nobody can handle.
+pub(super) fn room_for_files() -> std::io::Result<()> {
+    let opened: std::io::Result<Vec<File>> = (0..MIN_FREE_FILES).map(|_| File::open("/dev/null")).collect();
+    opened.map(drop).map_err(|error| match Errno::from_io_error(&error) {
+        Some(Errno::MFILE) => {
+            let most = getrlimit(Resource::Nofile).current.map(|it| it.to_string()).unwrap_or_default();
+            let problem =
+                format!("too few files may be open: the limit (`ulimit -n`) is {most}, and all but a few are");
+            std::io::Error::new(error.kind(), problem)
+        }
+        _ => error,
+    })
+}
+
 /// Where hooks run. Two threads are enough: hooks wait, they don't compute.
 pub(super) fn runtime() -> std::io::Result<Runtime> {
+    room_for_files()?;
     let runtime = Builder::new_multi_thread().worker_threads(2).thread_name("hooks").enable_all().build()?;
     // A file may be as long as the limit allows: a write beyond is then that write's error, not the end.
     let entered = runtime.enter();

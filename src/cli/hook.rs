@@ -4,19 +4,21 @@
 //! judges the event: it stays up between events, and the first one starts it. Where there can be none, the
 //! event is judged here. What fails inside is said in words that the agent obeys.
 
-use super::ending::runtime;
+use super::ending::{room_for_files, runtime};
 use super::output::{safe, tell, tell_plainly};
 use super::serve::share;
 use super::{DefinitionArgs, Failure, PlaceArgs, StandingArgs, nearest, place_args, project};
 use crate::definitions::approved::{self, DEFINITIONS};
 use crate::dialects::asked::{self, Moment, TIME_LIMIT, agent};
 use crate::dialects::{Dialect, Said};
+use crate::engine::panic_text;
 use crate::support::{digest, places};
 use crate::transport::client::Client;
 use crate::transport::socket;
 use clap::ValueEnum;
 use rustix::fd::OwnedFd;
 use rustix::fs::FileType;
+use rustix::process::{Resource, getrlimit};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
@@ -24,6 +26,7 @@ use std::fs::File;
 use std::io::{IsTerminal, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
@@ -67,6 +70,8 @@ enum Fail {
 
 /// How long a host may be silent before it is asked whether it is alive.
 const SILENCE: Duration = Duration::from_secs(2);
+/// A host that may open fewer files isn't started.
+const MIN_FILES_OF_HOST: u64 = 64;
 /// The largest event, in bytes.
 const MAX_EVENT: u64 = 64 * 1024 * 1024;
 
@@ -74,7 +79,9 @@ pub(super) fn run(args: &HookArgs, places: &PlaceArgs) -> ExitCode {
     let projects = foreign(&args.hooks.host.definitions);
     places::settle_for_agent(places.named(), |place| projects.iter().any(|project| place.starts_with(project)));
     let mut moment = Moment { name: args.event.clone().unwrap_or_default(), is_unknown_gate: false };
-    let said = match judge(args, &mut moment) {
+    let judged = catch_unwind(AssertUnwindSafe(|| judge(args, &mut moment)))
+        .unwrap_or_else(|panic| Err(Failure(format!("a bug in hookwire, a panic: {}", panic_text(&*panic)))));
+    let said = match judged {
         Ok(reply) => args.agent.say(&reply, &moment.name),
         Err(Failure(problem)) => {
             let reason = asked::refusal(&safe(&problem));
@@ -129,6 +136,7 @@ fn judge(args: &HookArgs, moment: &mut Moment) -> Result<Value, Failure> {
     let mut payload = read.and_then(|_| asked::read(args.agent, moment, &sent)).map_err(Failure)?;
     let named = asked::name_event(args.agent, moment, &mut payload);
     named.map_err(|problem| Failure(format!("--event {problem}")))?;
+    room_for_files()?;
     let mut hooks = args.hooks.clone();
     hooks.host.definitions.self_defence = !args.no_self_defence;
     if hooks.host.definitions.root == project() {
@@ -250,6 +258,11 @@ impl WarmHost {
     }
 
     fn start(&self, listener: OwnedFd) -> std::io::Result<()> {
+        // It would inherit the limit, and stay though it can serve nobody.
+        if let Some(most) = getrlimit(Resource::Nofile).current.filter(|most| *most < MIN_FILES_OF_HOST) {
+            let problem = format!("only {most} files may be open (`ulimit -n`), a host needs {MIN_FILES_OF_HOST}");
+            return Err(std::io::Error::other(problem));
+        }
         let log = File::create(self.path.with_extension("log"))?;
         let mut command = Command::new(&self.program);
         command.arg("serve").args(&self.args).arg("--idle-exit");

@@ -5,6 +5,7 @@ use crate::support::*;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::process::Command;
 
 /// A hook that answers what the payload has under `answer`.
 const ECHO: &str = "hooks: [{ name: echo, on: '*', fail: closed, script: return event.answer }]";
@@ -892,4 +893,34 @@ fn an_unknown_gate_is_judged_by_what_stops() {
     assert_eq!(is_denied, [true, false, false, false, true, false], "{said:?}");
     let known = replay("claude-code", GUARD, &[event("PostThing", "echo x")]).remove(0);
     assert_eq!(known, ("custom:PostThing".into(), json!({})));
+}
+
+/// Where hardly a file may be opened, the agent's hook says no and why; it never ends as programs do that broke.
+#[test]
+fn few_files_are_a_refusal_with_its_reason() {
+    let dir = hooks(&[(".hookwire/guard.yaml", "hooks: [{ name: guard, on: PreToolUse, deny: No. }]"), ("run/x", "")]);
+    let at = |name: &str| dir.path().join(name);
+    let event = json!({"hook_event_name": "PreToolUse", "session_id": "s", "cwd": dir.path(), "tool_name": "Bash",
+        "tool_input": {"command": "ls"}});
+    std::fs::write(at("event"), event.to_string()).unwrap();
+    for limit in 4..=24 {
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", &format!(r#"exec < event; ulimit -n {limit}; exec "$0" "$@""#)]).current_dir(dir.path());
+        shell.arg(env!("CARGO_BIN_EXE_hookwire")).args(["hook", "claude-code", "--project", "--isolated"]);
+        shell.env("XDG_RUNTIME_DIR", at("run")).env("HOME", at("home")).env_remove("HOOKWIRE_LOG");
+        let output = shell.output().unwrap();
+        let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        match output.status.code() {
+            Some(0) => assert!(stdout.contains(r#""permissionDecision":"deny""#), "{limit}: {stdout}{stderr}"),
+            code => {
+                assert!(code == Some(2) && stdout.is_empty(), "{limit}: {code:?} {stdout}{stderr}");
+                assert!(stderr.contains("this is denied") && stderr.contains("open"), "{limit}: {stderr}");
+            }
+        }
+        assert!(!stderr.contains("panicked"), "{limit}: {stderr}");
+        // A host under such a limit would stay and serve nobody.
+        let sockets = std::fs::read_dir(at("run/hookwire")).into_iter().flatten().flatten();
+        let logs = sockets.filter(|it| it.path().extension().is_some_and(|it| it == "log"));
+        assert_eq!(logs.count(), 0, "{limit}: a host was started");
+    }
 }
