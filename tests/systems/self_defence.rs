@@ -198,3 +198,54 @@ fn a_moved_folder_is_guarded() {
         assert_eq!(verdict["decision"] == "ask", asks, "{text}: {verdict}");
     }
 }
+
+/// However the directory of the sockets is written, and whatever characters its name has: no host is without self-defence.
+#[test]
+fn sockets_are_guarded_however_their_directory_is_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let top = dir.path().canonicalize().unwrap();
+    for name in ["run", "else", "br{a", "br[a", "st*r", "we[i]r{d}", "back\\s", "two words"] {
+        fs::create_dir_all(top.join(name).join("hookwire")).unwrap();
+    }
+    symlink("run", top.join("link")).unwrap();
+    let at = |path: &str| top.join(path).display().to_string();
+    for (written, lead_to) in [
+        (at("run"), "run"),
+        (at("run/"), "run"),
+        (at("run//."), "run"),
+        (at("else/../run"), "run"),
+        (at("else/.././else/../run/"), "run"),
+        (at("link"), "run"),
+        (at("link"), "link"),
+        (at("else/../link"), "run"),
+        (at("br{a"), "br{a"),
+        (at("br[a"), "br[a"),
+        (at("st*r"), "st*r"),
+        (at("we[i]r{d}"), "we[i]r{d}"),
+        (at("back\\s"), "back\\s"),
+        (at("two words"), "two words"),
+        // These say of no directory where it is, so the sockets are in the temporary directory.
+        ("else/../run".into(), "tmp"),
+        (at("none/../run/x"), "tmp"),
+        (String::new(), "tmp"),
+    ] {
+        let mut command = hookwire();
+        command.args(["serve", "--isolated", "--no-share", "--self-defence"]).current_dir(&top);
+        command.env("XDG_RUNTIME_DIR", &written).env("TMPDIR", top.join("tmp"));
+        let mut host = TestHost::start(&mut command);
+        host.request("initialize", json!({ "capabilities": { "hooks": { "decisions": ["allow", "deny", "ask"] } } }));
+        let user = rustix::process::getuid().as_raw();
+        let own = if lead_to == "tmp" { format!("tmp/hookwire-{user}") } else { format!("{lead_to}/hookwire") };
+        let file = at(&format!("{own}/x.sock"));
+        for (tool, input) in [
+            ("Bash", json!({ "command": format!("rm '{file}'") })),
+            ("Bash", json!({ "command": format!("cd '{}' && rm x.sock", at(&own)) })),
+            ("Write", json!({ "file_path": file, "content": "" })),
+        ] {
+            let verdict = host.dispatch(json!({ "event": "PreToolUse", "tool": { "name": tool, "input": input } }));
+            assert_eq!(verdict["decision"], "ask", "XDG_RUNTIME_DIR={written}: {input}: {verdict}");
+        }
+        let verdict = host.bash(&format!("rm '{}'", at("else/hookwire.txt")));
+        assert_eq!(verdict["decision"], "allow", "XDG_RUNTIME_DIR={written}: {verdict}");
+    }
+}

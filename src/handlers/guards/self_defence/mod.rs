@@ -14,7 +14,7 @@ mod shell;
 mod tools;
 
 use self::ground::Ground;
-use self::places::{Named, Places, What};
+use self::places::{Named, Places, What, both};
 use super::super::call::Call;
 use super::super::compile::{Compile, Mistake};
 use super::super::error::HandlerError;
@@ -33,6 +33,7 @@ use crate::support::places as user;
 use crate::verdict::{Answer, Decision};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::path::PathBuf;
 
 /// Paths that tools must not change, and commands that only a person gives.
 #[derive(Default, Deserialize, JsonSchema)]
@@ -49,6 +50,8 @@ pub(crate) struct RawSelfDefence {
 pub(crate) struct SelfDefence {
     places: Places,
     paths: Vec<Protected>,
+    /// Where hookwire's own files are. They are no patterns, whatever characters their names have.
+    directories: Vec<PathBuf>,
     commands: Condition,
 }
 
@@ -132,14 +135,14 @@ impl Kind for SelfDefence {
     type Raw = RawSelfDefence;
 
     fn compile(raw: RawSelfDefence, _: &Compile<'_>) -> Result<Self, Mistake> {
-        // Where the user has moved them to.
+        // Where the user has moved them to, as the environment and the command line may write it in many ways.
         let sockets = user::runtime();
         let moved = user::user_dirs().iter().chain(user::data_dirs()).chain([&sockets]);
-        let moved: Vec<String> = moved.map(|dir| format!("{}/**", dir.display())).collect();
+        let directories: Vec<PathBuf> = moved.flat_map(|dir| both(dir)).collect();
         let given =
             |path: &str| protected(path).map_err(|problem| Mistake::new("paths", format!("`{path}`: {problem}")));
         let settings = AGENT_FILES.iter().flat_map(|it| it.settings).copied();
-        let own = PATHS.iter().copied().chain(settings).chain(moved.iter().map(String::as_str));
+        let own = PATHS.iter().copied().chain(settings);
         let paths = own.chain(raw.paths.iter().map(String::as_str)).map(given);
         let paths = paths.collect::<Result<Vec<Protected>, _>>()?;
         let rule = |text: &str| {
@@ -155,7 +158,8 @@ impl Kind for SelfDefence {
         let own: Vec<String> = of_hookwire.chain(WITHOUT_HOOKS.iter().map(|it| it.to_string())).collect();
         let rules = own.iter().chain(&raw.commands).map(|text| rule(text)).collect::<Result<_, _>>()?;
         let unless = HARMLESS.iter().map(|it| rule(&format!("Bash(hookwire {it})"))).collect::<Result<_, _>>()?;
-        Ok(SelfDefence { places: Places::new(&raw.paths), paths, commands: Condition { rules, unless } })
+        let commands = Condition { rules, unless };
+        Ok(SelfDefence { places: Places::new(&raw.paths), paths, directories, commands })
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
@@ -336,12 +340,15 @@ impl SelfDefence {
     }
 
     fn is_protected(&self, views: &PathViews) -> bool {
+        let mut all = [Some(&views.lexical), views.resolved.as_ref(), views.tidied.as_ref()].into_iter().flatten();
         self.paths.iter().any(|it| it.pattern.matches_any(views))
+            || all.any(|path| self.directories.iter().any(|dir| path.starts_with(dir)))
     }
 
     /// What a text has in it of a protected path.
     fn mentioned(&self, text: &str) -> Option<&str> {
-        let mut cores = self.paths.iter().map(|it| it.core.as_str());
+        let directories = self.directories.iter().filter_map(|dir| dir.to_str());
+        let mut cores = self.paths.iter().map(|it| it.core.as_str()).chain(directories);
         cores.find(|core| text.contains(core.trim_end_matches('/')))
     }
 

@@ -226,7 +226,7 @@ fn programs() -> Vec<PathBuf> {
 }
 
 /// A path as it is written, and as links lead.
-fn both(path: &Path) -> Vec<PathBuf> {
+pub(super) fn both(path: &Path) -> Vec<PathBuf> {
     let written = paths::normalise(path);
     let resolved = paths::resolved(path).filter(|it| *it != written);
     std::iter::once(written).chain(resolved).collect()
