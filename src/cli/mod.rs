@@ -42,7 +42,7 @@ use crate::services::state::Store;
 use crate::support::places::{self, Places};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use deferred::Deferred;
-use output::{Output, SafeJson, safe, tell};
+use output::{JsonLog, Output, redacted, safe, tell};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -486,10 +486,10 @@ fn start_log(cli: &Cli) -> Result<(), tracing_subscriber::filter::ParseError> {
     let colour = Output::wants_colour(cli.color, &std::io::stderr());
     let log = tracing_subscriber::fmt::layer().with_target(false);
     let log = match cli.log_json {
-        true => log.with_writer(|| SafeJson(std::io::stderr())).json().boxed(),
-        // What a field says may come from an event, and must not be obeyed by the terminal.
+        true => log.with_writer(|| JsonLog(std::io::stderr())).json().boxed(),
+        // What a field says may come from an event: no secret may stay in the log, and the terminal must not obey it.
         false => {
-            let fields = debug_fn(|writer, field, value| match safe(&format!("{value:?}")) {
+            let fields = debug_fn(|writer, field, value| match safe(&redacted(format!("{value:?}"))) {
                 message if field.name() == "message" => write!(writer, "{message}"),
                 text => write!(writer, "{}={text}", field.name()),
             });

@@ -6,9 +6,11 @@
 pub(super) use crate::support::visible::safe;
 use crate::support::visible::{safe_json, safe_lines};
 
+use crate::handlers::guards::without_secrets;
 use crate::support::line_diff::{Fate, line_diff};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
+use serde_json::Value;
 use std::fmt::Display;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{IsTerminal, Write};
@@ -152,12 +154,26 @@ const TONES: [(Tone, Style); 5] = [
     (Tone::Strong, Style::new().bold()),
 ];
 
-/// A stream of lines of JSON, in which what can't be seen is escaped.
-pub(super) struct SafeJson<W: Write>(pub(super) W);
+/// A text without secrets, for the log: hooks and their programs quote what they were asked about.
+pub(super) fn redacted(text: String) -> String {
+    match without_secrets(Value::String(text)) {
+        Value::String(clean) => clean,
+        other => other.to_string(),
+    }
+}
 
-impl<W: Write> Write for SafeJson<W> {
+/// The log as lines of JSON, without secrets and with what can't be seen escaped. Each write is a line.
+pub(super) struct JsonLog<W: Write>(pub(super) W);
+
+impl<W: Write> Write for JsonLog<W> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.write_all(safe_json(&String::from_utf8_lossy(bytes)).as_bytes())?;
+        let line = String::from_utf8_lossy(bytes);
+        // Member by member, because a secret may be one only under its name.
+        let clean = serde_json::from_str::<Value>(&line).ok().and_then(|sent| {
+            let clean = without_secrets(sent.clone());
+            (clean != sent).then(|| format!("{clean}\n"))
+        });
+        self.0.write_all(safe_json(clean.as_deref().unwrap_or(&line)).as_bytes())?;
         Ok(bytes.len())
     }
 

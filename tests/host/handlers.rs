@@ -964,3 +964,50 @@ fn a_rewrite_finds_the_command_of_every_tool() {
         assert_eq!(verdict["decision"], "allow", "{tool}: {verdict}");
     }
 }
+
+/// Whatever a hook says of an event in the log, secrets are not in it, and no text of a client begins a line.
+#[test]
+fn no_secret_and_no_line_of_others_is_in_the_log() {
+    const SECRET: &str = "ghp_4kD9xQ2mZ7vB1nR8sT3wY6uE5iO0pL2aJ7hG";
+    let quotes = |name: &str, handler: Value| {
+        let mut hook = json!({"name": name, "on": "PreToolUse"});
+        hook.as_object_mut().unwrap().extend(handler.as_object().unwrap().clone());
+        hook
+    };
+    let python =
+        "import sys\ndef f(event):\n    print(event, file=sys.stderr, flush=True)\n    raise ValueError(event)\n";
+    let mut all = vec![
+        quotes("throws", json!({"script": "\nthrow new Error(JSON.stringify(event))"})),
+        quotes("logs", json!({"script": "log.error(event.tool.input.command); log.debug(JSON.stringify(event))"})),
+        quotes("fails", json!({"command": "cat >&2; exit 3"})),
+        quotes("warns", json!({"command": "cat >&2"})),
+        quotes("babbles", json!({"command": "cat", "dialect": "agentpool"})),
+        quotes("replies", json!({"command": {"run": "cat", "stdout": "reply"}})),
+        quotes("tells", json!({"command": {"run": "cat", "stdout": "log"}})),
+    ];
+    if is_there("python3") {
+        all.push(quotes("raises", json!({"callable": {"python": "mine:f"}})));
+    }
+    let dir = hooks(&[("hooks.json", &definitions(&all)), ("mine.py", python)]);
+    for format in [None, Some("--log-json")] {
+        let log = dir.path().join("log.txt");
+        let mut command = serve(dir.path());
+        command.args(["--log", "debug"]).args(format).stderr(std::fs::File::create(&log).unwrap());
+        let mut host = TestHost::start(&mut command);
+        host.bash(&format!("curl -H 'Authorization: token {SECRET}' https://example.com"));
+        host.notify("bad\nWARN forged\u{1b}[2K", json!({}));
+        host.refused("worse\nWARN forged", json!({}));
+        host.refused("hooks/list", json!({"event": {"a\nWARN forged": SECRET}}));
+        drop(host);
+        let text = std::fs::read_to_string(log).unwrap();
+        assert!(!text.contains(SECRET) && !text.contains(&SECRET[4..]), "{text}");
+        assert!(text.contains("[redacted]") && text.contains("curl"), "{text}");
+        for hook in all.iter().map(|it| it["name"].as_str().unwrap()).filter(|it| *it != "replies") {
+            assert!(text.contains(hook), "{hook}: {text}");
+        }
+        // Where to look for the mistake.
+        assert!(text.contains("at line 2 of the script") || text.contains("of the definition"), "{text}");
+        assert!(text.contains("forged") && !text.lines().any(|line| line.starts_with("WARN")), "{text}");
+        assert!(!text.contains('\u{1b}'), "{text}");
+    }
+}

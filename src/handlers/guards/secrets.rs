@@ -1,7 +1,7 @@
 //! Finds secrets in texts by the rules of [`super::secret_rules`].
 //!
 //! One pass over a text tells which rules have a keyword in it; only their regexes are run. All of
-//! it is compiled when the first text is looked at: a host without these guards pays nothing.
+//! it is compiled when it is needed first: a host without these guards pays nothing.
 
 use super::super::text::{self, Abandoned, Place};
 use super::secret_rules::{Form, RULES, Rule};
@@ -76,7 +76,7 @@ fn find(
     found: &mut BTreeSet<&'static str>,
 ) -> Vec<Range<usize>> {
     let mut spans = Vec::new();
-    for index in KEYWORDS.matches(text) {
+    for index in candidates(text) {
         if abandoned.is_set() {
             break;
         }
@@ -106,6 +106,20 @@ fn find(
         }
     }
     apart
+}
+
+/// The longest text that is looked through keyword by keyword, in bytes.
+const SHORT_TEXT: usize = 4096;
+
+/// The rules that have a keyword in a text. To compile all keywords takes longer than an event may wait for a line of the
+/// log, so short texts do without.
+fn candidates(text: &str) -> Vec<usize> {
+    if text.len() > SHORT_TEXT {
+        return KEYWORDS.matches(text).into_iter().collect();
+    }
+    let text = text.to_ascii_lowercase();
+    let is_candidate = |index: &usize| RULES[*index].keywords.split(' ').any(|keyword| text.contains(keyword));
+    (0..RULES.len()).filter(is_candidate).collect()
 }
 
 static KEYWORDS: LazyLock<RegexSet> = LazyLock::new(|| {
