@@ -70,6 +70,8 @@ pub struct HostOptions {
     /// Ask nobody outside: what a test says answers instead of models, web services and people.
     #[doc(hidden)]
     pub fakes: Option<Arc<Fakes>>,
+    /// Where programs of hooks put temporary files, instead of where the environment says.
+    pub temporary: Option<PathBuf>,
 }
 
 impl HostOptions {
@@ -116,7 +118,7 @@ impl HostOptions {
     pub(crate) fn means(&self, may_start: bool) -> Means {
         let root = std::path::absolute(&self.root).unwrap_or_else(|_| self.root.clone());
         let (grants, model) = (self.allow_hosts.clone(), self.model.clone());
-        Means { root, grants, model, client_has_model: false, may_start }
+        Means { root, grants, model, client_has_model: false, may_start, temporary: self.temporary.clone() }
     }
 }
 

@@ -465,6 +465,7 @@ impl Compiler<'_> {
         let cx = Compile {
             dir: origin.dir,
             root: origin.means.map(|means| &*means.root),
+            temporary: origin.means.and_then(|means| means.temporary.as_deref()),
             approved: origin.approved,
             real_dir: origin.real_dir,
             layer: origin.layer,

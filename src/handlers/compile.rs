@@ -21,6 +21,8 @@ pub struct Compile<'a> {
     pub dir: &'a Path,
     /// The project's root, where that is known.
     pub root: Option<&'a Path>,
+    /// Where programs put temporary files, if not where the host does.
+    pub temporary: Option<&'a Path>,
     /// What a person has approved of the project, if the definition is read from that.
     pub approved: Option<&'a Arc<Approved>>,
     /// Where the file really is, if a link leads to it.

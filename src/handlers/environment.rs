@@ -47,6 +47,7 @@ pub(super) fn environment(
         env.insert("HOME".into(), home);
     }
     env.extend(cx.path().map(|path| ("PATH".to_string(), path)));
+    env.extend(cx.temporary.map(|dir| ("TMPDIR".to_string(), dir.to_string_lossy().into_owned())));
     if cx.approved.is_some() {
         let (name, value) = NO_BYTECODE;
         env.insert(name.into(), value.into());

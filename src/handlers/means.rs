@@ -25,6 +25,8 @@ pub struct Means {
     pub client_has_model: bool,
     /// Interpreters may be started to find out what only they know.
     pub may_start: bool,
+    /// Where programs of hooks put temporary files; `None` leaves it to the host's environment.
+    pub temporary: Option<PathBuf>,
 }
 
 impl Means {

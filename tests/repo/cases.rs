@@ -1,6 +1,7 @@
 //! `hookwire test`: cases beside definitions, what they reach, and what answers instead of what is outside.
 
 use crate::support::*;
+use serde_json::json;
 use std::fs::{read_to_string, write};
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -283,4 +284,68 @@ fn hooks_without_cases_are_named_where_others_have_some() {
         assert!(says.iter().all(|it| text.contains(it)), "{extra}: {text}");
         assert_eq!(text.matches("no-cases").count(), says.len() / 2, "{extra}: {text}");
     }
+}
+
+/// Hooks run in a copy of the project, and each file of cases finds it as it is.
+#[test]
+fn hooks_change_nothing_of_the_project() {
+    let hook = r#"
+        read -r x < ../src/a; echo "$x" >&2
+        echo changed > ../src/a; echo changed > ../new; rm -rf ../gone; mkdir ../made; echo changed > ../made/x
+        echo changed > ../inner/b; echo changed > ../outer/c; echo changed > ../../beside; echo changed > beside
+        echo changed > "$HOOKWIRE_PROJECT_DIR/y"; echo changed > "$TMPDIR/left"; echo changed > ../../../up; pwd > where
+        cd ..; echo changed > z; git -C . init 2> /dev/null > /dev/null
+        exit 2"#;
+    let guard =
+        json!({"hooks": [{"name": "guard", "on": "PreToolUse", "command": {"run": hook, "cwd": "."}}]}).to_string();
+    let cases = "cases: [{ bash: ls, expect: deny, reason: real }]";
+    let dir = hooks(&[
+        ("deep/project/.hookwire/guard.json", &guard),
+        ("deep/project/.hookwire/guard.test.yaml", cases),
+        ("deep/project/.hookwire/again.json", &guard),
+        ("deep/project/.hookwire/again.test.yaml", cases),
+        ("deep/project/src/a", "real\n"),
+        ("deep/project/gone/d", "real\n"),
+        ("deep/project/.git/HEAD", ""),
+        ("elsewhere/c", "real\n"),
+        ("tmp/x", ""),
+    ]);
+    let project = dir.path().join("deep/project");
+    std::os::unix::fs::symlink("src", project.join("inner")).unwrap();
+    std::os::unix::fs::symlink(dir.path().join("elsewhere"), project.join("outer")).unwrap();
+    let large = std::fs::File::create(project.join("large")).unwrap();
+    large.set_len(65 << 20).unwrap();
+    let (before, runtime) = (files(dir.path()), tempfile::tempdir().unwrap());
+    for (filter, code, says) in [("", 0, "as expected"), ("--filter=ls", 0, "as expected")] {
+        let mut test = hookwire();
+        test.arg("test").args(Some(filter).filter(|it| !it.is_empty())).current_dir(&project);
+        // Where sockets are, other files stay.
+        test.env("TMPDIR", dir.path().join("tmp")).env("XDG_RUNTIME_DIR", runtime.path());
+        let output = test.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(code) && text.contains(says), "{text}");
+        assert_eq!(text.matches("1 of 1 as expected").count(), 2, "{text}");
+        assert_eq!(files(dir.path()), before, "{text}");
+    }
+    // What isn't in the copy is told where that may be why something failed.
+    write(project.join(".hookwire/again.test.yaml"), "cases: [{ bash: ls, expect: allow }]").unwrap();
+    let output = hookwire().arg("test").current_dir(&project).env("TMPDIR", dir.path().join("tmp")).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("not in the copy of the project that hooks run in, because too large: large"), "{text}");
+}
+
+/// All that a directory holds, with what is in the files.
+fn files(dir: &std::path::Path) -> std::collections::BTreeMap<std::path::PathBuf, String> {
+    let mut found = std::collections::BTreeMap::new();
+    for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
+        let path = entry.path();
+        if entry.file_type().unwrap().is_dir() {
+            found.insert(path.clone(), "(a directory)".into());
+            found.extend(files(&path));
+        } else if entry.metadata().unwrap().len() < 1 << 20 {
+            let text = std::fs::read_link(&path).map(|it| it.display().to_string());
+            found.insert(path.clone(), text.unwrap_or_else(|_| read_to_string(&path).unwrap()));
+        }
+    }
+    found
 }

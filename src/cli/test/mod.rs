@@ -23,7 +23,7 @@ use crate::support::shell_word;
 use crate::verdict::Verdict;
 use clap::ValueEnum;
 use coverage::Coverage;
-use place::Place;
+use place::{Copied, Place, located};
 use std::collections::BTreeSet;
 use std::fs::{File, Metadata};
 use std::io::ErrorKind;
@@ -167,8 +167,9 @@ async fn once(given: &[PathBuf], args: &TestArgs, runtime: &Runtime, out: &mut O
         return Err(Failure(format!("{given}: no cases; write them beside `guard.yaml` into `guard.test.yaml`")));
     }
     let mut tested = Vec::new();
+    let mut copied = None;
     for file in files {
-        tested.push(test(&file, args, runtime).await?);
+        tested.push(test(&file, args, runtime, &mut copied).await?);
     }
     match args.report {
         _ if out.json => tested.iter().for_each(|it| it.json(out)),
@@ -180,6 +181,12 @@ async fn once(given: &[PathBuf], args: &TestArgs, runtime: &Runtime, out: &mut O
         return Err(Failure(format!("--filter {}: no case is called so", shell_word::argument(&args.filter))));
     }
     let failed = tested.iter().any(|it| it.results.iter().any(Tried::has_failed));
+    if let Some((_, left_out)) = copied.filter(|(_, left_out)| failed && !left_out.is_empty()) {
+        tell(format_args!(
+            "not in the copy of the project that hooks run in, because too large: {}",
+            left_out.join(", ")
+        ));
+    }
     Ok(if failed { Finding::Found } else { Finding::Fine })
 }
 
@@ -230,7 +237,21 @@ fn collect(path: &Path, files: &mut BTreeSet<PathBuf>, depth: usize) -> std::io:
     Ok(())
 }
 
-async fn test(file: &Path, args: &TestArgs, runtime: &Runtime) -> Result<Tested, Failure> {
+/// The copy of a project that was tested last, and what of the project isn't in it.
+type LastCopied = Option<(Copied, Vec<String>)>;
+
+/// The project of some definitions as it is, copied anew unless the last copy is one of it.
+fn copy_of<'c>(subject: &Path, last: &'c mut LastCopied) -> std::io::Result<&'c Copied> {
+    match last.take().filter(|(copied, _)| copied.is_of(subject)) {
+        Some((copied, left_out)) => {
+            copied.restore()?;
+            Ok(&last.insert((copied, left_out)).0)
+        }
+        None => Ok(&last.insert(Copied::new(subject)?).0),
+    }
+}
+
+async fn test(file: &Path, args: &TestArgs, runtime: &Runtime, copied: &mut LastCopied) -> Result<Tested, Failure> {
     let name = file.display().to_string();
     let text = std::fs::read_to_string(file).map_err(|error| Failure(format!("{name}: {error}")))?;
     let read = if args.update {
@@ -246,19 +267,23 @@ async fn test(file: &Path, args: &TestArgs, runtime: &Runtime) -> Result<Tested,
         }
         Failure(lines.join("\n"))
     })?;
-    let place = Place::new().map_err(|error| Failure(format!("no directory to test in: {error}")))?;
+    let subject = std::path::absolute(cases::subject(file))?;
+    let unplaced = |error: std::io::Error| Failure(format!("{}: {error}", subject.display()));
+    let real = located(&subject).map_err(unplaced)?;
+    let place = Place::new(copy_of(&real, copied).map_err(unplaced)?);
+    let place = place.map_err(|error| Failure(format!("no directory to test in: {error}")))?;
     if let Some(setup) = &setup {
         let mut shell = Command::new("sh");
-        shell.args(["-euc", setup]).current_dir(place.work()).stdin(Stdio::null()).stdout(std::io::stderr());
+        shell.args(["-euc", setup]).current_dir(place.work()).env("TMPDIR", place.temporary());
+        shell.stdin(Stdio::null()).stdout(std::io::stderr());
         let status = shell.kill_on_drop(true).status().await?;
         if !status.success() {
             return Err(Failure(format!("{name}: `setup` failed: {status}")));
         }
     }
-    let subject = std::path::absolute(cases::subject(file))?;
-    let hooks = place.copy(&subject).map_err(|error| Failure(format!("{}: {error}", subject.display())))?;
+    let hooks = place.of(&real);
     let (copied, known) = (hooks.display().to_string(), subject.display().to_string());
-    let mut bench = Bench::new(place.work(), hooks, cases::directory(file).to_path_buf(), args.coverage);
+    let mut bench = Bench::new(&place, hooks, cases::directory(file).to_path_buf(), args.coverage);
     let hooks = bench.host.hooks();
     // A policy judges without hooks.
     if hooks.hooks.is_empty() && hooks.broken.is_empty() && hooks.policies.is_empty() && !cases.is_empty() {
@@ -308,10 +333,11 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(root: PathBuf, hooks: PathBuf, files: PathBuf, has_coverage: bool) -> Bench {
+    fn new(place: &Place<'_>, hooks: PathBuf, files: PathBuf, has_coverage: bool) -> Bench {
         let (fakes, store) = (Arc::<Fakes>::default(), Store::default());
         let host = Host::new(HostOptions {
-            root,
+            root: place.work(),
+            temporary: Some(place.temporary()),
             hooks: vec![hooks],
             state: store.clone(),
             ask_elsewhere: Some(ASKED_FOR),

@@ -1,72 +1,256 @@
 //! Where cases take place.
 
 use super::super::scratch::scratch;
-use super::MAX_DEPTH;
+use crate::definitions::approved::DEFINITIONS;
+use std::collections::BTreeSet;
+use std::fs::{DirEntry, Metadata};
+use std::io::{Error, Result};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 use tempfile::TempDir;
 
-/// Where one file's cases take place, removed in the end: an empty directory to work in, and a copy of the
-/// definitions, because hooks write beside them.
-pub(super) struct Place(TempDir);
+/// Where the cases of one file take place, removed in the end: an empty directory to work in, one for temporary files, and a
+/// copy of the project, because hooks write beside their definitions and further away.
+pub(super) struct Place<'p> {
+    dir: TempDir,
+    project: &'p Path,
+}
 
-impl Place {
-    pub(super) fn new() -> std::io::Result<Place> {
-        let place = Place(scratch("test")?);
-        for dir in [place.work(), place.project()] {
+/// The copy of a project that the files of one run share. Each finds it as it was.
+pub(super) struct Copied {
+    /// The real one, without links.
+    root: PathBuf,
+    dir: TempDir,
+    pristine: Stamps,
+}
+
+/// How much a directory of definitions may hold, in bytes, and how much of what is beside it is copied.
+const MAX_COPIED: u64 = 64 * 1024 * 1024;
+/// So many files and directories of what is beside it are copied.
+const MAX_FILES: usize = 20_000;
+/// What a repository keeps of itself: a command that finds it could change the real one, for which it may be a link.
+const GIT: &str = ".git";
+
+impl Place<'_> {
+    pub(super) fn new(copied: &Copied) -> Result<Place<'_>> {
+        let place = Place { dir: scratch("test")?, project: copied.dir.path() };
+        for dir in [place.work(), place.temporary()] {
             std::fs::create_dir(dir)?;
         }
         Ok(place)
     }
 
     pub(super) fn work(&self) -> PathBuf {
-        self.0.path().join("work")
+        self.dir.path().join("work")
     }
 
-    fn project(&self) -> PathBuf {
-        self.0.path().join("project")
+    pub(super) fn temporary(&self) -> PathBuf {
+        self.dir.path().join("tmp")
     }
 
-    /// Copies the directory of the definitions; the directories beside it, which may hold scripts, are linked. Gives
-    /// the definitions' new place.
-    pub(super) fn copy(&self, subject: &Path) -> std::io::Result<PathBuf> {
-        let none = || std::io::Error::other("it has no directory");
-        let dir = if subject.is_dir() { subject } else { subject.parent().ok_or_else(none)? };
-        let name = dir.file_name().ok_or_else(none)?;
-        for entry in dir.parent().ok_or_else(none)?.read_dir()? {
-            let entry = entry?;
-            if entry.file_name() != name && entry.path().is_dir() {
-                std::os::unix::fs::symlink(entry.path(), self.project().join(entry.file_name()))?;
-            }
-        }
-        let copied = self.project().join(name);
-        let mut left = MAX_COPIED;
-        copy(dir, &copied, &mut left, 0)?;
-        Ok(match subject.strip_prefix(dir) {
-            Ok(file) if subject != dir => copied.join(file),
-            _ => copied,
-        })
+    /// Where a file of the project is in the copy.
+    pub(super) fn of(&self, real: &Path) -> PathBuf {
+        below(self.project, real)
     }
 }
 
-/// How much a directory of definitions may hold, in bytes.
-const MAX_COPIED: u64 = 64 * 1024 * 1024;
+/// Definitions by their path without links, but for a file that is one itself.
+pub(super) fn located(subject: &Path) -> Result<PathBuf> {
+    match subject.file_name().filter(|_| !subject.is_dir()) {
+        Some(name) => Ok(directory(subject)?.canonicalize()?.join(name)),
+        None => subject.canonicalize(),
+    }
+}
 
-fn copy(from: &Path, to: &Path, left: &mut u64, depth: usize) -> std::io::Result<()> {
-    std::fs::create_dir(to)?;
-    for entry in from.read_dir()? {
-        let entry = entry?;
-        let (from, to) = (entry.path(), to.join(entry.file_name()));
-        // A link that leads nowhere.
-        let Ok(about) = from.metadata() else { continue };
-        if about.is_dir() && depth < MAX_DEPTH && !from.is_symlink() {
-            copy(&from, &to, left, depth + 1)?;
-        } else if about.is_dir() {
-            std::os::unix::fs::symlink(&from, &to)?;
-        } else if about.is_file() {
-            let too_large = || std::io::Error::other("it holds more than 64 MiB, too much to test a copy of it");
-            *left = left.checked_sub(about.len()).ok_or_else(too_large)?;
-            std::fs::copy(&from, &to)?;
+/// The directory of definitions that a file, or a directory itself, is in.
+fn directory(subject: &Path) -> Result<&Path> {
+    let dir = if subject.is_dir() { Some(subject) } else { subject.parent() };
+    dir.ok_or_else(|| Error::other("it has no directory"))
+}
+
+/// The project that a directory belongs to; without one, the directory stands for it.
+fn project_of(dir: &Path) -> &Path {
+    let is_project = |dir: &&Path| dir.join(DEFINITIONS).exists() || dir.join(GIT).exists();
+    dir.ancestors().find(is_project).unwrap_or(dir)
+}
+
+/// A path in a copy: as deep as the real one, so that no number of `..` that leads somewhere in the project leads out of the
+/// copy.
+fn below(copy: &Path, real: &Path) -> PathBuf {
+    copy.join(real.strip_prefix("/").unwrap_or(real))
+}
+
+impl Copied {
+    /// Copies the project of some definitions: their directory, and of the rest what isn't too large, the smallest first.
+    /// Gives the names of what was left out, too.
+    pub(super) fn new(subject: &Path) -> Result<(Copied, Vec<String>)> {
+        let dir = directory(subject)?;
+        let root = project_of(dir);
+        // Its name is known to `children`.
+        let copy = Copied { root: root.to_path_buf(), dir: scratch("project")?, pristine: Stamps::new() };
+        std::fs::create_dir_all(copy.of(dir))?;
+        if !copy.tree(dir, &mut Room::default())? {
+            return Err(Error::other("it holds more than 64 MiB, too much to test a copy of it"));
+        }
+        let left_out = if dir == root { Vec::new() } else { copy.surroundings(dir)? };
+        let pristine = stamps(copy.dir.path());
+        Ok((Copied { pristine, ..copy }, left_out))
+    }
+
+    /// Whether the definitions are a part of the project.
+    pub(super) fn is_of(&self, subject: &Path) -> bool {
+        directory(subject).is_ok_and(|dir| below(self.dir.path(), dir).is_dir() && project_of(dir) == self.root)
+    }
+
+    /// Undoes what hooks have done to the copy.
+    pub(super) fn restore(&self) -> Result<()> {
+        let now = stamps(self.dir.path());
+        for Stamp { path, .. } in now.difference(&self.pristine) {
+            let gone = if path.is_dir() && !path.is_symlink() {
+                std::fs::remove_dir_all(path)
+            } else {
+                std::fs::remove_file(path)
+            };
+            // What it was in may be gone already.
+            gone.or_else(|error| if path.is_symlink() || path.exists() { Err(error) } else { Ok(()) })?;
+        }
+        let now = stamps(self.dir.path());
+        for Stamp { path, .. } in self.pristine.difference(&now) {
+            let real = Path::new("/").join(path.strip_prefix(self.dir.path()).unwrap_or(path));
+            self.entry(&real)?;
+        }
+        Ok(())
+    }
+
+    /// Copies what is beside a directory, on all levels up to the root. Gives what is left out.
+    fn surroundings(&self, dir: &Path) -> Result<Vec<String>> {
+        let within = |level: &&Path| level.starts_with(&self.root);
+        let levels = dir.ancestors().skip(1).take_while(within).zip(dir.ancestors());
+        let mut beside = Vec::new();
+        for path in levels.flat_map(|(level, inner)| children(level).filter(move |path| path != inner)) {
+            let mut room = Room::default();
+            // What doesn't fit at all comes last.
+            let size = self.walk(&path, &mut room, |_| Ok(()))?.then(|| MAX_COPIED - room.bytes);
+            beside.push((size.unwrap_or(u64::MAX), path));
+        }
+        beside.sort();
+        let (mut room, mut left_out) = (Room::default(), Vec::new());
+        for (size, path) in beside {
+            if size > room.bytes || !self.tree(&path, &mut room)? {
+                left_out.push(path.strip_prefix(&self.root).unwrap_or(&path).display().to_string());
+            }
+        }
+        Ok(left_out)
+    }
+
+    /// Copies a file, or a directory with all that it holds, as far as there is room; says whether there was.
+    fn tree(&self, real: &Path, room: &mut Room) -> Result<bool> {
+        self.walk(real, room, |path| self.entry(path))
+    }
+
+    /// Visits what is to be copied of a file or a directory: a directory before what it holds.
+    fn walk(&self, real: &Path, room: &mut Room, visit: impl Fn(&Path) -> Result<()>) -> Result<bool> {
+        let mut todo = vec![real.to_path_buf()];
+        while let Some(path) = todo.pop() {
+            if self.target_within(&path).is_none() {
+                // A link that leads nowhere.
+                let Ok(about) = path.metadata() else { continue };
+                if !room.takes(&about) {
+                    return Ok(false);
+                }
+                if about.is_dir() {
+                    todo.extend(children(&path));
+                }
+            }
+            visit(&path)?;
+        }
+        Ok(true)
+    }
+
+    fn of(&self, real: &Path) -> PathBuf {
+        below(self.dir.path(), real)
+    }
+
+    /// Copies one file or directory, without what a directory holds.
+    fn entry(&self, real: &Path) -> Result<()> {
+        let copy = self.of(real);
+        // A link within the project is one within the copy. What another one leads to is copied, because a hook that writes
+        // there would change the real one.
+        if let Some(target) = self.target_within(real) {
+            return std::os::unix::fs::symlink(self.of(&target), copy);
+        }
+        if real.is_dir() {
+            std::fs::create_dir_all(copy)
+        } else {
+            // What can't be read, hooks can't use either, and a pipe or a socket is no part of a project.
+            let _ = real.is_file().then(|| std::fs::copy(real, copy));
+            Ok(())
         }
     }
-    Ok(())
+
+    /// Where a link leads, if that is in the project.
+    fn target_within(&self, link: &Path) -> Option<PathBuf> {
+        let target = link.is_symlink().then(|| link.canonicalize().ok()).flatten()?;
+        target.starts_with(&self.root).then_some(target)
+    }
+}
+
+/// What may still be copied.
+struct Room {
+    bytes: u64,
+    files: usize,
+}
+
+impl Default for Room {
+    fn default() -> Room {
+        Room { bytes: MAX_COPIED, files: MAX_FILES }
+    }
+}
+
+impl Room {
+    /// Takes what a file needs, if there is as much.
+    fn takes(&mut self, about: &Metadata) -> bool {
+        let bytes = if about.is_file() { about.len() } else { 0 };
+        let (Some(bytes), Some(files)) = (self.bytes.checked_sub(bytes), self.files.checked_sub(1)) else {
+            return false;
+        };
+        *self = Room { bytes, files };
+        true
+    }
+}
+
+/// What of a directory is copied: not what a repository keeps of itself, and no copies of `hookwire test`.
+fn children(dir: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = dir.read_dir().into_iter().flatten().flatten();
+    let is_copied = |entry: &DirEntry| {
+        let name = entry.file_name();
+        name != GIT && !name.as_encoded_bytes().starts_with(b"hookwire-project-")
+    };
+    entries.filter(is_copied).map(|entry| entry.path())
+}
+
+/// A file, a link or a directory as it is now.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Stamp {
+    path: PathBuf,
+    /// When a file was written; a directory changes with what it holds.
+    written: Option<SystemTime>,
+    length: u64,
+}
+
+type Stamps = BTreeSet<Stamp>;
+
+fn stamps(dir: &Path) -> Stamps {
+    let mut found = Stamps::new();
+    let mut todo = vec![dir.to_path_buf()];
+    while let Some(dir) = todo.pop() {
+        for entry in dir.read_dir().into_iter().flatten().flatten() {
+            let Ok(about) = entry.metadata() else { continue };
+            let path = entry.path();
+            let (written, length) = if about.is_dir() { (None, 0) } else { (about.modified().ok(), about.len()) };
+            todo.extend(about.is_dir().then(|| path.clone()));
+            found.insert(Stamp { path, written, length });
+        }
+    }
+    found
 }

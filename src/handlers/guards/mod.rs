@@ -116,7 +116,7 @@ macro_rules! guards {
             fn schemas(generator: &mut SchemaGenerator) -> Vec<(&'static GuardRow, Schema, bool)> {
                 let (read, lines) = (|_: &std::path::Path| Err(String::new()), |_: &str| Vec::new());
                 let dir = std::path::Path::new(".");
-                let cx = Compile { dir, root: None, approved: None, real_dir: None, layer: Layer::Hooks, client: None, rules: None, model: None, signals_stops: false, placeholders: &PATHS, read: &read, lines: &lines };
+                let cx = Compile { dir, root: None, temporary: None, approved: None, real_dir: None, layer: Layer::Hooks, client: None, rules: None, model: None, signals_stops: false, placeholders: &PATHS, read: &read, lines: &lines };
                 let schemas = [$((
                     generator.subschema_for::<<$kind as Kind>::Raw>(),
                     none::<_, serde::de::value::Error>().is_ok_and(|raw| <$kind as Kind>::compile(raw, &cx).is_ok()),
