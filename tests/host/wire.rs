@@ -301,7 +301,12 @@ fn replies_may_be_larger_than_a_pipe() {
 
 /// A client whose function judges Bash calls: a dispatch waits until the test answers.
 fn with_callback(more: Value) -> TestHost {
-    let mut host = TestHost::serve(no_hooks());
+    with_callback_beside(no_hooks(), more)
+}
+
+/// The same, beside the hooks of a directory.
+fn with_callback_beside(dir: &Path, more: Value) -> TestHost {
+    let mut host = TestHost::serve(dir);
     let mut hook = json!({"name": "ask-client", "on": "PreToolUse", "callback": "review"});
     hook.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     host.request("hooks/register", json!({"hooks": [hook]}));
@@ -771,19 +776,39 @@ fn floor() -> Duration {
 }
 
 /// Runs what takes a second at the most, beyond what a busy machine adds, and says how long it took; `None`
-/// where the machine was too busy to tell. What is wrong with the host comes every time.
+/// where the machine was too busy to tell. Most of five runs must: a machine has a bad moment, a slow host is slow in each.
 fn within_a_second(what: impl Fn() -> Option<Duration>) {
-    let mut all = Vec::new();
-    while all.len() < 20 {
+    let (mut all, mut in_time) = (Vec::new(), 0);
+    while in_time < 3 {
         let floor = floor();
         let took = what();
-        if took.is_some_and(|took| took < A_SECOND + 10 * floor) {
+        all.push((floor, took));
+        let Some(took) = took else {
+            assert!(all.len() < 20, "the machine is too busy to tell: {all:?}");
+            continue;
+        };
+        in_time += usize::from(took < A_SECOND + 10 * floor);
+        let late = all.iter().filter(|(floor, took)| took.is_some_and(|took| took >= A_SECOND + 10 * *floor)).count();
+        assert!(late < 3, "{all:?}");
+    }
+}
+
+/// Runs what has as long as the host waits for its hooks at the end, and says whether it was done. A machine that is busy
+/// with something else may keep the hooks from it, but then the host has waited all that time: one that ends before is
+/// wrong each time.
+fn done_at_the_end(what: impl Fn() -> (bool, Duration)) {
+    for _ in 0..20 {
+        let (done, took) = what();
+        if done {
             return;
         }
-        all.push((floor, took));
+        assert!(took >= DRAIN, "not done, though the host ended after {took:?}");
     }
-    panic!("{all:?}");
+    panic!("never done");
 }
+
+/// How long hooks that are in flight have at the end.
+const DRAIN: Duration = Duration::from_millis(800);
 
 #[test]
 fn at_the_end_what_was_received_is_answered_in_time() {
@@ -825,28 +850,39 @@ fn at_the_end_nobody_waits_for_what_can_not_come() {
 
 #[test]
 fn hooks_that_finish_in_time_are_not_cut_off_at_the_end() {
-    let mut told = Vec::new();
-    // A machine that is busy with something else may keep the hooks from it, but not every time.
-    for _ in 0..20 {
+    done_at_the_end(|| {
         let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("audit");
-        let audit = |name: &str, more: &str| {
-            format!("{{ name: {name}, on: Stop, {more} command: 'sleep 0.1; echo {name} >> {}' }}", file.display())
+        let at = |name: &str| dir.path().join(name).display().to_string();
+        // They go on when the test lets them.
+        let (gate, audit) = (at("gate"), at("audit"));
+        let hook = |name: &str, more: &str| {
+            let wait = format!("until [ -e {gate} ]; do sleep 0.01; done");
+            let command = format!("echo $$ > {}; {wait}; echo {name} >> {audit}", at(name));
+            format!("{{ name: {name}, on: Stop, {more} command: '{command}' }}")
         };
-        let yaml = format!("hooks: [{}, {}]", audit("awaited", ""), audit("detached", "async: true,"));
+        let yaml = format!("hooks: [{}, {}]", hook("detached", "async: true,"), hook("awaited", ""));
         std::fs::write(dir.path().join("hooks.yaml"), yaml).unwrap();
-        let mut host = TestHost::serve(dir.path());
-        host.ask("hooks/dispatch", json!({"event": "Stop"}));
-        assert_eq!(host.rest().iter().map(short).collect::<Vec<_>>(), ["1: allow"]);
-        host.wait();
-        let text = std::fs::read_to_string(&file).unwrap_or_default();
-        told = text.lines().map(str::to_string).collect();
-        told.sort();
-        if told == ["awaited", "detached"] {
-            return;
+        let mut host = with_callback_beside(dir.path(), json!({"fail": "closed"}));
+        let rest = host.ask("hooks/dispatch", json!({"event": "Stop"}));
+        for name in ["awaited", "detached"] {
+            pid_in(&dir.path().join(name));
         }
-    }
-    panic!("{told:?}");
+        dispatch(&mut host, "\"asked\"", "make");
+        invoked(&mut host);
+        let started = Instant::now();
+        host.close();
+        // Only the end of the input answers it: what follows comes after that.
+        let asked = short(&host.receive());
+        assert_eq!(asked, "\"asked\": deny by ask-client: hook `ask-client` failed to call back: the connection has ended");
+        std::fs::write(&gate, "").unwrap();
+        let reply = short(&host.reply(rest));
+        host.wait();
+        let took = started.elapsed();
+        let mut told: Vec<String> =
+            std::fs::read_to_string(&audit).unwrap_or_default().lines().map(str::to_string).collect();
+        told.sort();
+        (told == ["awaited", "detached"] && reply.ends_with(": allow"), took)
+    });
 }
 
 /// A host whose client does nothing but what a test says.
@@ -904,7 +940,7 @@ fn an_idle_host_notices_that_nobody_reads() {
 
 #[test]
 fn the_last_event_of_a_client_that_is_gone_is_judged() {
-    let is_judged = || {
+    done_at_the_end(|| {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("audit");
         let yaml = format!("hooks: [{{ name: audit, on: SessionEnd, command: 'echo $event > {}' }}]", file.display());
@@ -912,11 +948,9 @@ fn the_last_event_of_a_client_that_is_gone_is_judged() {
         let mut host = Bare::start(&mut unwatched(dir.path()));
         host.write(format!("{}\n", request("1", "hooks/dispatch", r#"{"event":"SessionEnd"}"#)).as_bytes());
         (host.stdin, host.stdout) = (None, None);
-        host.ends();
-        std::fs::read_to_string(file).is_ok_and(|text| text == "SessionEnd\n")
-    };
-    // It has a second, which may be short on a machine that is busy with something else, but not every time.
-    assert!((0..20).any(|_| is_judged()));
+        let took = host.ends();
+        (std::fs::read_to_string(file).is_ok_and(|text| text == "SessionEnd\n"), took)
+    });
 }
 
 #[test]

@@ -395,7 +395,69 @@ fn every_method_field_and_command_is_in_the_book() {
     }
 }
 
-/// Each row of the promises names what shows it: a test or an example.
+/// The attributes of a test function, as written above it; `None` if the text has no such function outside of comments.
+fn attributes<'t>(text: &'t str, function: &str) -> Option<Vec<&'t str>> {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let begins = |line: &&str| {
+        let name = line.trim_start_matches("pub ").trim_start_matches("async ").strip_prefix("fn ");
+        name.and_then(|rest| rest.strip_prefix(function)).is_some_and(|rest| rest.starts_with('('))
+    };
+    let at = lines.iter().position(begins)?;
+    let above = lines[..at].iter().rev().take_while(|line| line.starts_with("#[") || line.starts_with("///"));
+    Some(above.copied().filter(|line| line.starts_with("#[")).collect())
+}
+
+/// Why a test doesn't run when all tests do; `None` if it does.
+fn why_not_run(file: &str, function: &str) -> Option<String> {
+    let path = repo(file);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let Some(attributes) = attributes(&text, function) else { return Some("there is no such function".into()) };
+    if !attributes.iter().any(|it| *it == "#[test]" || it.starts_with("#[tokio::test")) {
+        return Some("it is no test".into());
+    }
+    if let Some(skipped) = attributes.iter().find(|it| it.starts_with("#[ignore") || it.starts_with("#[cfg")) {
+        return Some(format!("{skipped}: it doesn't always run"));
+    }
+    // The file is a module of the program that runs its folder's tests.
+    let stem = path.file_stem().unwrap().to_str().unwrap();
+    let roots = ["main.rs", "mod.rs", "lib.rs"].map(|root| path.with_file_name(root));
+    let beside = path.parent().unwrap().with_extension("rs");
+    let declares = |root: &Path| {
+        let text = std::fs::read_to_string(root).unwrap_or_default();
+        text.lines()
+            .any(|line| line.trim_start_matches("pub(crate) ").trim_start_matches("pub ") == format!("mod {stem};"))
+    };
+    let is_module = roots.contains(&path) || roots.iter().chain([&beside]).any(|root| declares(root));
+    (!is_module).then(|| "no program has its file as a module".into())
+}
+
+#[test]
+fn what_doesnt_run_is_no_proof() {
+    let text = "
+        // fn commented() {}
+        fn helper() {}
+        #[test]
+        fn runs() {}
+        /// Says what.
+        #[tokio::test(start_paused = true)]
+        async fn waits() {}
+        #[test]
+        #[ignore = \"slow\"]
+        fn sleeps() {}
+    ";
+    for (function, expected) in [
+        ("commented", None),
+        ("run", None),
+        ("helper", Some(&[][..])),
+        ("runs", Some(&["#[test]"])),
+        ("waits", Some(&["#[tokio::test(start_paused = true)]"])),
+        ("sleeps", Some(&["#[ignore = \"slow\"]", "#[test]"])),
+    ] {
+        assert_eq!(attributes(text, function).as_deref(), expected, "{function}");
+    }
+}
+
+/// Each row of the promises names what shows it: a test that runs with all the others, or an example.
 #[test]
 fn every_promise_is_shown() {
     let page = std::fs::read_to_string(repo("docs/promises.md")).unwrap();
@@ -411,9 +473,8 @@ fn every_promise_is_shown() {
             let (file, test) = name.split_once("::").unwrap_or((name, ""));
             assert!(repo(file).exists(), "{name} isn't there: {row}");
             if !test.is_empty() {
-                let text = std::fs::read_to_string(repo(file)).unwrap();
-                let function = test.rsplit("::").next().unwrap();
-                assert!(text.contains(&format!("fn {function}(")), "{name} isn't there: {row}");
+                let why = why_not_run(file, test.rsplit("::").next().unwrap());
+                assert_eq!(why, None, "{name}: {row}");
             }
             shown += 1;
         }
