@@ -4,6 +4,7 @@
 //! signal has ended a command that runs hooks.
 
 mod approvals;
+mod cases;
 mod conformance;
 mod cookbook;
 mod deferred;
@@ -26,7 +27,6 @@ mod replay;
 mod scratch;
 mod serve;
 mod tail;
-mod test;
 mod trust;
 mod unasked;
 mod version;
@@ -112,7 +112,7 @@ enum Command {
     /// Check definitions: every mistake with its place. Exits with 1 if there is an error.
     Check(Deferred<inspect::CheckArgs>),
     /// Try the cases beside definitions, `guard.test.yaml` for `guard.yaml`. Exits with 1 if one isn't as expected.
-    Test(Deferred<test::TestArgs>),
+    Test(Deferred<cases::TestArgs>),
     /// List the hooks in force, in order of running, or the built-in guards.
     List(Deferred<inspect::ListArgs>),
     /// Say for each hook whether it would run on an event, and if not, which condition keeps it out.
@@ -432,7 +432,7 @@ pub fn main() -> ExitCode {
         Command::Dispatch(args) => replay::dispatch(&args, &mut out),
         Command::Replay(args) => replay::replay(&args, &mut out),
         Command::Check(args) => inspect::check(&args, &mut out),
-        Command::Test(args) => test::run(&args, &mut out),
+        Command::Test(args) => cases::run(&args, &mut out),
         Command::List(args) => inspect::list(&args, &mut out),
         Command::Explain(args) => explain::explain(&args, &mut out),
         Command::Tail(args) => tail::run(&args, &mut out),

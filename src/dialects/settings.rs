@@ -500,11 +500,13 @@ mod tests {
             agent: String,
             handler: Value,
             hook: Map<String, Value>,
+            #[serde(default)]
+            told: Vec<String>,
         }
         rows::compare("dialects/handlers.jsonl", |row: Row| {
             let mut hook = json!({"name": "PreToolUse/Bash|Write#1", "on": "PreToolUse", "matcher": "Bash|Write"});
             hook.as_object_mut().unwrap().extend(row.hook);
-            (read(&row.agent, group(row.handler)), (json!([hook]), Vec::new()))
+            (read(&row.agent, group(row.handler)), (json!([hook]), row.told))
         });
         let copilot = json!({"version": 1, "hooks": {"preToolUse": [{"type": "command", "bash": "./a", "cwd": "my scripts", "timeoutSec": 5}]}});
         let expected = json!([{"name": "preToolUse#1", "on": "preToolUse", "timeout": 5, "command": "cd \"$HOOKWIRE_PROJECT_DIR\"/'my scripts' || exit 1\n./a"}]);

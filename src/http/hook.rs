@@ -9,11 +9,8 @@ use super::reply::{self, Reply};
 use crate::dialects::Dialect;
 use crate::dialects::asked::{self, Moment, TIME_LIMIT};
 use crate::rpc::single;
-use crate::transport::client::Received;
 use hyper::Request;
 use hyper::body::Incoming;
-use serde_json::Value;
-use serde_json::json;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -80,17 +77,9 @@ impl Asked {
         let mut payload = asked::read(self.agent, &mut self.moment, body)?;
         asked::name_event(self.agent, &mut self.moment, &mut payload).map_err(|problem| format!("?event={problem}"))?;
         let params = asked::params(self.agent, &payload, self.time_limit);
-        let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "hooks/dispatch", "params": params }).to_string();
-        let answer = single::answer(&service.host, &service.runtime, message.as_bytes());
-        let answer = timeout(self.time_limit.saturating_add(GRACE), answer).await;
-        let answer = answer.map_err(|_| "there was no verdict in time")?;
-        let unreadable = |error: serde_json::Error| format!("the verdict can't be read: {error}");
-        match Received::read(&answer).map_err(unreadable)? {
-            Received::Reply { result, .. } => {
-                let mut result: Value = serde_json::from_str(result?.get()).map_err(unreadable)?;
-                Ok(asked::said(&result["reply"].take()))
-            }
-            Received::Notification { .. } | Received::Other => Err("there was no verdict".into()),
-        }
+        let judged = single::judge(&service.host, &service.runtime, params);
+        let judged = timeout(self.time_limit.saturating_add(GRACE), judged).await;
+        let judged = judged.map_err(|_| "there was no verdict in time")??;
+        Ok(asked::said(&self.agent.reply_to(&judged.event, &judged.verdict)))
     }
 }

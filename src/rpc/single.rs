@@ -1,9 +1,15 @@
-//! One message without a connection around it, as over HTTP: taken in, answered, forgotten.
+//! One message, or one event, without a connection around it, as over HTTP: taken in, answered, forgotten.
 
 use super::connection::Connection;
+use super::methods::events::{self, Judged};
 use super::session::{Session, Side};
+use crate::engine::panic_text;
 use crate::host::Host;
+use crate::support::failpoint;
 use crate::transport::outbox::Outbox;
+use futures_util::FutureExt;
+use serde_json::Value;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::task::block_in_place;
@@ -37,4 +43,20 @@ pub async fn answer(host: &Arc<Host>, runtime: &Handle, message: &[u8]) -> Vec<u
     replies.append(&mut outbox.take());
     replies.truncate(replies.trim_ascii_end().len());
     replies
+}
+
+/// The verdict on an event, given the params of its `hooks/dispatch`. Dropping the future cancels the hooks.
+///
+/// # Errors
+/// It is no event, in words for whoever sent it; or a bug.
+pub async fn judge(host: &Arc<Host>, runtime: &Handle, sent: Value) -> Result<Judged, String> {
+    let session = Session::new(host.clone(), Outbox::kept(), runtime.clone(), Side::Caller);
+    let judged = AssertUnwindSafe(async {
+        assert!(!failpoint::is_due("method"), "a test lets this method panic");
+        events::judge_and_note(&session, sent).await.map_err(|error| error.message)
+    });
+    judged.catch_unwind().await.unwrap_or_else(|panic| {
+        tracing::error!(panic = panic_text(&*panic), "Judging an event panicked; this is a bug in hookwire.");
+        Err("judging it panicked; this is a bug in hookwire".into())
+    })
 }

@@ -873,7 +873,10 @@ fn hooks_that_finish_in_time_are_not_cut_off_at_the_end() {
         host.close();
         // Only the end of the input answers it: what follows comes after that.
         let asked = short(&host.receive());
-        assert_eq!(asked, "\"asked\": deny by ask-client: hook `ask-client` failed to call back: the connection has ended");
+        assert_eq!(
+            asked,
+            "\"asked\": deny by ask-client: hook `ask-client` failed to call back: the connection has ended"
+        );
         std::fs::write(&gate, "").unwrap();
         let reply = short(&host.reply(rest));
         host.wait();

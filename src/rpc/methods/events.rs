@@ -13,6 +13,7 @@ use crate::rpc::params::{as_object, decode_params};
 use crate::rpc::protocol::{DialectEvent, ExplainResult, RecentParams, RecentReply};
 use crate::rpc::session::Session;
 use crate::support::json_writer;
+use crate::verdict::Verdict;
 use serde_json::Value;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -20,8 +21,46 @@ use tokio::time::Instant;
 /// Guards read an event to its end: one that is longer than this, in bytes, isn't judged on the reader.
 const LONG: usize = 64 * 1024;
 
+/// An event that was sent, with its verdict.
+pub(crate) struct Judged {
+    pub(crate) event: Arc<Event>,
+    pub(crate) verdict: Verdict,
+    dialect: &'static Dialect,
+}
+
 /// Judges an event, and writes the verdict behind what is in `out`.
 pub(super) async fn dispatch(session: &Session, sent: Value, text: &str, out: &mut Vec<u8>) -> RpcResult<()> {
+    let judged = judge(session, sent, text.len()).await?;
+    let Judged { event, verdict, dialect } = &judged;
+    // The verdict is written once, for the client and for the journal.
+    let is_translated = dialect.name() != dialects::NATIVE;
+    if is_translated {
+        out.extend_from_slice(br#"{"reply":"#);
+        json_writer::write(out, &dialect.reply_to(event, verdict)).map_err(RpcError::internal)?;
+        out.extend_from_slice(br#","verdict":"#);
+    }
+    let start = out.len();
+    json_writer::write(out, verdict).map_err(RpcError::internal)?;
+    note(session, &judged, text, out.get(start..).unwrap_or_default());
+    if is_translated {
+        out.push(b'}');
+    }
+    Ok(())
+}
+
+/// Judges an event of the host's own, such as one that came over HTTP, in its sender's words.
+pub(crate) async fn judge_and_note(session: &Session, sent: Value) -> RpcResult<Judged> {
+    // The journal keeps what was sent.
+    let text = sent.to_string();
+    let judged = judge(session, sent, text.len()).await?;
+    let mut written = Vec::new();
+    json_writer::write(&mut written, &judged.verdict).map_err(RpcError::internal)?;
+    note(session, &judged, &text, &written);
+    Ok(judged)
+}
+
+/// Judges an event of so many bytes.
+async fn judge(session: &Session, sent: Value, length: usize) -> RpcResult<Judged> {
     let (event, dialect) = read_event(session, as_object(sent)?)?;
     let event = Arc::new(event);
     // The hooks are those in force now, whenever they come to judge; what is being changed counts as changed.
@@ -36,16 +75,12 @@ pub(super) async fn dispatch(session: &Session, sent: Value, text: &str, out: &m
     hooks.files = session.host.joined(hooks.files, &event);
     let question = question(session, event.clone(), deadline, dialect, hooks);
     let judging = session.host.interceptor.intercept(question);
-    let verdict = if text.len() > LONG { aside(judging).await } else { judging.await };
-    // The verdict is written once, for the client and for the journal.
-    let is_translated = dialect.name() != dialects::NATIVE;
-    if is_translated {
-        out.extend_from_slice(br#"{"reply":"#);
-        json_writer::write(out, &dialect.reply_to(&event, &verdict)).map_err(RpcError::internal)?;
-        out.extend_from_slice(br#","verdict":"#);
-    }
-    let start = out.len();
-    json_writer::write(out, &verdict).map_err(RpcError::internal)?;
+    let verdict = if length > LONG { aside(judging).await } else { judging.await };
+    Ok(Judged { event, verdict, dialect })
+}
+
+/// Tells the log and the journal of a verdict, which is written there already.
+fn note(session: &Session, Judged { event, verdict, dialect }: &Judged, text: &str, written: &[u8]) {
     tracing::info!(
         target: VERDICTS,
         event = &*event.name,
@@ -59,11 +94,7 @@ pub(super) async fn dispatch(session: &Session, sent: Value, text: &str, out: &m
         "Judged."
     );
     let from = Sender { dialect: dialect.name(), client: session.client() };
-    session.host.journal.write(&event, from, text, &verdict, out.get(start..).unwrap_or_default());
-    if is_translated {
-        out.push(b'}');
-    }
-    Ok(())
+    session.host.journal.write(event, from, text, verdict, written);
 }
 
 /// What there is before a deadline; `None` if it comes later.

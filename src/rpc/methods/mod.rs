@@ -8,7 +8,7 @@
 //! A function takes the session and its params, as the type in its row or, behind `json`, as JSON.
 
 mod approvals;
-mod events;
+pub(super) mod events;
 mod hooks;
 mod lifecycle;
 mod state;
