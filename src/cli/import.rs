@@ -215,7 +215,7 @@ impl ImportArgs {
             }
             let problems = &compiled.problems[compiled_hook.problems.clone()];
             let is_told =
-                |it: &&Problem| it.severity != Severity::Hint || ["not-read", "unclear-unit"].contains(&&*it.code);
+                |it: &&Problem| it.severity != Severity::Hint || ["not-read", "unclear-unit"].contains(&it.code);
             let mut notes: Vec<String> = problems.iter().filter(is_told).map(described).collect();
             if let Some(it) = &compiled_hook.hook
                 && hook.get("timeout").is_some()
