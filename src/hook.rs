@@ -66,6 +66,8 @@ pub struct Hook {
     pub fingerprint: u64,
     /// It says that its rules over files are held against what a call does by any means.
     pub reaches_acts: bool,
+    /// It uses the path of the file that a call is about.
+    pub names_path: bool,
 }
 
 /// The priority of what stands in for a broken definition: no hook of its layer can end the chain before.
@@ -146,6 +148,7 @@ impl Hook {
             source,
             fingerprint: hash.finish(),
             reaches_acts: false,
+            names_path: false,
         }
     }
 
@@ -371,6 +374,11 @@ impl Hook {
     /// Whether its rules over files are held against what a call does by any means, and not against its tool alone.
     pub fn judges_acts(&self) -> bool {
         self.contract.dialect == NATIVE && (self.reaches_acts || self.handler.judges_acts())
+    }
+
+    /// Whether it runs after a shell's call for each file that the call has written, too.
+    pub fn follows_files(&self) -> bool {
+        self.contract.dialect == NATIVE && self.names_path && self.matcher.is_none()
     }
 
     /// Whether it is a fixed deny or ask.

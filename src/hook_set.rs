@@ -5,7 +5,8 @@
 //! too few: a property test holds it to the plain walk over all hooks.
 
 use crate::contract::{Composition, NATIVE};
-use crate::event::On;
+use crate::event::{Event, On};
+use crate::handlers::Moment;
 use crate::hook::{Doubt, Hook};
 use crate::matching::call::Call;
 use crate::matching::paths::Links;
@@ -16,7 +17,11 @@ use crate::policy::Policy;
 use crate::syntax::source::Layer;
 use crate::verdict::Decision;
 use foldhash::HashMap;
+use serde_json::json;
 use std::sync::Arc;
+
+/// The event after a tool's call.
+const AFTER_TOOL: &str = "PostToolUse";
 
 /// An ordered, indexed collection of hooks.
 #[derive(Debug, Default)]
@@ -38,6 +43,8 @@ pub struct HookSet {
     pub policies: Vec<Arc<Policy>>,
     /// Names of tools that files add.
     pub tool_names: Arc<ToolNames>,
+    /// Hooks that run for each file that a shell's call has written.
+    followers: Vec<u32>,
     by_event: HashMap<Arc<str>, EventIndex>,
     /// For events that no hook names: the hooks for every event.
     other: EventIndex,
@@ -50,6 +57,8 @@ pub struct Selected {
     pub hook: Arc<Hook>,
     /// Why its condition could be neither held nor refuted.
     pub doubt: Option<Doubt>,
+    /// What it is to judge, if that isn't the event itself: that a file was written.
+    pub about: Option<Arc<Moment>>,
 }
 
 impl Selected {
@@ -78,6 +87,9 @@ impl HookSet {
         }
         for (id, hook) in hooks.iter().enumerate() {
             let id = u32::try_from(id).unwrap_or(u32::MAX);
+            if hook.enabled && hook.follows_files() && hook.on.includes(AFTER_TOOL) {
+                set.followers.push(id);
+            }
             match &hook.on {
                 On::Names(names) => {
                     for name in names {
@@ -106,9 +118,35 @@ impl HookSet {
             .filter_map(|id| self.hooks.get(id as usize))
             .filter_map(|hook| {
                 let doubt = hook.applies(facts).ok()?;
-                Some(Selected { hook: hook.clone(), doubt })
+                Some(Selected { hook: hook.clone(), doubt, about: None })
             })
+            .chain(self.for_files_written(facts))
             .collect()
+    }
+
+    /// The hooks for each file that a shell's call has written, with an event that says so.
+    fn for_files_written(&self, facts: &Facts) -> Vec<Selected> {
+        if &*facts.event.name != AFTER_TOOL || self.followers.is_empty() {
+            return Vec::new();
+        }
+        let files = facts.files_written();
+        let moments = files.into_iter().map(|file| {
+            let mut event = Event::clone(&facts.event);
+            event.original = None;
+            event.change(|data| data["tool"] = json!({ "name": "Write", "input": { "path": file } }));
+            Arc::new(Moment::of(facts.rewritten(Arc::new(event))))
+        });
+        let moments: Vec<Arc<Moment>> = moments.collect();
+        let mut selected = Vec::new();
+        for hook in self.followers.iter().filter_map(|id| self.hooks.get(*id as usize)) {
+            let doubts = moments.iter().filter_map(|about| Some((about, hook.applies(&about.facts).ok()?)));
+            selected.extend(doubts.map(|(about, doubt)| Selected {
+                hook: hook.clone(),
+                doubt,
+                about: Some(about.clone()),
+            }));
+        }
+        selected
     }
 
     fn candidates(&self, facts: &Facts) -> Vec<u32> {

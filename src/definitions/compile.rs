@@ -8,7 +8,7 @@ use super::lint::lint;
 use super::names;
 use super::origin::Origin;
 use super::policy::{policy, rules};
-use super::written::{Delegates, Mistakes, RawDefaults, RawHook, WrittenHook, declared_tools};
+use super::written::{Delegates, Mistakes, RawDefaults, RawHook, Reach, WrittenHook, declared_tools};
 use crate::contract::{Contract, Fail};
 use crate::dialects;
 use crate::event::On;
@@ -235,6 +235,7 @@ impl Compiler<'_> {
         let source = Source { layer: origin.layer, file: origin.file.into(), line, column, position };
         let (priority, timeout) = (raw.priority.or(self.defaults.priority), self.defaults.timeout);
         let delegates = raw.delegates.or(self.defaults.delegates).and_then(Delegates::decision);
+        let text = self.lines.text().get(node.span.clone()).unwrap_or_default();
         let make = |name: Arc<str>, on: On, handler: Handler| {
             // A handler that is slow by nature isn't cut short by the default of the file.
             let own_timeout = raw.timeout.map(RawDuration::get).or(handler.default_timeout());
@@ -261,7 +262,8 @@ impl Compiler<'_> {
                 contract,
                 source: source.clone(),
                 fingerprint: fingerprint(written.handlers.first()),
-                reaches_acts: false,
+                reaches_acts: raw.reach == Some(Reach::Acts),
+                names_path: ["tool_input_path", "${path}"].iter().any(|name| text.contains(name)),
             })
         };
         if self.mistakes.n_errors() > errors_before {

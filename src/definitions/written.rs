@@ -59,6 +59,10 @@ pub(super) struct RawHook {
     /// The decision where a command would run code that isn't shown, such as `npm test`.
     #[schemars(default)]
     pub(super) delegates: Option<Delegates>,
+    /// What its rules over files are held against: the tool's own call, or whatever reads and writes files. For a fixed deny
+    /// or ask and an approval it is always `acts`.
+    #[schemars(default)]
+    pub(super) reach: Option<Reach>,
     /// Only say what it would have done: it stops, asks, changes and adds nothing, and its failure denies nothing.
     #[schemars(default)]
     pub(super) observe: Option<bool>,
@@ -83,6 +87,16 @@ pub(super) struct RawHook {
     /// For people and tools.
     #[schemars(default)]
     pub(super) tags: Option<OneOrMany>,
+}
+
+/// What rules over files are held against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Reach {
+    /// The call of a tool that the rule names.
+    Tool,
+    /// What any call does to files.
+    Acts,
 }
 
 /// The decision where a command would run code that its text doesn't show.
@@ -333,6 +347,7 @@ impl<'n> WrittenHook<'n> {
                 "timeout" => raw.timeout = mistakes.field(entry),
                 "fail" => raw.fail = mistakes.field(entry),
                 "delegates" => raw.delegates = mistakes.field(entry),
+                "reach" => raw.reach = mistakes.field(entry),
                 "observe" => raw.observe = mistakes.field(entry),
                 "async" => raw.r#async = mistakes.field(entry),
                 "parallel" => raw.parallel = mistakes.field(entry),

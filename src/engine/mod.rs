@@ -234,7 +234,8 @@ pub fn decide(engine: &Engine, question: Question) -> impl Future<Output = Verdi
 pub fn order(hooks: &HookSet, event: &str, client: &'static Contract) -> Vec<Arc<Hook>> {
     let Some(spec) = crate::event::spec(event) else { return Vec::new() };
     let is_for = |hook: &&Arc<Hook>| hook.enabled && hook.on.includes(event);
-    let selected = hooks.hooks.iter().filter(is_for).map(|hook| Selected { hook: hook.clone(), doubt: None });
+    let selected =
+        hooks.hooks.iter().filter(is_for).map(|hook| Selected { hook: hook.clone(), doubt: None, about: None });
     compose::order(selected.collect(), client, spec, Equals::RunOnce)
 }
 
@@ -249,7 +250,7 @@ pub fn in_running_order<'h>(
     let is_for = |hook: &&Arc<Hook>| event.is_none_or(|event| hook.enabled && hook.on.includes(event));
     let (run, others): (Vec<_>, Vec<_>) = hooks.partition(is_for);
     let Some(spec) = spec else { return run.into_iter().chain(others).cloned().collect() };
-    let selected = run.into_iter().map(|hook| Selected { hook: hook.clone(), doubt: None });
+    let selected = run.into_iter().map(|hook| Selected { hook: hook.clone(), doubt: None, about: None });
     let mut order = compose::order(selected.collect(), client, spec, Equals::Stay);
     order.extend(others.into_iter().cloned());
     order

@@ -129,7 +129,7 @@ pub(super) fn run_fixed(
     selected: &Selected,
     moment: &Arc<Moment>,
 ) -> Option<HookRun> {
-    let hook = &selected.hook;
+    let (hook, moment) = (&selected.hook, selected.about.as_ref().unwrap_or(moment));
     if hook.once || hook.detached || !limits.redacting.is_empty() {
         return None;
     }
@@ -151,7 +151,7 @@ pub(super) async fn run_in_time(
     selected: &Selected,
     moment: &Arc<Moment>,
 ) -> HookRun {
-    let hook = &selected.hook;
+    let (hook, moment) = (&selected.hook, selected.about.as_ref().unwrap_or(moment));
     let event = moment.event();
     let (claim, is_unknown) = match hook.once.then(|| engine.sessions.claim(event, hook)) {
         None => (None, false),

@@ -763,7 +763,8 @@ fn code_that_is_not_shown_is_decided_by_the_hook() {
         let hook = world.set.hooks[0].clone();
         assert_eq!(hook.delegates, expected, "{definitions}");
         let Some(expected) = expected else { continue };
-        let selected = Selected { doubt: Some(Doubt { why: why.into(), delegates: hook.delegates }), hook };
+        let selected =
+            Selected { doubt: Some(Doubt { why: why.into(), delegates: hook.delegates }), hook, about: None };
         let hooks = HooksInForce { files: world.set.clone(), session: None };
         let early_deadline = &world.early_deadline;
         let (client, contract) = (None, world.contract);

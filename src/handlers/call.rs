@@ -206,6 +206,12 @@ pub struct Moment {
     pub(super) environment: OnceLock<Variables>,
 }
 
+impl std::fmt::Debug for Moment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Moment").field(self.event()).finish()
+    }
+}
+
 impl Moment {
     /// A version of an event.
     pub fn new(event: Arc<Event>, root: &Path) -> Moment {

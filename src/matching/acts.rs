@@ -6,7 +6,8 @@ use super::globbed::NamePattern;
 use super::paths::{self, PathPattern, PathViews, Standing};
 use super::rule::Asker;
 use super::shell::{self, Access, Certainty, FileAct, Named, Reach};
-use super::{Facts, patience, tools};
+use super::{Facts, ToolNaming, patience, tools};
+use crate::syntax::source::Layer;
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -64,11 +65,32 @@ impl Facts {
     /// What the call does to files by other means than a tool for files of the same kind, as a definition reads it. Nothing
     /// where there is no time to look.
     pub(super) fn file_acts(&self, asker: Asker) -> Option<&[Act]> {
-        if let Some(acts) = self.file_acts.get() {
+        let known = &self.file_acts[usize::from(self.declared(asker.layer).is_some())];
+        if let Some(acts) = known.get() {
             return Some(acts);
         }
         let acts = patience::allows_slow().then(|| self.look_for_acts(asker))?;
-        Some(self.file_acts.get_or_init(|| acts))
+        Some(known.get_or_init(|| acts))
+    }
+
+    /// The files that a shell call has written, by constant names and as far as they are there, in the order of the text.
+    pub fn files_written(&self) -> Vec<PathBuf> {
+        const MOST: usize = 16;
+        let (layer, naming) = (Layer::Session, ToolNaming::Canonical);
+        let asker = Asker { layer, naming, guesses: false, acts: true, any_depth: false };
+        let mut files: Vec<PathBuf> = Vec::new();
+        if !self.families(asker).contains(&"Bash") {
+            return files;
+        }
+        for act in self.file_acts(asker).unwrap_or_default() {
+            let is_written = act.of_shell && act.access != Access::Read && act.reach == Reach::File;
+            for views in act.paths.iter().filter(|_| is_written && act.doubt.is_none() && !act.are_found) {
+                if files.len() < MOST && !files.contains(&views.lexical) && views.lexical.is_file() {
+                    files.push(views.lexical.clone());
+                }
+            }
+        }
+        files
     }
 
     fn look_for_acts(&self, asker: Asker) -> Vec<Act> {
@@ -83,6 +105,7 @@ impl Facts {
                     if !script.names_all() {
                         found.extend(shell::named_in_text(text));
                     }
+                    found.sort_by_key(|act| act.at.start);
                     let is_guess = place > 0;
                     acts.extend(found.iter().take(MOST_ACTS).map(|act| self.of_shell(act, text, is_guess)));
                 }

@@ -122,7 +122,8 @@ pub struct Facts {
     as_shell: OnceLock<Option<Call>>,
     taken_for_shell: OnceLock<()>,
     may_hold_patch: OnceLock<bool>,
-    file_acts: OnceLock<Vec<acts::Act>>,
+    /// Without and with what definition files say of the tool.
+    file_acts: [OnceLock<Vec<acts::Act>>; 2],
     has_panicked: AtomicBool,
 }
 
@@ -210,7 +211,7 @@ impl Facts {
             as_shell: OnceLock::new(),
             taken_for_shell: OnceLock::new(),
             may_hold_patch,
-            file_acts: OnceLock::new(),
+            file_acts: Default::default(),
             has_panicked: AtomicBool::new(false),
         }
     }
