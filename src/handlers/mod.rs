@@ -44,6 +44,7 @@ mod sample;
 mod script;
 mod services;
 mod shell_text;
+mod starts;
 mod text;
 
 use crate::event::On;

@@ -21,6 +21,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::pins::{Pins, Seal};
 use super::process_tree::{self, Tree};
+use super::starts;
 
 /// What to run.
 #[derive(Debug, Clone)]
@@ -176,14 +177,33 @@ impl std::error::Error for ProcessError {
 /// Runs one child to its end.
 ///
 /// Whatever happens, nothing that the child started outlives the call: when
-/// the future ends or is dropped, the tree gets SIGKILL before control returns,
-/// and what had already lost its parent within milliseconds. A full house (see [`max_children`]) makes it wait, at the caller's
-/// expense.
+/// the future ends or is dropped, the tree gets SIGKILL before control returns
+/// (in a crowd, see [`starts`], at once after that), and what had already lost its parent within milliseconds. A crowd and a
+/// full house (see [`max_children`]) make it wait, at the caller's expense.
 pub(crate) async fn run(spec: Spec) -> Result<Output, ProcessError> {
+    let Some(turn) = starts::turn().await else { return Err(io::Error::other("no child may start").into()) };
     let permit = CHILDREN.acquire().await.map_err(io::Error::other)?;
+    let n_live = max_children() - CHILDREN.available_permits();
+    let is_crowd = starts::is_crowd(n_live);
+    if is_crowd {
+        turn.calm(n_live).await;
+    }
+    turn.begin();
     // Apart, because the directory or the program may be on a file system that hangs.
-    let started = tokio::task::spawn_blocking(move || spawn(&spec, permit).map(|started| (started, spec)));
-    let ((tree, pipes, seal), spec) = started.await.map_err(io::Error::other)??;
+    let mut starting = tokio::task::spawn_blocking(move || {
+        let started = spawn(&spec, permit)?;
+        if is_crowd {
+            started.0.yield_to_host();
+        }
+        Ok::<_, ProcessError>((started, spec))
+    });
+    let in_time = tokio::time::timeout(starts::LONGEST, &mut starting).await;
+    drop(turn);
+    let started = match in_time {
+        Ok(started) => started,
+        Err(_) => starting.await,
+    };
+    let ((tree, pipes, seal), spec) = started.map_err(io::Error::other)??;
     let output = converse(tree, pipes, &spec).await?;
     if let Some(seal) = seal {
         let whole = tokio::task::spawn_blocking(move || seal.is_whole());

@@ -37,6 +37,8 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions};
 use tokio::sync::SemaphorePermit;
 use tracing::warn;
 
+use super::starts::{NICENESS, is_crowd};
+
 /// No more children than this live at once.
 pub(super) const MAX_LIVE: usize = 256;
 
@@ -89,6 +91,14 @@ impl Tree {
         Ok((tree, Pipes { stdin, stdout, stderr }))
     }
 
+    /// Makes the child, and what it starts from now on, less urgent than the host.
+    pub(super) fn yield_to_host(&self) {
+        let own = rustix::process::getpriority_process(None).unwrap_or(0);
+        let group = self.call.as_ref().and_then(|call| as_pid(call.child.id()));
+        // An error means that the child has ended already.
+        let _ = group.map(|group| rustix::process::setpriority_pgrp(Some(group), (own + NICENESS).min(19)));
+    }
+
     /// Waits for the child itself to exit. It stays a zombie until
     /// [`finish`](Self::finish), so its id can't pass to another group.
     pub(super) async fn exited(&self) -> io::Result<()> {
@@ -120,9 +130,18 @@ impl Tree {
 
 impl Drop for Tree {
     fn drop(&mut self) {
-        if let Some(call) = self.call.take() {
-            let _ = end(call, Leader::Unknown);
+        let Some(call) = self.call.take() else { return };
+        let mut registry = registry();
+        // The deadlines of a crowd may strike at once, and no answer is to wait until the others' processes are killed.
+        if is_crowd(registry.live.len())
+            && let Some(janitor) = &*JANITOR
+        {
+            registry.dropped.push(call);
+            let _ = janitor.try_send(());
+            return;
         }
+        std::mem::drop(registry);
+        let _ = end(call, Leader::Unknown);
     }
 }
 
@@ -200,6 +219,8 @@ fn registry() -> MutexGuard<'static, Registry> {
 struct Registry {
     /// Call number to leader; the leader is unknown while it is being started.
     live: HashMap<u64, Option<u32>>,
+    /// To be killed.
+    dropped: Vec<Call>,
     /// Killed, but perhaps not gone.
     ended: Vec<Ended>,
     /// Killed below a leader, and the call; they come to us if they lose their parent.
@@ -348,6 +369,16 @@ impl Registry {
     }
 }
 
+/// Ends the calls that were dropped, and does one round of killing and reaping; `true` if another one is needed.
+fn tidy_up_round() -> bool {
+    // Apart from the loop, which would keep the registry locked.
+    let dropped = std::mem::take(&mut registry().dropped);
+    for call in dropped {
+        let _ = end(call, Leader::Unknown);
+    }
+    registry().tidy()
+}
+
 /// Finishes what the end of a call began. A thread, because it must work
 /// while a runtime shuts down and drops its tasks.
 static JANITOR: LazyLock<Option<SyncSender<()>>> = LazyLock::new(|| {
@@ -355,7 +386,7 @@ static JANITOR: LazyLock<Option<SyncSender<()>>> = LazyLock::new(|| {
     let tidy_up = move || {
         while woken.recv().is_ok() {
             let mut pause = Duration::from_micros(500);
-            while registry().tidy() {
+            while tidy_up_round() {
                 pause = match woken.recv_timeout(pause) {
                     Ok(()) => Duration::from_micros(500),
                     Err(RecvTimeoutError::Timeout) => (pause * 2).min(Duration::from_millis(100)),

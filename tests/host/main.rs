@@ -11,6 +11,8 @@ mod conformance;
 mod guards;
 mod handlers;
 mod http;
+#[cfg(feature = "script")]
+mod load;
 #[cfg(feature = "mcp")]
 mod mcp;
 #[cfg(feature = "models")]
