@@ -350,9 +350,9 @@ impl Host {
         self.options.dirs()
     }
 
-    /// The layer of a definition file, by where it is.
+    /// The layer of a definition file, by where it is: the outermost that reaches it.
     pub(crate) fn layer_of(&self, file: &Path) -> Option<Layer> {
-        self.dirs().into_iter().rfind(|dir| file.starts_with(&dir.path)).map(|dir| dir.layer)
+        self.dirs().into_iter().find(|dir| file.starts_with(&dir.path)).map(|dir| dir.layer)
     }
 
     /// The project root.

@@ -15,15 +15,16 @@ use crate::hook_set::HookSet;
 use crate::matching::tools::ToolNames;
 use crate::policy::Policy;
 use crate::support;
-use crate::support::file::{Signature, Unread, read, signature};
+use crate::support::file::{Signature, Unread, identity, read, signature};
 use crate::syntax::diagnostic::{Diagnostic, LineIndex, Severity};
 use crate::syntax::problem::Problem;
 use crate::syntax::source::Layer;
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -263,9 +264,15 @@ impl Loader {
     fn scan(&self, look: Look<'_>) -> Scan {
         let mut scan = Scan::default();
         for (index, dir) in self.dirs.iter().enumerate() {
-            scan.visited.clear();
+            scan.index = index;
             scan.found.clear();
             scan.is_missing.push(false);
+            let here = fs::metadata(&dir.path).ok().filter(Metadata::is_dir);
+            if here.is_some_and(|it| scan.is_loaded_by_outer(&it, &dir.path)) {
+                scan.follow_path(&dir.path);
+                scan.is_missing[index] = true;
+                continue;
+            }
             match &dir.kept {
                 Kept::AsItIs => {}
                 Kept::Approved(states) => {
@@ -305,7 +312,11 @@ impl Loader {
             for (unreadable, message) in std::mem::take(&mut scan.unreadable) {
                 self.keep_unread(index, &unreadable, "unreadable", message, &mut scan);
             }
+            scan.found.sort_by(|a, b| a.path.cmp(&b.path));
             for found in std::mem::take(&mut scan.found) {
+                if scan.is_loaded_already(&found) {
+                    continue;
+                }
                 let key = (index, found.path.clone());
                 let before = self.files.get(&key);
                 if let Look::Holding { open, .. } = look
@@ -543,10 +554,10 @@ impl Loader {
             diagnostics.extend(state.diagnostics.iter().cloned());
             for (name, span, range) in &state.names {
                 match first.entry((layer, name.clone())) {
-                    std::collections::hash_map::Entry::Vacant(entry) => {
+                    Entry::Vacant(entry) => {
                         entry.insert((path.display().to_string(), range.start.line));
                     }
-                    std::collections::hash_map::Entry::Occupied(entry) => {
+                    Entry::Occupied(entry) => {
                         let (file, line) = entry.get();
                         let duplicate = duplicate_name(name, span, &format!("{file}:{line}"));
                         diagnostics.push(duplicate.into_diagnostic(&path.display().to_string(), *range));
@@ -715,8 +726,12 @@ struct Scan {
     directories: Vec<(PathBuf, Signature)>,
     /// Of each layer's directory, whether it isn't there.
     is_missing: Vec<bool>,
+    /// Directories that were walked, by what names them, with the layer and the path by which they were reached first.
+    walked: HashMap<(u64, u64), (usize, PathBuf)>,
+    /// Files that were read, by their real paths, with the path by which they were reached first.
+    loaded: HashMap<PathBuf, PathBuf>,
     // Of one layer's directory.
-    visited: HashSet<PathBuf>,
+    index: usize,
     found: Vec<Found>,
     /// Directories that can't be read, and what is said of each.
     unreadable: Vec<(PathBuf, String)>,
@@ -781,6 +796,40 @@ impl Scan {
         self.problems.push(at_path(&dir.path, problem));
     }
 
+    /// Whether a directory was reached by an outer layer already, which is told: its hooks run once.
+    fn is_loaded_by_outer(&mut self, metadata: &Metadata, path: &Path) -> bool {
+        let Some((index, known_as)) = self.walked.get(&identity(metadata)) else { return false };
+        let is_outer = *index != self.index;
+        if is_outer {
+            let known_as = known_as.clone();
+            self.tell_twice("directory", path, &known_as);
+        }
+        is_outer
+    }
+
+    /// The same for a file, also within a layer.
+    fn is_loaded_already(&mut self, found: &Found) -> bool {
+        let Some(known_as) = self.loaded.get(&found.real).cloned() else {
+            // What leads nowhere is broken in each place.
+            if found.signature.is_some() {
+                self.loaded.insert(found.real.clone(), found.path.clone());
+            }
+            return false;
+        };
+        self.tell_twice("file", &found.path, &known_as);
+        true
+    }
+
+    fn tell_twice(&mut self, what: &str, path: &Path, known_as: &Path) {
+        let message = if path == known_as {
+            format!("this {what} is named twice; it counts once, in the outer layer")
+        } else {
+            format!("this is the {what} {}, which counts: its hooks run once", known_as.display())
+        };
+        let problem = Problem { severity: Severity::Warning, ..file_problem("loaded-twice", message) };
+        self.problems.push(at_path(path, problem));
+    }
+
     /// Whether everything still looks as it was found.
     fn is_still_true(&self) -> bool {
         self.directories.iter().all(|(path, it)| signature(path) == Some(*it))
@@ -804,9 +853,15 @@ impl Scan {
 
     /// Collects the definition files of a directory. `real` is where it is, `path` how it is known.
     fn directory(&mut self, path: &Path, real: &Path, depth: usize) {
-        // A directory is visited once, whatever symlinks lead to it.
-        if !self.visited.insert(real.to_path_buf()) {
-            return;
+        // A directory is walked once, whatever leads to it.
+        if let Ok(metadata) = fs::metadata(real) {
+            if self.is_loaded_by_outer(&metadata, path) {
+                return;
+            }
+            match self.walked.entry(identity(&metadata)) {
+                Entry::Occupied(_) => return,
+                Entry::Vacant(entry) => entry.insert((self.index, path.to_path_buf())),
+            };
         }
         if depth > MAX_DEPTH {
             let message = format!("more than {MAX_DEPTH} directories are inside one another; this one is not read");

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs::{self, Metadata};
 use std::io::{Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::string::FromUtf8Error;
 use std::time::{Duration, SystemTime};
@@ -66,6 +66,11 @@ impl From<String> for Unread {
     fn from(error: String) -> Unread {
         Unread::Error(error)
     }
+}
+
+/// Names a directory, by whatever path it is reached: its device and its number there.
+pub(crate) fn identity(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
 }
 
 /// The signature of the file that a path leads to, if it leads anywhere.

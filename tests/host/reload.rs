@@ -913,3 +913,67 @@ fn edit_to_effect_with_1000_files() {
         fs::remove_file(dir.join("5/5.yaml")).unwrap();
     }
 }
+
+/// What each definition is known as, and what is told of the directories.
+fn loaded(root: &Path, project: bool, hooks: &[&str]) -> (Vec<String>, Vec<String>) {
+    let hooks = hooks.iter().map(|path| root.join(path)).collect();
+    let host = hookwire::Host::new(hookwire::HostOptions {
+        root: root.into(),
+        project,
+        hooks,
+        ..hookwire::HostOptions::default()
+    });
+    let published = host.published();
+    let short = |text: &str| text.replace(&format!("{}/", root.display()), "");
+    let hooks = published.hooks.hooks.iter();
+    let hooks = hooks.map(|hook| format!("{:?} {}", hook.source.layer, short(&hook.source.file)));
+    let told = published.diagnostics.iter().filter(|it| it.code == "loaded-twice");
+    (hooks.collect(), told.map(|it| short(&it.one_line())).collect())
+}
+
+#[test]
+fn what_is_reached_twice_is_loaded_once_and_told() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path().canonicalize().unwrap();
+    dir_with(&root.join(".hookwire"), &guard("once"));
+    dir_with(&root.join("outer/inner"), &guard("once"));
+    fs::create_dir(root.join("linked")).unwrap();
+    for (link, target) in [
+        ("link", ".hookwire"),
+        ("linked/a.yaml", "../.hookwire/guard.yaml"),
+        ("linked/b.yaml", "../.hookwire/guard.yaml"),
+    ] {
+        symlink(target, root.join(link)).unwrap();
+    }
+    let same = |what: &str, path: &str, other: &str| {
+        format!("{path}: this is the {what} {other}, which counts: its hooks run once")
+    };
+    for (project, hooks, expected, told) in [
+        (false, &[".hookwire"][..], "Hooks .hookwire/guard.yaml", None),
+        (true, &[], "Project .hookwire/guard.yaml", None),
+        (false, &["link", ".hookwire"], "Hooks link/guard.yaml", Some(same("directory", ".hookwire", "link"))),
+        (true, &["link"], "Hooks link/guard.yaml", Some(same("directory", ".hookwire", "link"))),
+        (
+            true,
+            &[".hookwire"],
+            "Hooks .hookwire/guard.yaml",
+            Some(".hookwire: this directory is named twice; it counts once, in the outer layer".into()),
+        ),
+        (
+            false,
+            &["outer", "outer/inner"],
+            "Hooks outer/inner/guard.yaml",
+            Some("outer/inner: this directory is named twice; it counts once, in the outer layer".into()),
+        ),
+        (
+            false,
+            &["link/guard.yaml", ".hookwire"],
+            "Hooks link/guard.yaml",
+            Some(same("file", ".hookwire/guard.yaml", "link/guard.yaml")),
+        ),
+        (false, &["linked"], "Hooks linked/a.yaml", Some(same("file", "linked/b.yaml", "linked/a.yaml"))),
+    ] {
+        let expected = (vec![expected.to_string()], Vec::from_iter(told));
+        assert_eq!(loaded(&root, project, hooks), expected, "{project} {hooks:?}");
+    }
+}

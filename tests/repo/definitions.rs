@@ -81,6 +81,7 @@ fn every_mistake_is_told_with_its_place() {
                 "last-good",
                 "too-deep",
                 "too-many-files",
+                "loaded-twice",
                 "not-trusted",
                 "changed-since-trusted",
                 "broken-trust",
