@@ -76,6 +76,13 @@ impl FileState {
         self.hooks.iter().any(|it| !it.hook.is_broken()) || self.policy.as_ref().is_some_and(|it| !it.is_broken())
     }
 
+    /// Whether something that was in force before is not any more.
+    pub(super) fn takes_from(&self, before: &FileState) -> bool {
+        let mut good = before.hooks.iter().filter(|it| !it.hook.is_broken());
+        good.any(|old| !self.hooks.iter().any(|new| new.hook.name == old.hook.name))
+            || before.policy.is_some() && self.policy.is_none()
+    }
+
     /// Whether what was there before matters, if this is the first that a host sees of the file: something is wrong, or
     /// nothing is there.
     pub(super) fn needs_last_good(&self) -> bool {

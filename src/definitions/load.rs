@@ -28,7 +28,7 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 /// A directory of definitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +62,8 @@ pub struct Loader {
     files: Files,
     /// Files that had changed at the last look, as they were then; see [`Look::Settled`].
     restless: HashMap<PathBuf, Signature>,
+    /// Files that hold less than what of them is in force, or aren't there any more: not for long enough to count.
+    losses: HashMap<Key, Loss>,
     /// The last load was too early; see [`Scan::is_early`].
     was_early: bool,
     watch: Watch,
@@ -105,6 +107,8 @@ pub struct Loaded {
     pub watch: Watch,
     /// Some file was just changed and left alone: look again soon.
     pub unsettled: bool,
+    /// Look again after so long: what takes hooks away counts then, if it still stands.
+    pub again: Option<Duration>,
 }
 
 /// Names of hooks that came, went or changed.
@@ -126,9 +130,23 @@ pub type Watch = BTreeMap<PathBuf, Interest>;
 pub struct Interest {
     /// It holds definitions: whatever may be one.
     pub all: bool,
-    /// These names besides: they lead to definitions.
+    /// These names besides: they lead to definitions. Without names, only the directory itself matters: it may be moved.
     pub names: BTreeSet<OsString>,
+    /// Some of them are files that are read.
+    pub contents: bool,
 }
+
+/// A file that has lost hooks: since when it looks like this. One that isn't there looks like the directory around it, which
+/// changes when the file comes and goes between two looks.
+#[derive(Clone, Copy)]
+struct Loss {
+    since: Instant,
+    looks: Option<Signature>,
+}
+
+/// What takes hooks away counts when it has stood for so long: writers truncate a file and fill it in pieces, or remove it
+/// and write it again, and its guards are not to be off in between.
+const LOSS_STANDS: Duration = Duration::from_millis(500);
 
 type Key = (usize, PathBuf);
 type Files = BTreeMap<Key, Arc<FileState>>;
@@ -160,6 +178,7 @@ impl Loader {
             means,
             files: Files::new(),
             restless: HashMap::new(),
+            losses: HashMap::new(),
             was_early: false,
             watch: Watch::new(),
             published: Arc::default(),
@@ -221,6 +240,7 @@ impl Loader {
             self.files = scan.files;
         }
         self.restless = scan.restless;
+        self.losses = scan.losses;
         self.watch = scan.watch;
         for (index, missing) in scan.is_missing.iter().enumerate().filter(|_| !self.was_early) {
             // A directory that is away may come back.
@@ -235,7 +255,8 @@ impl Loader {
             Some(at_path(book.place(), problem))
         });
         scan.problems.extend(of_books);
-        self.assemble(scan.problems, scan.unsettled)
+        let again = scan.again;
+        Loaded { again, ..self.assemble(scan.problems, scan.unsettled) }
     }
 
     /// The texts of a directory's files that are in force, by the files' paths below it.
@@ -280,7 +301,7 @@ impl Loader {
                     continue;
                 }
                 Kept::Compared(states) => {
-                    if let Err((link, problem)) = scan.compare(dir, states) {
+                    if let Err((link, problem)) = scan.compare(dir, true, states) {
                         let (message, _) = approved::stand_in(&dir.path, &problem);
                         scan.problems.push(path_diagnostic(&link, "broken-trust", message));
                     }
@@ -335,8 +356,43 @@ impl Loader {
                 }
                 scan.looked_at.push(found);
             }
+            self.keep_what_just_went(index, look, &mut scan);
         }
         scan
+    }
+
+    /// Keeps what is known of files that aren't there any more, until they have been away for long enough. A file that has
+    /// only moved isn't missed.
+    fn keep_what_just_went(&self, index: usize, look: Look<'_>, scan: &mut Scan) {
+        for (key, state) in self.known(index).filter(|(_, state)| state.has_good()) {
+            let has_moved = |(other, it): (&Key, &Arc<FileState>)| {
+                !self.files.contains_key(other) && it.content == state.content && it.content.is_some()
+            };
+            let is_there = scan.files.contains_key(key) || scan.loaded.contains_key(&state.real);
+            if is_there || scan.files.iter().any(has_moved) {
+                continue;
+            }
+            let around = key.1.ancestors().skip(1).find_map(signature);
+            if !self.stands(key, around, look, scan) {
+                scan.files.insert(key.clone(), state.clone());
+            }
+        }
+    }
+
+    /// Whether a file that has lost hooks has been so for long enough to count. Whoever asks for a load has it count at once.
+    fn stands(&self, key: &Key, looks: Option<Signature>, look: Look<'_>, scan: &mut Scan) -> bool {
+        if matches!(look, Look::Now) {
+            return true;
+        }
+        let known = self.losses.get(key).copied().filter(|it| it.looks == looks);
+        let loss = known.unwrap_or_else(|| Loss { since: Instant::now(), looks });
+        let left = LOSS_STANDS.saturating_sub(loss.since.elapsed());
+        if left.is_zero() {
+            return true;
+        }
+        scan.losses.insert(key.clone(), loss);
+        scan.again = Some(scan.again.map_or(left, |again| again.min(left)));
+        false
     }
 
     /// A layer's directory that can't be opened. One that was there is not a deletion of its files one by one: a mount, a
@@ -435,7 +491,8 @@ impl Loader {
 
     /// Looks at the approved state of a project.
     fn scan_approved(&self, index: usize, dir: &LayerDir, links: &[PathBuf], scan: &mut Scan) {
-        let state = match scan.compare(dir, links) {
+        let is_own = dir.path.parent() == Some(&*scan.links.real(&self.means.root));
+        let state = match scan.compare(dir, is_own, links) {
             Ok(Some(state)) => state,
             Ok(None) => return,
             Err((link, problem)) => {
@@ -529,6 +586,12 @@ impl Loader {
         let read = read(&found.real);
         let place = self.place(index, found, approved);
         let state = read_state(place, &read, before, is_stale, &mut scan.links);
+        // A link that was turned elsewhere leads to a file that was written before.
+        if let Some(before) = before.filter(|before| before.real == found.real && state.takes_from(before))
+            && !self.stands(&(index, found.path.clone()), state.signature, look, scan)
+        {
+            return Some(before.clone());
+        }
         // The first look at a file that something is wrong with goes on from what an earlier host has kept.
         if before.is_some() || !state.needs_last_good() {
             return Some(state);
@@ -611,6 +674,7 @@ impl Loader {
             changes,
             watch: self.watch.clone(),
             unsettled,
+            again: None,
         }
     }
 
@@ -719,7 +783,9 @@ struct Scan {
     watch: Watch,
     links: Links,
     restless: HashMap<PathBuf, Signature>,
+    losses: HashMap<Key, Loss>,
     unsettled: bool,
+    again: Option<Duration>,
     /// A file was changed after the wait for quiet: others may be of the same change.
     is_early: bool,
     looked_at: Vec<Found>,
@@ -744,15 +810,19 @@ impl Scan {
     ///
     /// # Errors
     /// The approved state that a link leads to is broken. It counts all the same: another store's would be an older one.
-    fn compare(&mut self, dir: &LayerDir, links: &[PathBuf]) -> Result<Option<State>, (PathBuf, String)> {
+    fn compare(&mut self, dir: &LayerDir, is_own: bool, links: &[PathBuf]) -> Result<Option<State>, (PathBuf, String)> {
         // All are followed, because each may come to lead somewhere.
         for link in links {
             let real = self.follow_path(link);
             self.leads(real, OsStr::new("record.json"));
         }
         let root = dir.path.parent().unwrap_or(Path::new("/"));
-        self.leads(root.to_path_buf(), dir.path.file_name().unwrap_or_default());
         let is_there = dir.path.is_dir();
+        // Definitions that come to be in a directory around the project are in force when somebody trusts them, which turns
+        // a link; until then, nobody is told of them before the next load.
+        if is_there || is_own {
+            self.follow_path(&dir.path);
+        }
         let read = |link: &PathBuf| State::read(link).map_err(|problem| (link.clone(), problem)).transpose();
         let Some(state) = links.iter().find_map(read).transpose()? else {
             if is_there {
@@ -922,14 +992,17 @@ impl Scan {
 
     /// Where a path leads; what may change that is watched.
     fn follow_path(&mut self, path: &Path) -> PathBuf {
-        // It can be moved out of its parent.
+        let real = self.follow(Path::new("/"), path);
         if let Some((parent, name)) = path.parent().zip(path.file_name()) {
             let parent = self.links.real(parent);
-            if parent.exists() {
+            // The kernel tells that a directory itself is moved, so others' changes beside it are of no interest.
+            if cfg!(target_os = "linux") && real.is_dir() {
+                self.watch.entry(parent).or_default();
+            } else if parent.exists() {
                 self.leads(parent, name);
             }
         }
-        self.follow(Path::new("/"), path)
+        real
     }
 
     /// Watches every symlink on a way: it can be pointed elsewhere. What doesn't exist can appear.
@@ -944,7 +1017,10 @@ impl Scan {
 }
 
 fn leads(watch: &mut Watch, dir: PathBuf, name: &OsStr) {
-    watch.entry(dir).or_default().names.insert(name.to_os_string());
+    let is_file = fs::symlink_metadata(dir.join(name)).is_ok_and(|it| it.is_file());
+    let interest = watch.entry(dir).or_default();
+    interest.names.insert(name.to_os_string());
+    interest.contents |= is_file;
 }
 
 /// Files of other tools, which people keep beside their definitions.

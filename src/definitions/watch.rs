@@ -5,13 +5,14 @@
 //! watching fails (limits, network file systems) the directories are looked at regularly instead.
 
 use super::cases::is_definition_file;
+use super::kernel::Kernel;
 use super::load::{Interest, Loaded, Look, Watch};
 use crate::support::failpoint;
 use notify::event::{AccessKind, AccessMode, CreateKind, Event, EventKind, ModifyKind, RenameMode};
-use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,9 +39,6 @@ const CLOCK_TICK: Duration = Duration::from_millis(10);
 /// files is one change.
 const BURST: Duration = Duration::from_millis(60);
 const MANY: usize = 16;
-/// While a definition file is missing that was there: editors that keep a backup rename it away
-/// before they write it anew, and a guard is not to be off in between.
-const MISSING: Duration = Duration::from_millis(100);
 /// A directory that never comes to rest is loaded all the same.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// A file that was written to and not closed is left alone, but not for ever.
@@ -145,12 +143,11 @@ pub fn spawn(
     announce: impl Fn(Watching) + Send + 'static,
 ) -> std::io::Result<Watcher> {
     let (sender, messages) = queue();
-    let mut places = Places { watcher: None, watched: HashSet::new() };
+    let mut places = Places { kernel: None, watched: HashMap::new() };
     if !force_polling {
         let sender = sender.clone();
-        let handler = move |event| sender.tell(event);
-        let started = notify::recommended_watcher(handler).and_then(|watcher| {
-            places.watcher = Some(watcher);
+        let started = Kernel::new(Box::new(move |event| sender.tell(event))).and_then(|kernel| {
+            places.kernel = Some(kernel);
             places.watch(&wanted)
         });
         if let Err(error) = started {
@@ -174,18 +171,20 @@ fn run(
     let mut unfinished = Unfinished::default();
     // Files may have changed before the watches were in place.
     let mut is_news = true;
+    // When to look again, whatever happens until then.
+    let mut again: Option<Instant> = None;
     let mut poll = POLL;
     loop {
-        if places.watcher.is_none() {
+        if places.kernel.is_none() {
             if !pause(messages, poll) {
                 return;
             }
             let Some(loaded) = reload(Look::Settled) else { return };
-            poll = if loaded.unsettled { SECOND_LOOK } else { POLL };
+            poll = if loaded.unsettled || loaded.again.is_some() { SECOND_LOOK } else { POLL };
             continue;
         }
         // A change from here on is left to the next load, because this wait didn't see it.
-        let quiet_since = match wait(messages, is_news, &wanted, places, &mut unfinished) {
+        let quiet_since = match wait(messages, is_news, again, &wanted, places, &mut unfinished) {
             Waited::Settled => SystemTime::now().checked_sub(CLOCK_TICK),
             Waited::Restless => None,
             Waited::Ended => return,
@@ -197,6 +196,7 @@ fn run(
         };
         let Some(loaded) = reload(Look::Holding { open: &unfinished.open(), quiet_since }) else { return };
         wanted = loaded.watch;
+        again = loaded.again.map(|pause| Instant::now() + pause);
         is_news = match places.watch(&wanted) {
             Ok(is_new) => is_new || loaded.unsettled,
             Err(error) => {
@@ -223,68 +223,60 @@ fn pause(messages: &Receiver, time: Duration) -> bool {
 /// The directories in which the kernel reports changes.
 struct Places {
     /// `None`: the directories are looked at regularly.
-    watcher: Option<RecommendedWatcher>,
-    watched: HashSet<PathBuf>,
+    kernel: Option<Kernel>,
+    /// And what of each matters.
+    watched: HashMap<PathBuf, Interest>,
 }
 
 impl Places {
     fn watching(&self) -> Watching {
-        if self.watcher.is_some() { Watching::Events } else { Watching::Polling }
+        if self.kernel.is_some() { Watching::Events } else { Watching::Polling }
     }
 
     fn give_up(&mut self, error: &notify::Error) {
         tracing::warn!(%error, "Watching the definitions failed; looking at them twice a second instead.");
-        *self = Places { watcher: None, watched: HashSet::new() };
+        *self = Places { kernel: None, watched: HashMap::new() };
     }
 
     /// Watches these directories and no others. Whether a watch is new, so that what changed before
     /// it was in place has to be looked for.
     fn watch(&mut self, wanted: &Watch) -> notify::Result<bool> {
-        let Some(watcher) = &mut self.watcher else { return Ok(false) };
+        let Some(kernel) = &mut self.kernel else { return Ok(false) };
         if failpoint::is_due("watch") {
             return Err(notify::Error::new(notify::ErrorKind::MaxFilesWatch));
         }
-        for gone in self.watched.extract_if(|path| !wanted.contains_key(path)) {
-            // The directory may be gone itself.
-            let _ = watcher.unwatch(&gone);
+        for (gone, _) in self.watched.extract_if(|path, _| !wanted.contains_key(path)) {
+            kernel.unwatch(&gone);
         }
         let mut is_new = false;
-        for path in wanted.keys() {
-            if self.watched.contains(path) {
+        for (path, interest) in wanted {
+            if self.watched.get(path) == Some(interest) {
                 continue;
             }
             if let Some(what) = is_remote(path) {
                 let message = format!("{} is on {what}, which doesn't tell of others' changes", path.display());
                 return Err(notify::Error::generic(&message));
             }
-            match watcher.watch(path, RecursiveMode::NonRecursive) {
+            match kernel.watch(path, interest) {
                 Ok(()) => {
-                    self.watched.insert(path.clone());
+                    self.watched.insert(path.clone(), interest.clone());
                     is_new = true;
                 }
                 // It went meanwhile; its parent is watched.
-                Err(_) if !path.exists() => {}
+                Err(_) if !path.is_dir() => {}
                 Err(error) => return Err(error),
             }
         }
         Ok(is_new)
     }
 
-    /// Returns once the watcher's thread has passed on all that the kernel had told before. On a busy
-    /// machine that thread is late, and what it hasn't passed on would look like quiet. It answers a
-    /// request in the round in which it learns of it; that it takes a second one ends that round.
     fn catch_up(&mut self) {
-        for _ in 0..2 {
-            if let Some(watcher) = &mut self.watcher {
-                // Nothing is to be configured; a watcher that has failed tells so in its messages.
-                let _ = watcher.configure(notify::Config::default());
-            }
-        }
+        self.kernel.iter_mut().for_each(Kernel::catch_up);
     }
 
     /// A directory that was replaced has lost its watch, and so has what was in it.
     fn forget(&mut self, replaced: &Path) {
-        self.watched.retain(|path| !path.starts_with(replaced));
+        self.watched.retain(|path, _| !path.starts_with(replaced));
     }
 }
 
@@ -324,10 +316,6 @@ enum Waited {
 struct Unfinished {
     /// Written to and not closed, and when.
     open: Vec<(PathBuf, Instant)>,
-    /// Created by the event before: the next one to open it is its writer.
-    created: Option<PathBuf>,
-    /// Definition files that were there and aren't.
-    missing: HashSet<PathBuf>,
 }
 
 impl Unfinished {
@@ -349,12 +337,11 @@ impl Unfinished {
 fn wait(
     messages: &Receiver,
     is_news: bool,
+    again: Option<Instant>,
     wanted: &Watch,
     places: &mut Places,
     unfinished: &mut Unfinished,
 ) -> Waited {
-    unfinished.created = None;
-    unfinished.missing.clear();
     let mut n_changes = 0;
     let mut is_caught_up = false;
     // When the first and the last thing that matters happened.
@@ -364,15 +351,11 @@ fn wait(
             return Waited::Restless;
         }
         let quiet = since.map(|(first, last)| {
-            let window = match unfinished.missing.is_empty() {
-                false => MISSING,
-                true if n_changes > MANY => BURST,
-                true => SETTLED,
-            };
+            let window = if n_changes > MANY { BURST } else { SETTLED };
             (last + window).min(first + PATIENCE)
         });
         let given_up = unfinished.open.iter().map(|(_, written)| *written + ABANDONED).min();
-        let until = [quiet, given_up].into_iter().flatten().min();
+        let until = [quiet, given_up, again].into_iter().flatten().min();
         let was_caught_up = std::mem::replace(&mut is_caught_up, false);
         let told = match messages.next(until) {
             Told::Changed(Ok(event)) if event.need_rescan() => Told::Lost,
@@ -408,7 +391,6 @@ fn wait(
 
 /// Whether the event matters; keeps track of what is unfinished and of directories that were replaced.
 fn note(event: &Event, wanted: &Watch, places: &mut Places, unfinished: &mut Unfinished) -> bool {
-    let created = unfinished.created.take();
     let mut matters = false;
     for path in &event.paths {
         let about = About::classify(path, wanted);
@@ -421,12 +403,7 @@ fn note(event: &Event, wanted: &Watch, places: &mut Places, unfinished: &mut Unf
                 about != About::Other
             }
             // Reading raises these too: a reload would trigger itself.
-            EventKind::Access(kind) => {
-                if matches!(kind, AccessKind::Open(_)) && created.as_ref() == Some(path) {
-                    unfinished.opened(path);
-                }
-                false
-            }
+            EventKind::Access(_) => false,
             EventKind::Modify(ModifyKind::Data(_)) => {
                 if about != About::Other {
                     unfinished.opened(path);
@@ -435,36 +412,25 @@ fn note(event: &Event, wanted: &Watch, places: &mut Places, unfinished: &mut Unf
             }
             EventKind::Create(kind) => {
                 places.forget(path);
-                unfinished.missing.remove(path);
-                if kind == CreateKind::File {
-                    unfinished.created = Some(path.clone());
+                // Whoever has made it may be about to write.
+                let is_empty = |path| fs::symlink_metadata(path).is_ok_and(|it| it.is_file() && it.len() == 0);
+                if kind == CreateKind::File && is_empty(path) {
+                    unfinished.opened(path);
                 }
                 true
             }
             EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => {
                 places.forget(path);
                 unfinished.closed(path);
-                if about == About::Definition {
-                    unfinished.missing.insert(path.clone());
-                }
                 true
             }
             EventKind::Modify(ModifyKind::Name(RenameMode::To)) => {
                 places.forget(path);
                 unfinished.closed(path);
-                unfinished.missing.remove(path);
                 true
             }
-            // From and To have come before it.
-            EventKind::Modify(ModifyKind::Name(RenameMode::Both)) => true,
             _ => true,
         };
-    }
-    // A temporary file that became a definition isn't missed under its old name.
-    if let (EventKind::Modify(ModifyKind::Name(RenameMode::Both)), [from, to]) = (event.kind, &event.paths[..])
-        && About::classify(to, wanted) == About::Definition
-    {
-        unfinished.missing.remove(from);
     }
     matters
 }

@@ -855,7 +855,7 @@ fn the_watcher_ends_with_its_host() {
     let threads = || {
         let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
         let names = tasks.filter_map(|task| fs::read_to_string(task.path().join("comm")).ok());
-        names.filter(|name| matches!(name.trim(), "watch" | "notify-rs inoti")).count()
+        names.filter(|name| matches!(name.trim(), "watch" | "changes")).count()
     };
     if !cfg!(target_os = "linux") {
         return;
@@ -975,5 +975,137 @@ fn what_is_reached_twice_is_loaded_once_and_told() {
     ] {
         let expected = (vec![expected.to_string()], Vec::from_iter(told));
         assert_eq!(loaded(&root, project, hooks), expected, "{project} {hooks:?}");
+    }
+}
+
+/// Two hooks, of which the last one denies.
+fn two_hooks(version: usize) -> [String; 3] {
+    [
+        "hooks:\n".into(),
+        "  - { name: note, on: PreToolUse, allow: note }\n".into(),
+        format!("  - {{ name: guard, on: PreToolUse, deny: v{version} }}\n"),
+    ]
+}
+
+fn append(path: &Path, text: &str) {
+    fs::File::options().create(true).append(true).open(path).unwrap().write_all(text.as_bytes()).unwrap();
+}
+
+#[test]
+fn a_file_that_is_written_in_pieces_never_opens_a_gap() {
+    // What the docs promise.
+    const STANDS: Duration = Duration::from_millis(500);
+    let begins: [(&str, fn(&Path)); 4] = [
+        ("truncates", |file| drop(fs::File::create(file).unwrap())),
+        ("removes", |file| fs::remove_file(file).unwrap()),
+        ("renames", |file| fs::rename(file, file.with_extension("old")).unwrap()),
+        ("removes the directory", |file| fs::remove_dir_all(file.parent().unwrap()).unwrap()),
+    ];
+    for (name, begin) in begins {
+        let (_root, dir) = scratch();
+        let file = dir.join("sub/guard.yaml");
+        dir_with(&dir.join("sub"), &two_hooks(0).concat());
+        let mut host = TestHost::serve(&dir);
+        in_force(&mut host, "v0");
+        // With pauses that a load doesn't miss, and without one.
+        for (pause, n) in [(Duration::from_millis(60), 4), (Duration::ZERO, 150)] {
+            let mut n_judged = 0;
+            for version in 1..=n {
+                let since = Instant::now();
+                let mut judge = |host: &mut TestHost| {
+                    let paused = Instant::now();
+                    loop {
+                        let verdict = host.bash("ls");
+                        // A machine that is too busy for this writer says nothing.
+                        if since.elapsed() < STANDS {
+                            assert_eq!(verdict["decision"], "deny", "{name}: {verdict}");
+                            n_judged += 1;
+                        }
+                        if paused.elapsed() >= pause {
+                            return;
+                        }
+                    }
+                };
+                begin(&file);
+                judge(&mut host);
+                fs::create_dir_all(file.parent().unwrap()).unwrap();
+                for piece in two_hooks(version) {
+                    append(&file, &piece);
+                    judge(&mut host);
+                }
+            }
+            assert!(n_judged > n, "{name}: the machine is too busy");
+            in_force(&mut host, &format!("v{n}"));
+        }
+        // What stands counts, and at once for whoever asks.
+        fs::remove_file(&file).unwrap();
+        in_force(&mut host, "");
+        append(&file, &two_hooks(0).concat());
+        in_force(&mut host, "v0");
+        assert_eq!(reason(&after(&mut host, &file, "")), "v0", "an emptied file keeps its hooks");
+        assert_eq!(reason(&after(&mut host, &file, "hooks:\n")), "");
+        append(&file, &two_hooks(0)[2]);
+        in_force(&mut host, "v0");
+        fs::remove_file(&file).unwrap();
+        host.request("hooks/reload", json!({}));
+        assert_eq!(reason(&host.bash("ls")), "");
+    }
+}
+
+/// How often each thread of a process has gone to sleep.
+fn sleeps(pid: u32) -> HashMap<PathBuf, u64> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten().map(|task| task.path());
+    let count = |status: String| {
+        let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+        count.trim().parse().ok()
+    };
+    tasks.filter_map(|task| Some((task.clone(), count(fs::read_to_string(task.join("status")).ok()?)?))).collect()
+}
+
+#[test]
+fn an_idle_host_doesnt_wake_for_others() {
+    if !cfg!(target_os = "linux") {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    for named in [false, true] {
+        let project = root.path().join(if named { "named" } else { "project" });
+        dir_with(&project.join(".hookwire"), &guard("on"));
+        let mut command = hookwire();
+        command.args(["serve", "--no-share", "--root"]).arg(&project);
+        if named {
+            command.arg("--hooks").arg(project.join(".hookwire"));
+        }
+        for (variable, name) in [("HOME", "home"), ("XDG_CONFIG_HOME", "config"), ("XDG_DATA_HOME", "data")] {
+            fs::create_dir_all(root.path().join(name)).unwrap();
+            command.env(variable, root.path().join(name));
+        }
+        let mut host = TestHost::start(&mut command);
+        host.request("hooks/reload", json!({}));
+        let mut before = sleeps(host.pid());
+        eventually("the host is idle", || {
+            std::thread::sleep(Duration::from_millis(100));
+            let earlier = std::mem::replace(&mut before, sleeps(host.pid()));
+            (earlier == before).then_some(())
+        });
+        const N: u64 = 200;
+        for _ in 0..N {
+            assert!(
+                Command::new("sh")
+                    .args(["-c", "cat /etc/passwd; true"])
+                    .stdout(std::process::Stdio::null())
+                    .status()
+                    .unwrap()
+                    .success()
+            );
+            drop(tempfile::tempfile().unwrap());
+            drop(tempfile::NamedTempFile::new().unwrap());
+            fs::write(root.path().join("home/unrelated"), "x").unwrap();
+            fs::write(project.join("unrelated"), "x").unwrap();
+            fs::read(project.join(".hookwire/guard.yaml")).unwrap();
+        }
+        let n_sleeps: u64 =
+            sleeps(host.pid()).iter().map(|(task, now)| now - before.get(task).copied().unwrap_or_default()).sum();
+        assert!(n_sleeps < N / 10, "named {named}: {n_sleeps} sleeps for {N} programs and files");
     }
 }
