@@ -50,6 +50,8 @@ enum Unit {
     Millis,
     PerSecond,
     Mebibytes,
+    /// Of one core's time.
+    Percent,
 }
 
 /// What was measured.
@@ -60,7 +62,7 @@ struct Figure {
     notes: Vec<String>,
 }
 
-const ROWS: [Row; 13] = [
+const ROWS: [Row; 14] = [
     Row {
         name: "latency",
         what: "dispatch over stdio, one in flight, p50",
@@ -144,6 +146,13 @@ const ROWS: [Row; 13] = [
         unit: Unit::Mebibytes,
         target: Target::Most(20.0, 12.0),
         measure: memory,
+    },
+    Row {
+        name: "idle",
+        what: "idle time of a core, beside programs that start and files that are written",
+        unit: Unit::Percent,
+        target: Target::Most(0.05, 0.001),
+        measure: idle,
     },
     Row {
         name: "soak",
@@ -271,6 +280,7 @@ impl Unit {
             Unit::Millis => format!("{value:.1} ms"),
             Unit::PerSecond => format!("{value:.0}/s"),
             Unit::Mebibytes => format!("{value:.1} MiB"),
+            Unit::Percent => format!("{value:.3} %"),
         }
     }
 }
@@ -642,6 +652,39 @@ fn memory(bench: &Bench) -> Figure {
     Figure { measured: host.status("VmRSS:") / 1024.0, floor: None, notes: vec![note] }
 }
 
+/// A host of a project as it stands beside a busy build: programs start, and files come and go in the project's root, in the
+/// user's home and where temporary ones are.
+fn idle(bench: &Bench) -> Figure {
+    let root = tempfile::tempdir().unwrap();
+    let project = root.path().join("project");
+    fs::create_dir_all(project.join(".hookwire")).unwrap();
+    fs::write(project.join(".hookwire/guard.yaml"), "hooks: [{ name: guard, on: PreToolUse, deny: no }]").unwrap();
+    let mut command = Command::new(&bench.host);
+    command.args(["serve", "--no-share", "--root"]).arg(&project);
+    for (variable, name) in [("HOME", "home"), ("XDG_CONFIG_HOME", "config"), ("XDG_DATA_HOME", "data")] {
+        fs::create_dir(root.path().join(name)).unwrap();
+        command.env(variable, root.path().join(name));
+    }
+    let mut host = Server::spawn(&mut command);
+    host.ask(&dispatch(1, &push()));
+    // Threads that have had something to do at the start end after 10 s without.
+    std::thread::sleep(Duration::from_secs(12));
+    let before = host.scheduled();
+    let began = Instant::now();
+    let mut n = 0;
+    while began.elapsed() < Duration::from_secs(if bench.quick { 3 } else { 20 }) {
+        Command::new("sh").args(["-c", "true"]).status().unwrap();
+        drop(tempfile::NamedTempFile::new().unwrap());
+        fs::write(root.path().join("home/file"), "x").unwrap();
+        fs::write(project.join("file"), "x").unwrap();
+        n += 1;
+    }
+    let after = host.scheduled();
+    let seconds = (after.0 - before.0) / 1e9;
+    let note = format!("{n} programs, {} wake-ups in {:.1} s", after.1 - before.1, began.elapsed().as_secs_f64());
+    Figure { measured: seconds / began.elapsed().as_secs_f64() * 100.0, floor: None, notes: vec![note] }
+}
+
 /// Rules, scripts, guards and values of ever new sessions, 64 in flight, while the definitions are edited.
 fn soak(bench: &Bench) -> Figure {
     const STEPS: usize = 10;
@@ -958,6 +1001,17 @@ impl Server {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
         line.split_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(f64::NAN)
+    }
+
+    /// How long the server's threads have run, in nanoseconds, and how often they were started by the kernel.
+    fn scheduled(&self) -> (f64, f64) {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id())).into_iter().flatten().flatten();
+        let numbers = tasks.filter_map(|task| {
+            let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
+            let mut numbers = text.split_whitespace().map(|it| it.parse::<f64>().unwrap_or(f64::NAN));
+            Some((numbers.next()?, numbers.nth(1)?))
+        });
+        numbers.fold((0.0, 0.0), |sum, it| (sum.0 + it.0, sum.1 + it.1))
     }
 
     /// Lets the server run anywhere.
