@@ -995,7 +995,8 @@ fn append(path: &Path, text: &str) {
 fn a_file_that_is_written_in_pieces_never_opens_a_gap() {
     // What the docs promise.
     const STANDS: Duration = Duration::from_millis(500);
-    let begins: [(&str, fn(&Path)); 4] = [
+    type Begin = fn(&Path);
+    let begins: [(&str, Begin); 4] = [
         ("truncates", |file| drop(fs::File::create(file).unwrap())),
         ("removes", |file| fs::remove_file(file).unwrap()),
         ("renames", |file| fs::rename(file, file.with_extension("old")).unwrap()),
