@@ -143,15 +143,16 @@ fn the_schema_and_the_reader_know_the_same_fields() {
 /// A change of two files, of which a wait for quiet has seen the first one only.
 #[test]
 fn half_a_change_waits_for_the_rest_once() {
-    let text = |name: &str| format!("hooks: [{{ name: {name}, on: PreToolUse, deny: no }}]");
+    let text = |reason: &str| format!("hooks: [{{ name: guard-{}, on: PreToolUse, deny: {reason} }}]", &reason[..1]);
     let dir = hooks(&[("a.yaml", &text("a0")), ("b.yaml", &text("b0"))]);
     let (a, b) = (dir.path().join("a.yaml"), dir.path().join("b.yaml"));
     let layer_dir = LayerDir { layer: Layer::Hooks, path: dir.path().into(), kept: Kept::AsItIs };
     let mut loader = Loader::new(vec![layer_dir], Means::default());
     let mut load = |look: Look<'_>| {
         let loaded = loader.load(look);
-        let names: Vec<_> = loaded.hooks.hooks.iter().map(|hook| hook.name.to_string()).collect();
-        (names.join(" "), loaded.unsettled)
+        let reasons = loaded.hooks.hooks.iter().filter_map(|hook| hook.handler.fixed());
+        let reasons: Vec<_> = reasons.map(|(_, reason)| reason.to_string()).collect();
+        (reasons.join(" "), loaded.unsettled)
     };
     assert_eq!(load(Look::Now), ("a0 b0".into(), false));
     fs::write(&a, text("a1")).unwrap();
