@@ -20,6 +20,7 @@ use crate::services::state::Store;
 use crate::support::places;
 use crate::syntax::diagnostic::{Diagnostic, Severity};
 use crate::syntax::source::Layer;
+use crate::verdict::Outcome;
 use parking_lot::{Mutex, MutexGuard};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::{broadcast, watch as cell};
+use tokio_util::sync::CancellationToken;
 
 /// The options that a host is started with.
 #[derive(Clone, Debug, Default)]
@@ -168,7 +170,9 @@ pub struct Host {
     /// The program that embeds the host, as the client of its own events.
     pub(crate) asker: Asker,
     /// The last events that came over a connection.
-    pub(crate) journal: Journal,
+    pub(crate) journal: Arc<Journal>,
+    /// Cancelled when the host is to give its place to another; set if it can.
+    pub(crate) retires: OnceLock<CancellationToken>,
     published: cell::Sender<Published>,
     /// Unless only the host's own project counts.
     neighbours: Option<Neighbours>,
@@ -239,6 +243,11 @@ impl Host {
         engine.unhurried = options.unhurried;
         let judge: Arc<dyn Interceptor> =
             if options.pass_through { Arc::new(PassThrough) } else { Arc::new(engine.clone()) };
+        let journal = Arc::new(Journal::new());
+        let ends = journal.clone();
+        let write_end = move |event: &Event, outcome: &Outcome| ends.write_end(event, outcome);
+        // Nobody can have set it before.
+        let _ = engine.on_detached_end.set(Box::new(write_end));
         let interceptor = match interceptor {
             Some(interceptor) => interceptor(judge),
             None => judge,
@@ -254,7 +263,8 @@ impl Host {
             changes: broadcast::Sender::new(64),
             options,
             asker,
-            journal: Journal::new(),
+            journal,
+            retires: OnceLock::new(),
         })
     }
 

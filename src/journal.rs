@@ -7,6 +7,7 @@
 
 use crate::event::Event;
 use crate::support::amounts::rfc3339;
+use crate::support::program::Program;
 use crate::verdict::{Decision, Outcome, Status, Verdict};
 use foldhash::{HashMap, HashSet};
 use parking_lot::Mutex;
@@ -18,10 +19,11 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::SystemTime;
-use tokio::sync::broadcast;
+use tokio::sync::watch;
 
-/// Events that are kept, and their bytes together.
+/// Events that are kept, and while somebody follows; and their bytes together.
 const MAX_KEPT: usize = 256;
+const MAX_KEPT_FOR_FOLLOWERS: usize = 4096;
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 /// The largest event, with its verdict, that is kept whole.
 pub(crate) const MAX_WHOLE: usize = 256 * 1024;
@@ -36,8 +38,9 @@ const MAX_NAME: usize = 512;
 /// The largest reply to `hooks/recent`, in bytes, and how much of it may be hooks.
 const MAX_REPLY: usize = 4 * 1024 * 1024;
 const MAX_HOOKS_IN_REPLY: usize = MAX_REPLY / 2;
-/// Events that a listener may be behind.
-const MAX_BEHIND: usize = 64;
+/// Ends of `async` hooks that are kept, and the longest text of one, in characters.
+const MAX_ENDED: usize = 256;
+const MAX_SAID: usize = 1000;
 
 /// An event that was judged, as replies and notifications have it.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -73,6 +76,28 @@ pub struct Record<'a> {
     pub truncated: bool,
 }
 
+/// An `async` hook of an event has ended, which the event's verdict didn't wait for.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Ended {
+    /// Counts the ends of the host, from 1.
+    pub seq: u64,
+    /// When it ended: RFC 3339, in UTC, to the millisecond.
+    pub at: String,
+    /// The canonical name of the event.
+    pub event: Arc<str>,
+    /// The event's identifier, as in its verdict.
+    pub event_id: Arc<str>,
+    /// The session of the event.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub session: String,
+    /// The tool that the event is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<Arc<str>>,
+    /// What the hook's run ended in. It decides nothing.
+    pub outcome: Outcome,
+}
+
 /// The reply to `hooks/recent`.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -95,11 +120,17 @@ pub struct Recent<'a> {
     /// The last of them, oldest first.
     #[serde(borrow)]
     pub records: Vec<Record<'a>>,
+    /// The last ends of `async` hooks, oldest first, whichever events they belong to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ended: Vec<Cow<'a, Ended>>,
     /// The counts of each hook since the host started.
     #[serde(borrow)]
     pub hooks: Vec<HookCounts<'a>>,
     /// The tools that events were about.
     pub tools: Vec<Cow<'a, str>>,
+    /// The host's program, and what it was started with.
+    #[serde(default)]
+    pub program: Option<Cow<'a, Program>>,
 }
 
 /// The counts of one hook.
@@ -225,10 +256,15 @@ impl<T> Default for Ring<T> {
 impl<T> Ring<T> {
     /// Keeps one more.
     pub(crate) fn push(&mut self, name: Arc<str>, bytes: usize, item: Arc<T>) {
+        self.push_within(MAX_KEPT, name, bytes, item);
+    }
+
+    /// The same, with so many beside the last one of each name.
+    fn push_within(&mut self, max: usize, name: Arc<str>, bytes: usize, item: Arc<T>) {
         self.pushed += 1;
         self.bytes += bytes;
         self.last.push_back(Kept { name, bytes, nth: self.pushed, item });
-        while self.last.len() > MAX_KEPT || self.bytes > MAX_BYTES {
+        while self.last.len() > max || self.bytes > MAX_BYTES {
             let Some(oldest) = self.last.pop_front() else { return };
             self.bytes -= oldest.bytes;
             if let Some(before) = self.rare.get_mut(&oldest.name) {
@@ -241,6 +277,12 @@ impl<T> Ring<T> {
             }
             self.rare.insert(oldest.name.clone(), oldest);
         }
+    }
+
+    /// The last ones, so many at most.
+    fn newest(&self, n: u64) -> Vec<Arc<T>> {
+        let n = usize::try_from(n).unwrap_or(usize::MAX);
+        self.last.range(self.last.len().saturating_sub(n)..).map(|it| it.item.clone()).collect()
     }
 
     /// All that are kept, in the order in which they came.
@@ -276,6 +318,11 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// Counts the events of the host, from 1.
+    pub(crate) fn seq(&self) -> u64 {
+        self.seq
+    }
+
     /// The entry as replies and notifications have it.
     pub(crate) fn record(&self) -> Option<Record<'_>> {
         let (params, verdict) = self.text.split_at_checked(self.verdict)?;
@@ -306,6 +353,8 @@ impl Entry {
 pub(crate) struct Journal {
     started: SystemTime,
     state: Mutex<State>,
+    /// Wakes those who follow.
+    written: watch::Sender<()>,
 }
 
 #[derive(Debug, Default)]
@@ -314,8 +363,25 @@ struct State {
     ring: Ring<Entry>,
     tally: Tally,
     tools: HashSet<Arc<str>>,
-    /// Absent while nobody listens.
-    listeners: Option<broadcast::Sender<Arc<Entry>>>,
+    ended: VecDeque<Arc<Ended>>,
+    n_ended: u64,
+}
+
+/// Reads a journal as it is written, from what it has read on.
+pub(crate) struct Follower {
+    written: watch::Receiver<()>,
+    judged: u64,
+    ended: u64,
+}
+
+/// The part of a journal that a follower hasn't read.
+pub(crate) struct News {
+    /// How many events and ends were pushed out before the follower came to read them.
+    pub(crate) lost: u64,
+    /// The events, oldest first.
+    pub(crate) judged: Vec<Arc<Entry>>,
+    /// The ends, oldest first.
+    pub(crate) ended: Vec<Arc<Ended>>,
 }
 
 /// The part of a journal that was asked for.
@@ -324,6 +390,7 @@ pub(crate) struct Excerpt {
     /// How many events were judged.
     pub(crate) total: u64,
     entries: Vec<Arc<Entry>>,
+    ended: Vec<Arc<Ended>>,
     tally: Tally,
     tools: Vec<Arc<str>>,
 }
@@ -331,7 +398,9 @@ pub(crate) struct Excerpt {
 impl Journal {
     /// Nothing has been judged yet.
     pub(crate) fn new() -> Journal {
-        Journal { started: SystemTime::now(), state: Mutex::default() }
+        // An upgrade may replace the file of the program before somebody asks.
+        Program::own();
+        Journal { started: SystemTime::now(), state: Mutex::default(), written: watch::Sender::new(()) }
     }
 
     /// Writes an event down: what was sent, what came of it, and the same as it is replied.
@@ -352,15 +421,54 @@ impl Journal {
         let entry = Entry { seq, at: now, event: name.clone(), tool, from, text, verdict: at, truncated };
         let entry = Arc::new(entry);
         state.tally.count(&verdict.outcomes);
-        if state.listeners.as_ref().is_some_and(|it| it.send(entry.clone()).is_err()) {
-            state.listeners = None;
-        }
-        state.ring.push(name, entry.text.len(), entry);
+        let max = if self.written.receiver_count() > 0 { MAX_KEPT_FOR_FOLLOWERS } else { MAX_KEPT };
+        state.ring.push_within(max, name, entry.text.len(), entry);
+        drop(state);
+        self.wake();
     }
 
-    /// Every event from now on. A listener that falls behind loses the oldest.
-    pub(crate) fn follow(&self) -> broadcast::Receiver<Arc<Entry>> {
-        self.state.lock().listeners.get_or_insert_with(|| broadcast::Sender::new(MAX_BEHIND)).subscribe()
+    /// Writes down how an `async` hook of an event ended.
+    pub(crate) fn write_end(&self, event: &Event, outcome: &Outcome) {
+        let short = |text: &Option<String>| text.as_ref().map(|it| it.chars().take(MAX_SAID).collect());
+        let outcome = Outcome {
+            hook: clipped(&outcome.hook),
+            reason: short(&outcome.reason),
+            error: short(&outcome.error),
+            opaque: short(&outcome.opaque),
+            scripts: Vec::new(),
+            transcript: Vec::new(),
+            stop_signals: Vec::new(),
+            said: None,
+            ..outcome.clone()
+        };
+        let tool = event.tool_name().filter(|it| it.len() <= MAX_NAME).map(Arc::from);
+        let session = event.session().chars().take(MAX_NAME).collect();
+        let (name, event_id, at) = (clipped(&event.name), clipped(&event.id), rfc3339(SystemTime::now()));
+        let mut state = self.state.lock();
+        state.n_ended += 1;
+        if outcome.error.is_some() {
+            state.tally.add(&outcome.hook, Counts { failed: 1, ..Counts::default() });
+        }
+        if state.ended.len() >= MAX_ENDED {
+            state.ended.pop_front();
+        }
+        let seq = state.n_ended;
+        state.ended.push_back(Arc::new(Ended { seq, at, event: name, event_id, session, tool, outcome }));
+        drop(state);
+        self.wake();
+    }
+
+    fn wake(&self) {
+        if self.written.receiver_count() > 0 {
+            self.written.send_replace(());
+        }
+    }
+
+    /// Reads what is written from now on.
+    pub(crate) fn follow(&self) -> Follower {
+        let written = self.written.subscribe();
+        let state = self.state.lock();
+        Follower { written, judged: state.total, ended: state.n_ended }
     }
 
     /// How many events were judged.
@@ -370,13 +478,48 @@ impl Journal {
 
     /// The last events after one, of these names, at most so many.
     pub(crate) fn excerpt(&self, after: u64, limit: usize, wanted: impl Fn(&str) -> bool) -> Excerpt {
-        let (mut entries, total, tally, tools) = {
-            let state = self.state.lock();
-            (state.ring.all(), state.total, state.tally.clone(), state.tools.iter().cloned().collect())
+        let state = self.state.lock();
+        let mut excerpt = Excerpt {
+            started: self.started,
+            total: state.total,
+            entries: Vec::new(),
+            ended: Vec::new(),
+            tally: Tally::default(),
+            tools: Vec::new(),
         };
-        entries.retain(|it| it.seq > after && wanted(&it.event));
-        entries.drain(..entries.len().saturating_sub(limit));
-        Excerpt { started: self.started, total, entries, tally, tools }
+        if limit == 0 {
+            return excerpt;
+        }
+        excerpt.ended = state.ended.iter().cloned().collect();
+        (excerpt.entries, excerpt.tally) = (state.ring.all(), state.tally.clone());
+        excerpt.tools = state.tools.iter().cloned().collect();
+        drop(state);
+        excerpt.entries.retain(|it| it.seq > after && wanted(&it.event));
+        excerpt.entries.drain(..excerpt.entries.len().saturating_sub(limit));
+        excerpt
+    }
+}
+
+impl Follower {
+    /// What was written since the last time, as soon as something is. `None`: nothing can be any more.
+    pub(crate) async fn next(&mut self, journal: &Journal) -> Option<News> {
+        loop {
+            let news = self.read(journal);
+            if news.lost > 0 || !news.judged.is_empty() || !news.ended.is_empty() {
+                return Some(news);
+            }
+            self.written.changed().await.ok()?;
+        }
+    }
+
+    fn read(&mut self, journal: &Journal) -> News {
+        let state = journal.state.lock();
+        let (n_judged, n_ended) = (state.total - self.judged, state.n_ended - self.ended);
+        (self.judged, self.ended) = (state.total, state.n_ended);
+        let judged = state.ring.newest(n_judged);
+        let ended = state.ended.iter().filter(|it| it.seq > state.n_ended - n_ended).cloned().collect::<Vec<_>>();
+        let lost = n_judged + n_ended - (judged.len() + ended.len()) as u64;
+        News { lost, judged, ended }
     }
 }
 
@@ -395,11 +538,6 @@ impl State {
 }
 
 impl Excerpt {
-    /// The events, oldest first.
-    pub(crate) fn records(&self) -> impl Iterator<Item = Record<'_>> {
-        self.entries.iter().filter_map(|it| it.record())
-    }
-
     /// The reply to `hooks/recent`. Entries that don't fit are left out, the oldest first.
     pub(crate) fn reply<'a>(&'a self, root: &'a str, generation: u64, hash: &'a str) -> Recent<'a> {
         let mut tools: Vec<_> = self.tools.iter().map(|it| Cow::Borrowed(&**it)).collect();
@@ -411,6 +549,23 @@ impl Excerpt {
         let hooks: Vec<_> = hooks.map(|(hook, counts)| HookCounts { hook: Cow::Borrowed(hook), counts }).collect();
         let around = as_json(root) + as_json(hash) + tools.iter().map(|it| as_json(it) + 3).sum::<usize>() + 1024;
         let mut room = (MAX_REPLY - (MAX_HOOKS_IN_REPLY - room)).saturating_sub(around);
+        // Their texts are bounded, but a control character becomes six.
+        let mut room_for_ends = MAX_REPLY / 4;
+        let as_written = |it: &Ended| {
+            [&it.outcome.reason, &it.outcome.error, &it.outcome.opaque]
+                .into_iter()
+                .flatten()
+                .map(|it| as_json(it))
+                .sum::<usize>()
+        };
+        let n_ended = self
+            .ended
+            .iter()
+            .rev()
+            .take_while(|it| fits(&mut room_for_ends, as_written(it) + 6 * 4 * MAX_NAME))
+            .count();
+        let ended: Vec<_> = self.ended.iter().skip(self.ended.len() - n_ended).map(|it| Cow::Borrowed(&**it)).collect();
+        room = room.saturating_sub(MAX_REPLY / 4 - room_for_ends);
         let newest = self.entries.iter().rev().take_while(|it| fits(&mut room, it.bytes_in_reply()));
         let mut records: Vec<_> = newest.filter_map(|it| it.record()).collect();
         records.reverse();
@@ -422,8 +577,10 @@ impl Excerpt {
             hash: hash.into(),
             total: self.total,
             records,
+            ended,
             hooks,
             tools,
+            program: Some(Cow::Borrowed(Program::own())),
         }
     }
 }
@@ -480,6 +637,7 @@ pub(crate) fn clipped(name: &Arc<str>) -> Arc<str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::FutureExt;
     use serde_json::json;
 
     fn event(data: Value) -> Event {
@@ -613,15 +771,39 @@ mod tests {
     }
 
     #[test]
-    fn a_listener_hears_what_comes_and_keeps_nothing_when_gone() {
+    fn a_follower_reads_what_comes_and_is_told_what_it_missed() {
         let journal = Journal::new();
         let stop = event(json!({"event": "Stop"}));
-        let mut listener = journal.follow();
-        write(&journal, &stop, "{\n\"event\": \"Stop\"}", &verdict(json!({})));
-        let heard = listener.try_recv().unwrap();
-        assert_eq!(heard.record().unwrap().params.unwrap().get(), "{ \"event\": \"Stop\"}");
-        drop(listener);
         write(&journal, &stop, "{}", &verdict(json!({})));
-        assert!(journal.state.lock().listeners.is_none());
+        let mut follower = journal.follow();
+        let mut next = || follower.next(&journal).now_or_never().flatten();
+        assert!(next().is_none(), "it begins with what comes");
+        write(&journal, &stop, "{\n\"event\": \"Stop\"}", &verdict(json!({})));
+        let failed: Outcome = serde_json::from_value(outcome("audit", json!({ "error": "x".repeat(5000) }))).unwrap();
+        journal.write_end(&stop, &failed);
+        let news = next().unwrap();
+        assert_eq!(news.judged[0].record().unwrap().params.unwrap().get(), "{ \"event\": \"Stop\"}");
+        assert_eq!((news.lost, news.judged.len(), news.ended[0].seq), (0, 1, 1));
+        assert_eq!(news.ended[0].outcome.error.as_ref().unwrap().len(), MAX_SAID);
+        assert!(next().is_none(), "nothing comes twice");
+        for _ in 0..MAX_KEPT_FOR_FOLLOWERS + 7 {
+            write(&journal, &stop, "{}", &verdict(json!({})));
+        }
+        (0..MAX_ENDED + 3).for_each(|_| journal.write_end(&stop, &failed));
+        let news = next().unwrap();
+        assert_eq!((news.lost, news.judged.len(), news.ended.len()), (10, MAX_KEPT_FOR_FOLLOWERS, MAX_ENDED));
+        check_excerpt(&journal, 0, usize::MAX, |recent, bytes| {
+            assert!(bytes <= MAX_REPLY);
+            assert_eq!(recent.ended.last().unwrap().seq, MAX_ENDED as u64 + 4);
+            assert_eq!(recent.hooks[0].counts, Counts { failed: MAX_ENDED as u64 + 4, ..Counts::default() });
+        });
+        check_excerpt(&journal, 0, 0, |recent, bytes| {
+            assert!(recent.records.is_empty() && recent.hooks.is_empty() && recent.ended.is_empty());
+            assert!(recent.total > 0 && bytes < 4096, "{bytes}");
+        });
+        // As much as before is kept when nobody follows.
+        drop(follower);
+        write(&journal, &stop, "{}", &verdict(json!({})));
+        assert_eq!(journal.state.lock().ring.last.len(), MAX_KEPT);
     }
 }

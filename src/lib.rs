@@ -65,6 +65,7 @@
 //! | `journal`, `host` | the last events with their verdicts; the published hook set and the reload loop |
 //! | `embed`, [`agent_hook`] | the host within a Rust program: closures, the AgentHook trait |
 //! | `transport` | bytes: framing, standard streams, sockets, and a client of another host |
+//! | `running` | hosts that run: finding them, asking them, following what they judge |
 //! | `lsp` | the language server for definition files |
 //! | `rpc` | the method table, and what one connection is to the host |
 //! | `http` | the same over loopback HTTP and WebSockets, and agents' http hooks |
@@ -104,6 +105,7 @@ pub(crate) mod lsp;
 pub(crate) mod matching;
 mod policy;
 pub(crate) mod rpc;
+pub(crate) mod running;
 pub(crate) mod services;
 pub(crate) mod support;
 pub(crate) mod syntax;

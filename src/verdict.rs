@@ -248,11 +248,10 @@ words! {
         Cancelled = "cancelled",
         /// It was selected but not run, for the reason given.
         Skipped = "skipped",
+        /// It is `async`: it was started, and nobody waits for it. `hooks/ended` tells how it ended.
+        Started = "started",
     }
 }
-
-/// The reason in the outcome of a hook that was started and not waited for.
-pub const NOT_WAITED_FOR: &str = "started and not waited for";
 
 /// What a hook that only observes would have done. It counts for nothing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

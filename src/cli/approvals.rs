@@ -3,10 +3,11 @@
 use super::output::{Output, Tone, tell};
 use super::{Failure, Finding};
 use crate::rpc::protocol::ApprovalList;
+use crate::running::ask;
 use crate::services::approvals::ApprovalRequest;
 use crate::support::amounts::number_of;
 use crate::transport::client::Client;
-use crate::transport::hosts::ask_all;
+use crate::transport::socket;
 use serde_json::{Value, json};
 use std::io::{BufRead, IsTerminal};
 
@@ -50,7 +51,7 @@ pub(super) struct DenyArgs {
 /// have what is looked for.
 fn hosts() -> Result<Vec<(Client, ApprovalList)>, Failure> {
     let mut hosts = Vec::new();
-    for (path, asked) in ask_all("approvals/list")? {
+    for (path, asked) in ask(socket::of_projects(&[])?, "approvals/list") {
         let read = asked.and_then(|(host, list)| Ok((host, serde_json::from_value(list)?)));
         match read {
             Ok(host) => hosts.push(host),

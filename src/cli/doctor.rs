@@ -4,22 +4,20 @@ use super::install::{AGENTS, Agent, Entry, InstallArgs};
 use super::output::{Output, Tone, safe};
 use super::unasked::Asker;
 use super::{DefinitionArgs, Failure, Finding, HostArgs};
-use crate::definitions::embedded::{PROBE, PROBE_DENIED};
+use crate::definitions::embedded::{PROBE, PROBE_DENIED, PROBE_SESSION};
 use crate::dialects::{self, Dialect};
 use crate::event::Event;
 use crate::handlers::process::resolve;
 use crate::host::{Host, HostOptions};
-use crate::rpc::protocol::Directory;
+use crate::running::{self, About, TIME_LIMIT};
 use crate::syntax::diagnostic::Severity;
 use crate::syntax::formats::{Format, parse};
 use crate::syntax::source::Layer;
-use crate::transport::client::Client;
-use crate::transport::socket;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 #[derive(clap::Args)]
 pub(super) struct DoctorArgs {
@@ -36,8 +34,6 @@ pub(super) struct StatusArgs {
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
 }
-
-const TIME_LIMIT: Duration = Duration::from_secs(3);
 
 /// What was found, as it is printed.
 struct Report<'o> {
@@ -234,7 +230,7 @@ fn switched_off(agent: &Agent, folder: &Path) -> Vec<String> {
 fn probe(dialect: &Dialect, command: &str, root: &Path) -> Result<u128, String> {
     let event = json!({
         "event": "PreToolUse",
-        "session": "hookwire-doctor",
+        "session": PROBE_SESSION,
         "cwd": root.canonicalize().unwrap_or_else(|_| root.to_path_buf()),
         "tool": { "name": PROBE, "input": {} },
     });
@@ -316,31 +312,40 @@ fn on_path(program: &str) -> Option<PathBuf> {
 
 fn hosts(definitions: &DefinitionArgs, own: &Host, report: &mut Report<'_>) -> Result<(), Failure> {
     report.begin("hosts");
-    let mut is_any = false;
+    let mut arguments = Vec::new();
+    let mut n_hosts = 0;
     // A host of an agent's has one guard more.
     let guarded = Host::new(HostOptions { self_defence: true, ..own.options.clone() });
-    for (path, stream) in socket::connect_to_hosts(Some(&definitions.root))? {
-        is_any = true;
-        let path = path.display();
-        match about(stream) {
+    for mut host in running::find(Some(&definitions.root))? {
+        n_hosts += 1;
+        let about = host.about();
+        let path = host.socket.display();
+        match about {
             Ok(host) if host.version == env!("CARGO_PKG_VERSION") => {
                 report.say(Health::Fine, &format!("{path}: {} hooks, generation {}", host.n_hooks, host.generation));
                 if let Some((health, difference)) = difference(&host, own, &guarded) {
                     report.say(health, &format!("{path}: {difference}"));
                 }
+                arguments.push(format!("{path}: {}", host.program.command_line()));
             }
             Ok(host) => {
                 let (theirs, ours) = (host.version, env!("CARGO_PKG_VERSION"));
                 report.say(
                     Health::Doubtful,
-                    &format!("{path}: it is version {theirs}, this is {ours}; it ends once it is idle"),
+                    &format!(
+                        "{path}: it is version {theirs}, this is {ours}; the next event of an agent starts another"
+                    ),
                 );
             }
             Err(error) => report.say(Health::Bad, &format!("{path}: it doesn't answer: {error}")),
         }
     }
-    if !is_any {
+    if n_hosts == 0 {
         report.say(Health::Fine, "none runs; the first event starts one");
+    }
+    if arguments.len() > 1 {
+        let several = "several run, because they were started with different arguments; what hooks count and share is apart in each";
+        report.say(Health::Doubtful, &format!("{several}: {}", arguments.join("; ")));
     }
     Ok(())
 }
@@ -360,10 +365,10 @@ pub(super) fn read_from(host: &Host) -> String {
 
 /// How what a running host has in force differs from what would be in force if it was started here and now.
 fn difference(host: &About, own: &Host, guarded: &Host) -> Option<(Health, String)> {
-    let here: Vec<Directory> = own.dirs().iter().map(Directory::from_dir).collect();
-    let lacks = |of: &[Directory], other: &[Directory]| {
-        let lacking = of.iter().filter(|it| !other.contains(it) && Path::new(&it.path).exists());
-        lacking.map(|it| it.path.clone()).collect::<Vec<_>>().join(", ")
+    let here: Vec<(Layer, PathBuf)> = own.dirs().into_iter().map(|it| (it.layer, it.path)).collect();
+    let lacks = |of: &[(Layer, PathBuf)], other: &[(Layer, PathBuf)]| {
+        let lacking = of.iter().filter(|it| !other.contains(it) && it.1.exists());
+        lacking.map(|it| it.1.display().to_string()).collect::<Vec<_>>().join(", ")
     };
     let (unread, more) = (lacks(&here, &host.directories), lacks(&host.directories, &here));
     let again = "end it, and the next event starts another";
@@ -383,43 +388,15 @@ fn difference(host: &About, own: &Host, guarded: &Host) -> Option<(Health, Strin
     })
 }
 
-/// What a host says of itself.
-pub(super) struct About {
-    pub(super) version: String,
-    /// The version of the protocol, if it says.
-    pub(super) protocol: Option<u64>,
-    pub(super) root: String,
-    n_hooks: usize,
-    generation: u64,
-    hash: String,
-    directories: Vec<Directory>,
-}
-
-pub(super) fn about(stream: std::os::unix::net::UnixStream) -> std::io::Result<About> {
-    let mut client = Client::new(stream, TIME_LIMIT)?;
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
-    let hello = client.request("initialize", &json!({ "capabilities": {} }))?;
-    let recent = client.request("hooks/recent", &json!({ "limit": 0 }))?;
-    let list = client.request("hooks/list", &json!({}))?;
-    Ok(About {
-        version: text(&hello["serverInfo"]["version"]),
-        protocol: hello["protocolVersion"].as_u64(),
-        root: text(&recent["root"]),
-        n_hooks: list["hooks"].as_array().map_or(0, Vec::len),
-        generation: recent["generation"].as_u64().unwrap_or_default(),
-        hash: text(&list["hash"]),
-        // An older host doesn't say.
-        directories: serde_json::from_value(list["directories"].clone()).unwrap_or_default(),
-    })
-}
-
 pub(super) fn status(args: &StatusArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let hosts = socket::connect_to_hosts(args.root.as_deref())?;
-    for (path, stream) in &hosts {
-        let about = stream.try_clone().and_then(about);
+    let mut hosts = running::find(args.root.as_deref())?;
+    for host in &mut hosts {
+        let about = host.about();
+        let path = &host.socket;
         if out.json {
             out.json(&match about {
-                Ok(it) => json!({ "socket": path, "root": it.root, "version": it.version, "hooks": it.n_hooks, "generation": it.generation }),
+                Ok(it) => json!({ "socket": path, "root": it.root, "version": it.version, "hooks": it.n_hooks,
+                    "generation": it.generation, "arguments": it.program.arguments }),
                 Err(error) => json!({ "socket": path, "error": error.to_string() }),
             });
             continue;

@@ -1,18 +1,16 @@
 //! `explain`: for each hook, whether it would run on an event, and why or why not.
 
-use super::output::{Output, Tone, safe, short};
+use super::output::{Output, Tone, safe, short, tell};
 use super::replay::EventArgs;
-use super::tail::Clean;
+use super::tail::{Clean, print};
 use super::{DefinitionArgs, Failure, Finding};
 use crate::matching::Facts;
 use crate::rpc::protocol::{ExplainResult, Explanation};
-use crate::transport::client::Client;
-use crate::transport::socket;
-use crate::verdict::Decision;
+use crate::running;
+use crate::verdict::{Decision, Status};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 #[derive(clap::Args)]
 pub(super) struct ExplainArgs {
@@ -26,20 +24,16 @@ pub(super) struct ExplainArgs {
     hooks: DefinitionArgs,
 }
 
-/// How long a running host may take to answer.
-const TIME_LIMIT: Duration = Duration::from_secs(5);
-
 /// What the running host says of the Nth last event that it judged, which is printed first, and the hook that decided.
 fn explain_last(root: &Path, n: usize, out: &mut Output) -> Result<(ExplainResult, Option<String>), Failure> {
     let mut judged: Vec<(Value, usize)> = Vec::new();
-    let mut hosts = Vec::new();
-    for (_, stream) in socket::connect_to_hosts(Some(root))? {
-        let mut client = Client::new(stream, TIME_LIMIT)?;
-        let mut recent = client.request("hooks/recent", &json!({}))?;
-        if let Value::Array(records) = recent["records"].take() {
-            judged.extend(records.into_iter().map(|record| (record, hosts.len())));
-        }
-        hosts.push(client);
+    let mut ends: Vec<Value> = Vec::new();
+    let mut hosts = running::find(Some(root))?;
+    for (n, host) in hosts.iter_mut().enumerate() {
+        let mut recent = host.client.request("hooks/recent", &json!({}))?;
+        let mut taken = |list: &str| if let Value::Array(list) = recent[list].take() { list } else { Vec::new() };
+        judged.extend(taken("records").into_iter().map(|record| (record, n)));
+        ends.extend(taken("ended"));
     }
     // A session ends with events about itself, and a call with one about its result: who asks means what the agent
     // wanted to do.
@@ -65,11 +59,37 @@ fn explain_last(root: &Path, n: usize, out: &mut Output) -> Result<(ExplainResul
         return Err(Failure("--last: that event was too large to be kept".into()));
     }
     if !out.json {
-        super::tail::print(&Clean::new(record.clone()), out);
+        print(&Clean::new(record.clone()), out);
+        print_ends(&record["verdict"], ends, out);
     }
-    let explained = hosts[host].request("hooks/explain", &params)?;
-    let decided_by = record["verdict"]["decidedBy"].as_str().map(str::to_string);
-    Ok((serde_json::from_value(explained)?, decided_by))
+    let explained: ExplainResult = serde_json::from_value(hosts[host].client.request("hooks/explain", &params)?)?;
+    for notice in &explained.notices {
+        tell(safe(notice));
+    }
+    let verdict = &record["verdict"];
+    if let (Some(hash), Some(generation)) = (&explained.hash, explained.generation)
+        && verdict["hash"] != **hash
+    {
+        tell(format_args!(
+            "the definitions have changed since: generation {} judged that event, and what follows is by generation {generation}, which is in force now",
+            verdict["generation"]
+        ));
+    }
+    Ok((explained, verdict["decidedBy"].as_str().map(str::to_string)))
+}
+
+/// How the `async` hooks of a verdict ended, which it didn't wait for.
+fn print_ends(verdict: &Value, mut ends: Vec<Value>, out: &mut Output) {
+    ends.retain(|end| end["eventId"] == verdict["eventId"]);
+    for outcome in verdict["outcomes"].as_array().into_iter().flatten() {
+        let hook = &outcome["hook"];
+        let is_started = outcome["status"] == Status::Started.as_str();
+        if is_started && !ends.iter().any(|end| end["outcome"]["hook"] == *hook) {
+            let hook = safe(hook.as_str().unwrap_or_default());
+            out.line(&out.tone(Tone::Dim, &format!("  {hook} has not ended yet, or it is too long ago to tell")));
+        }
+    }
+    ends.into_iter().for_each(|end| print(&Clean::new(json!({ "ended": end })), out));
 }
 
 pub(super) fn explain(args: &ExplainArgs, out: &mut Output) -> Result<Finding, Failure> {
@@ -102,7 +122,7 @@ pub(super) fn explain(args: &ExplainArgs, out: &mut Output) -> Result<Finding, F
     let mut hooks: Vec<&Explanation> = result.hooks.iter().collect();
     hooks.sort_by_key(|it| rank(it, decided_by.as_deref()));
     let (near, far): (Vec<_>, Vec<_>) = hooks.into_iter().partition(|it| !is_for_others(it));
-    near.into_iter().for_each(|it| print(it, out));
+    near.into_iter().for_each(|it| print_hook(it, out));
     if !far.is_empty() {
         let names: Vec<&str> = far.iter().map(|it| &*it.hook).collect();
         let mark = out.tone(Tone::Dim, "no    ");
@@ -139,7 +159,7 @@ fn is_for_others(it: &Explanation) -> bool {
 /// How many of a hook's rules that miss are shown.
 const MAX_MISSES: usize = 3;
 
-fn print(it: &Explanation, out: &mut Output) {
+fn print_hook(it: &Explanation, out: &mut Output) {
     let decision = it.decision.map(|it| it.as_str().to_string());
     let (mark, why) = match (&it.kept_out_by, &it.opaque) {
         (None, doubt) if it.observe => {

@@ -12,6 +12,7 @@ use crate::definitions::approved::{self, DEFINITIONS};
 use crate::dialects::asked::{self, Moment, TIME_LIMIT, agent};
 use crate::dialects::{Dialect, Said};
 use crate::engine::panic_text;
+use crate::running::replace_superseded;
 use crate::support::{digest, places};
 use crate::transport::client::Client;
 use crate::transport::socket;
@@ -72,6 +73,8 @@ enum Fail {
 const SILENCE: Duration = Duration::from_secs(2);
 /// A host that may open fewer files isn't started.
 const MIN_FILES_OF_HOST: u64 = 64;
+/// What follows the arguments that tell hosts apart.
+const IDLE_EXIT: &str = "--idle-exit";
 /// The largest event, in bytes.
 const MAX_EVENT: u64 = 64 * 1024 * 1024;
 
@@ -240,7 +243,7 @@ impl WarmHost {
         args.extend(place_args().flat_map(|(flag, place)| [flag.into(), place.into()]));
         let mut digest = Sha256::new();
         digest.update(program.as_os_str().as_encoded_bytes());
-        // After an upgrade the old host is left to its last callers.
+        // After an upgrade the old host is another one, which gives its place to this.
         let about = program.metadata()?;
         digest.update(format!("{:?} {}", about.modified()?, about.len()));
         // `~` in rules is that directory, and commands of hooks get it.
@@ -263,9 +266,11 @@ impl WarmHost {
             let problem = format!("only {most} files may be open (`ulimit -n`), a host needs {MIN_FILES_OF_HOST}");
             return Err(std::io::Error::other(problem));
         }
+        let arguments = self.args.iter().map(|it| it.to_string_lossy().into_owned());
+        replace_superseded(&self.root, &arguments.chain([IDLE_EXIT.into()]).collect::<Vec<_>>());
         let log = File::create(self.path.with_extension("log"))?;
         let mut command = Command::new(&self.program);
-        command.arg("serve").args(&self.args).arg("--idle-exit");
+        command.arg("serve").args(&self.args).arg(IDLE_EXIT);
         command.arg(humantime::format_duration(self.idle_exit).to_string()).arg("--inherit").arg(&self.path);
         command.stdin(Stdio::from(listener)).stdout(Stdio::null()).stderr(log);
         // It outlives the agent's hook, and the agent must not wait for it.

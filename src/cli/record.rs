@@ -1,12 +1,15 @@
 //! `hookwire record` and `serve --record`: what hosts judge, as JSON lines without secrets, for `replay` and `test`.
 
 use super::output::tell;
-use super::tail::{Clean, EventsArgs};
+use super::tail::{Clean, EventsArgs, ended_line, record_line};
 use super::{Failure, Finding};
 use crate::host::Host;
-use crate::journal::Record;
+use crate::journal::News;
+use crate::support::amounts::number_of;
+use crate::support::json::parse;
 use crate::support::rotating::RotatingFile;
 use parking_lot::Mutex;
+use serde_json::json;
 use std::ops::ControlFlow;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -14,7 +17,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use tokio::runtime::Runtime;
-use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
 #[derive(clap::Args)]
@@ -32,7 +34,13 @@ const KEPT: usize = 9;
 pub(super) fn run(args: &RecordArgs) -> Result<Finding, Failure> {
     let file = Recorder::new(&args.dir)?;
     tell(format_args!("recording into {}, secrets replaced; Ctrl-C ends it", file.0.path.display()));
-    args.events.each(usize::MAX, |record| file.write(&record).map(ControlFlow::Continue))?;
+    args.events.each(usize::MAX, |record| {
+        if let Some(lost) = record.value()["lost"].as_u64() {
+            let lost = number_of(usize::try_from(lost).unwrap_or(usize::MAX), "event");
+            tell(format_args!("{lost} not recorded: they came faster than they were read"));
+        }
+        file.write(&record).map(ControlFlow::Continue)
+    })?;
     Ok(Finding::Fine)
 }
 
@@ -70,8 +78,8 @@ impl Recording {
         let recorder = Recorder::new(dir)?;
         let (handle, stop, until) = (runtime.handle().clone(), CancellationToken::new(), Arc::new(AtomicU64::new(0)));
         let (end, done) = mpsc::channel();
-        let (stopped, end_at, mut judged) = (stop.clone(), until.clone(), host.journal.follow());
-        let journal = host.clone();
+        let (stopped, end_at, journal) = (stop.clone(), until.clone(), host.journal.clone());
+        let mut follower = journal.follow();
         let listen = async move {
             let mut last = 0;
             loop {
@@ -79,21 +87,15 @@ impl Recording {
                 if stopped.is_cancelled() && last >= end_at.load(Ordering::Acquire) {
                     return;
                 }
-                let heard = tokio::select! {
+                let news = tokio::select! {
                     // What has been judged is written before the end.
                     biased;
-                    heard = judged.recv() => heard,
+                    news = follower.next(&journal) => news,
                     () = stopped.cancelled() => return,
                 };
-                match heard {
-                    Ok(entry) => entry.record().into_iter().for_each(|it| keep(&recorder, &it, &mut last)),
-                    // Too much at once; the journal still has most of it.
-                    Err(RecvError::Lagged(_)) => {
-                        let missed = journal.journal.excerpt(last, usize::MAX, |_| true);
-                        missed.records().for_each(|it| keep(&recorder, &it, &mut last));
-                    }
-                    Err(RecvError::Closed) => return,
-                }
+                let Some(news) = news else { return };
+                last = news.judged.last().map_or(last, |it| it.seq());
+                keep(&recorder, &news);
             }
         };
         let work = move || {
@@ -120,23 +122,22 @@ impl Recording {
     }
 }
 
-/// Writes an event that comes after the last one.
-fn keep(recorder: &Recorder, record: &Record<'_>, last: &mut u64) {
-    if record.seq <= *last {
-        return;
+/// Writes what has come.
+fn keep(recorder: &Recorder, news: &News) {
+    let lost = (news.lost > 0).then(|| json!({ "lost": news.lost }).to_string());
+    if news.lost > 0 {
+        tracing::warn!(lost = news.lost, "Too many events at once: some are not recorded.");
     }
-    let lost = record.seq - *last - 1;
-    *last = record.seq;
-    if lost > 0 {
-        tracing::warn!(lost, "Too many events at once: some are not recorded.");
-    }
-    let text = serde_json::to_string(record).unwrap_or_default();
-    let written = match crate::support::json::parse(&text) {
-        Ok(value) => recorder.write(&Clean::new(value)),
-        Err(error) => Err(Failure(error.to_string())),
-    };
-    if let Err(Failure(error)) = written {
-        tracing::warn!(error, "An event is not recorded.");
+    let judged = news.judged.iter().filter_map(|it| record_line(&it.record()?));
+    let ended = news.ended.iter().filter_map(|it| ended_line(it));
+    for line in lost.into_iter().chain(judged).chain(ended) {
+        let written = match parse(&line) {
+            Ok(value) => recorder.write(&Clean::new(value)),
+            Err(error) => Err(Failure(error.to_string())),
+        };
+        if let Err(Failure(error)) = written {
+            tracing::warn!(error, "An event is not recorded.");
+        }
     }
 }
 
@@ -145,7 +146,6 @@ mod tests {
     use super::*;
     use crate::event::Event;
     use crate::host::HostOptions;
-    use serde_json::json;
     use std::sync::atomic::AtomicBool;
 
     #[test]

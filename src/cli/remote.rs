@@ -2,10 +2,9 @@
 
 use super::output::{Output, safe};
 use super::{Failure, Finding, project};
+use crate::running::{self, TIME_LIMIT};
 use crate::support::amounts::millis;
 use crate::transport::client::Client;
-use crate::transport::hosts::TIME_LIMIT;
-use crate::transport::socket;
 use serde_json::{Value, json};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -87,16 +86,7 @@ fn connect(root: &Path) -> Result<Client, Failure> {
         let stream = stream.map_err(|error| Failure(format!("{}: {error}", Path::new(&path).display())))?;
         return Ok(Client::new(stream, TIME_LIMIT)?);
     }
-    let mut running = socket::connect_to_hosts(Some(root))?;
-    match running.len() {
-        0 => Err(Failure(format!("no host runs for {} (`hookwire serve --root {0}` does)", root.display()))),
-        1 => Ok(Client::new(running.remove(0).1, TIME_LIMIT)?),
-        _ => {
-            let paths: Vec<_> = running.iter().map(|(path, _)| path.display().to_string()).collect();
-            let root = root.display();
-            Err(Failure(format!("several hosts run for {root}; set HOOKWIRE_SOCKET to one of {}", paths.join(", "))))
-        }
-    }
+    Ok(running::only(root)?)
 }
 
 pub(super) fn state(args: &StateArgs, out: &mut Output) -> Result<Finding, Failure> {

@@ -3,7 +3,7 @@
 use super::ending;
 use super::output::{Output, Tone, safe, short, tell};
 use super::{DefinitionArgs, Failure, Finding, HostArgs, dialect};
-use crate::dialects::recorded::{Recorded, unwrap_capture};
+use crate::dialects::recorded::{Recorded, is_remark, unwrap_capture};
 use crate::dialects::{Dialect, NATIVE};
 use crate::engine::Honours;
 use crate::event::Event;
@@ -302,7 +302,7 @@ async fn replayed(args: &ReplayArgs, runtime: &Runtime, out: &mut Output) -> Res
     let mut number = 0;
     while let Some(line) = lines.next_line().await? {
         number += 1;
-        if line.trim().is_empty() {
+        if line.trim().is_empty() || is_remark(&line) {
             continue;
         }
         let Recorded { event, dialect, verdict: was } = match Recorded::read(&line, args.dialect) {

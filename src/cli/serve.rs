@@ -23,9 +23,10 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::signal;
+use tokio_util::sync::CancellationToken;
 
 #[derive(clap::Args)]
 pub(super) struct ServeArgs {
@@ -86,6 +87,9 @@ const TOKEN: &str = "HOOKWIRE_TOKEN";
 
 /// The largest message that is read without `--max-message`, in bytes.
 pub(super) const MAX_MESSAGE: usize = 16 * 1024 * 1024;
+/// How long guests of a host that nobody finds any more may stay: longer than any event takes.
+const LAST_GUESTS: Duration = Duration::from_secs(600);
+
 pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
     if let Some(path) = &args.inherit {
         let listener = rustix::stdio::stdin().try_clone_to_owned()?;
@@ -148,10 +152,17 @@ fn listen(args: &ServeArgs, socket: Socket) -> Result<Finding, Failure> {
     let path = socket.path().to_path_buf();
     end_on_signal(&runtime, recording.clone(), move || drop(std::fs::remove_file(path)))?;
     let root = host.root().to_path_buf();
+    // Only a host that a hook has started has somebody who starts the next.
+    let retires = CancellationToken::new();
+    if args.inherit.is_some() {
+        let _ = host.retires.set(retires.clone());
+    }
     // Nobody comes back to a project that is gone.
-    socket.await_idle(args.idle_exit.unwrap_or(Duration::MAX), || !root.is_dir());
-    // Who has connected meanwhile is answered.
-    socket.retire()?.await_idle(Duration::ZERO, || true);
+    let is_over = |n_guests| retires.is_cancelled() || n_guests == 0 && !root.is_dir();
+    socket.await_idle(args.idle_exit.unwrap_or(Duration::MAX), is_over);
+    // Who has connected meanwhile is answered; who only listens is left in the end.
+    let (socket, retired) = (socket.retire()?, Instant::now());
+    socket.await_idle(Duration::ZERO, |_| retired.elapsed() > LAST_GUESTS);
     runtime.block_on(super::replay::settle(&host));
     end(runtime, recording.as_deref());
     Ok(Finding::Fine)
@@ -189,7 +200,7 @@ fn listen_http(args: &ServeArgs, address: &Address) -> Result<Finding, Failure> 
         own.iter().flatten().for_each(|path| drop(std::fs::remove_file(path)));
     })?;
     let root = host.root().to_path_buf();
-    guests.await_idle(args.idle_exit.unwrap_or(Duration::MAX), || !root.is_dir());
+    guests.await_idle(args.idle_exit.unwrap_or(Duration::MAX), |n_guests| n_guests == 0 && !root.is_dir());
     runtime.block_on(super::replay::settle(&host));
     made.iter().for_each(|path| drop(std::fs::remove_file(path)));
     end(runtime, recording.as_deref());

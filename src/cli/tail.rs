@@ -6,18 +6,19 @@ use super::{Failure, Finding, project};
 use crate::dialects;
 use crate::event::Event;
 use crate::handlers::guards::without_secrets;
+use crate::journal::{Ended, Record};
 use crate::matching::tools::main_argument;
-use crate::support::amounts::duration;
-use crate::transport::client::Client;
+use crate::running::follow::{Following, News, Take};
+use crate::support::amounts::{duration, number_of};
+use crate::support::json::parse;
 use crate::transport::socket;
-use crate::verdict::{Decision, Observed, Would};
+use crate::verdict::{Decision, Observed, Status, Would};
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::sync::{Arc, mpsc};
 
 #[derive(clap::Args)]
 pub(super) struct TailArgs {
@@ -57,17 +58,8 @@ pub(super) struct EventsArgs {
     session: Option<String>,
 }
 
-/// How often hosts are asked for more.
-const PAUSE: Duration = Duration::from_millis(200);
-/// After so many times, new hosts are looked for.
-const ROUNDS: u64 = 10;
-const TIME_LIMIT: Duration = Duration::from_secs(3);
-
-/// A running host, and how far it has been read.
-struct Watched {
-    client: Client,
-    after: u64,
-}
+/// News that wait to be printed. Until there is room for more, a host keeps what it judges.
+const MAX_WAITING: usize = 256;
 
 pub(super) fn run(args: &TailArgs, out: &mut Output) -> Result<Finding, Failure> {
     args.events.each(args.last, |record| {
@@ -87,47 +79,60 @@ impl EventsArgs {
         if !self.root.is_dir() {
             return Err(Failure(format!("--root {}: no such directory", self.root.display())));
         }
-        let mut hosts: HashMap<PathBuf, Watched> = HashMap::new();
-        let root = (!self.all).then_some(self.root.as_path());
-        for round in 0_u64.. {
-            let mut rows = Vec::new();
-            let running = if round % ROUNDS == 0 { socket::connect_to_hosts(root)? } else { Vec::new() };
-            for (path, stream) in running {
-                if let Entry::Vacant(host) = hosts.entry(path) {
-                    host.insert(Watched { client: Client::new(stream, TIME_LIMIT)?, after: 0 });
-                }
-            }
-            // One that ended or is stuck is looked for again.
-            hosts.retain(|_, host| match host.news() {
-                Ok(news) => {
-                    rows.extend(news);
-                    true
-                }
-                Err(_) => false,
-            });
-            rows.sort_by(|a, b| a["at"].as_str().cmp(&b["at"].as_str()));
-            rows.retain(|row| self.wants(row));
-            if round == 0 {
-                rows.drain(..rows.len().saturating_sub(last));
-                if hosts.is_empty() {
-                    let then = if self.no_follow { "" } else { "; waiting for one" };
-                    tell(format_args!("no host runs here yet{then}"));
-                }
-            }
-            for row in rows.into_iter().map(Clean::new) {
-                if take(row)?.is_break() {
-                    return Ok(());
-                }
-            }
-            if self.no_follow {
+        let keys: Vec<String> = if self.all { Vec::new() } else { vec![socket::key(&self.root)] };
+        let following = Following::new();
+        let past = Mutex::new(Vec::new());
+        let collect = |_: &_, news: News<'_>| {
+            past.lock().extend(line(&news));
+            ControlFlow::Continue(())
+        };
+        if following.catch_up(&socket::of_projects(&keys)?, &collect) == 0 {
+            let then = if self.no_follow { "" } else { "; waiting for one" };
+            tell(format_args!("no host runs here yet{then}"));
+        }
+        let rows: Vec<Value> = past.into_inner().iter().filter_map(|line| parse(line).ok()).collect();
+        let (mut rows, mut ends): (Vec<_>, Vec<_>) =
+            rows.into_iter().filter(|row| self.wants(row)).partition(|row| row.get("ended").is_none());
+        rows.sort_by(|a, b| at(a).cmp(at(b)));
+        rows.drain(..rows.len().saturating_sub(last));
+        // The end of a hook is shown where its event is.
+        ends.retain(|end| rows.iter().any(|row| row["verdict"]["eventId"] == end["ended"]["eventId"]));
+        rows.append(&mut ends);
+        rows.sort_by(|a, b| at(a).cmp(at(b)));
+        for row in rows {
+            if take(Clean::new(row))?.is_break() {
                 return Ok(());
             }
-            std::thread::sleep(PAUSE);
+        }
+        if self.no_follow {
+            return Ok(());
+        }
+        let (sender, told) = mpsc::sync_channel(MAX_WAITING);
+        let hand_on: Arc<Take<'static>> = Arc::new(move |_, news| match line(&news).map(|line| sender.send(line)) {
+            Some(Err(_)) => ControlFlow::Break(()),
+            Some(Ok(())) | None => ControlFlow::Continue(()),
+        });
+        let look = move || following.follow(|| socket::of_projects(&keys), &hand_on, || false);
+        std::thread::Builder::new().name("look".into()).spawn(look)?;
+        for row in told.iter().filter_map(|line| parse(&line).ok()).filter(|row| self.wants(row)) {
+            if take(Clean::new(row))?.is_break() {
+                break;
+            }
         }
         Ok(())
     }
 
     fn wants(&self, record: &Value) -> bool {
+        if record.get("lost").is_some() {
+            return true;
+        }
+        if let Some(ended) = record.get("ended") {
+            let is = |wanted: &Option<String>, found: &Value| wanted.as_deref().is_none_or(|wanted| *found == wanted);
+            return (!self.denied || ended["outcome"].get("error").is_some())
+                && is(&self.hook, &ended["outcome"]["hook"])
+                && is(&self.tool, &ended["tool"])
+                && is(&self.session, &ended["session"]);
+        }
         let verdict = &record["verdict"];
         let hooks = || verdict["outcomes"].as_array().into_iter().flatten();
         let is_plain = verdict["decision"] == "allow" && verdict.get("subject").is_none();
@@ -160,14 +165,27 @@ impl Clean {
     }
 }
 
-impl Watched {
-    /// What was judged since the last time.
-    fn news(&mut self) -> std::io::Result<Vec<Value>> {
-        let mut reply = self.client.request("hooks/recent", &json!({ "after": self.after }))?;
-        let Value::Array(records) = reply["records"].take() else { return Ok(Vec::new()) };
-        self.after = records.iter().filter_map(|it| it["seq"].as_u64()).fold(self.after, u64::max);
-        Ok(records)
+/// News as a line of JSON: a record as it is, the rest behind a name that no record has.
+fn line(news: &News<'_>) -> Option<String> {
+    match news {
+        News::Judged(record) => record_line(record),
+        News::Ended(ended) => ended_line(ended),
+        News::Lost(lost) => Some(json!({ "lost": lost }).to_string()),
+        News::Here(_) | News::Standing(_) | News::Changed(_) | News::Gone => None,
     }
+}
+
+pub(super) fn record_line(record: &Record<'_>) -> Option<String> {
+    serde_json::to_string(record).ok()
+}
+
+pub(super) fn ended_line(ended: &Ended) -> Option<String> {
+    Some(json!({ "ended": ended }).to_string())
+}
+
+/// When something happened, as a text that sorts.
+fn at(row: &Value) -> &str {
+    row["at"].as_str().or(row["ended"]["at"].as_str()).unwrap_or_default()
 }
 
 /// The event behind a record, if it was kept.
@@ -186,11 +204,37 @@ fn sender(record: &Value, event: Option<&Event>) -> String {
     }
 }
 
+/// The time of day; the whole is in the JSON.
+fn time_of_day(at: &Value) -> String {
+    at.as_str().map(safe).unwrap_or_default().get(11..23).unwrap_or_default().to_string()
+}
+
+/// Time, event and tool; the `async` hook, what it ended in, why, how long it took.
+fn print_end(ended: &Value, out: &mut Output) {
+    let text = |value: &Value| value.as_str().map(safe).unwrap_or_default();
+    let head = [time_of_day(&ended["at"]), text(&ended["event"]), text(&ended["tool"])];
+    out.line(&head.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("  "));
+    let outcome = &ended["outcome"];
+    let (tone, word) = if outcome.get("error").is_some() { (Tone::Bad, "failed") } else { (Tone::Good, "ended well") };
+    let why = [&outcome["error"], &outcome["reason"]].into_iter().find_map(Value::as_str);
+    let why = why.map(|why| format!(": {}", short(why, 200))).unwrap_or_default();
+    let took = out.tone(Tone::Dim, &format!("  {}", duration(outcome["durationMicros"].as_u64().unwrap_or_default())));
+    out.line(&format!("  {} {}{why}{took}", text(&outcome["hook"]), out.tone(tone, word)));
+}
+
 /// Time, agent, event, what it is about; verdict, who decided, why, how long.
 pub(super) fn print(record: &Clean, out: &mut Output) {
     let record = record.value();
     if out.json {
         return out.json(record);
+    }
+    if let Some(lost) = record["lost"].as_u64() {
+        let lost = number_of(usize::try_from(lost).unwrap_or(usize::MAX), "event");
+        let why = "they came faster than they were read";
+        return out.line(&out.tone(Tone::Warn, &format!("{lost} lost: {why}")));
+    }
+    if let Some(ended) = record.get("ended") {
+        return print_end(ended, out);
     }
     let text = |value: &Value| value.as_str().map(safe).unwrap_or_default();
     let verdict = &record["verdict"];
@@ -201,9 +245,13 @@ pub(super) fn print(record: &Clean, out: &mut Output) {
     // Of a prompt that a hook has changed, what the model reads is shown: what was taken out may be a secret.
     let prompt = || verdict["subject"].as_str().or(event.as_ref()?.text("/prompt")).map(str::to_string);
     let about = about.or_else(prompt).unwrap_or_default();
-    // The time of day; the whole is in the JSON.
-    let at = text(&record["at"]).get(11..23).unwrap_or_default().to_string();
-    let head = [at, sender(record, event.as_ref()), text(&record["event"]), safe(tool), short(&about, 100)];
+    let head = [
+        time_of_day(&record["at"]),
+        sender(record, event.as_ref()),
+        text(&record["event"]),
+        safe(tool),
+        short(&about, 100),
+    ];
     let head: Vec<String> = head.into_iter().filter(|part| !part.is_empty()).collect();
     out.line(&head.join("  "));
     let decision = verdict["decision"].as_str().unwrap_or_default();
@@ -226,6 +274,9 @@ pub(super) fn print(record: &Clean, out: &mut Output) {
     let time = out.tone(Tone::Dim, &format!("  {}", duration(micros)));
     out.line(&(line + &time));
     for outcome in verdict["outcomes"].as_array().into_iter().flatten() {
+        if outcome["status"] == Status::Started.as_str() {
+            out.line(&out.tone(Tone::Dim, &format!("  {} started, nobody waits for it", text(&outcome["hook"]))));
+        }
         if let Some(observed) = observed(outcome) {
             let would = out.tone(Tone::Warn, &format!("would {} (observe)", observed.would().as_str()));
             let why = observed.reason.map(|why| format!(": {}", short(&why, 200))).unwrap_or_default();

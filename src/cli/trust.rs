@@ -4,7 +4,7 @@ use super::approvals::says_yes;
 use super::output::{Output, Tone, safe, tell};
 use super::{Failure, Finding, project, unasked};
 use crate::definitions::approved::{self, DEFINITIONS, State};
-use crate::transport::hosts::reload_all;
+use crate::running::reload_all;
 use crate::trust::shown::{Look, shown};
 use crate::trust::{self, Change, Refusal, Review, Trusted};
 use serde_json::json;

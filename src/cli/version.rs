@@ -1,10 +1,9 @@
 //! `hookwire version`: whether the program, the client that started it and the hosts that run understand each other.
 
-use super::doctor::about;
 use super::output::{Output, Tone, safe};
 use super::{Failure, Finding};
 use crate::rpc::protocol::PROTOCOL_VERSION;
-use crate::transport::socket;
+use crate::running;
 use serde_json::json;
 
 #[derive(clap::Args)]
@@ -33,9 +32,9 @@ pub(super) fn run(args: &VersionArgs, out: &mut Output) -> Result<Finding, Failu
     let mut speakers = vec![Speaker { what: "program", version, protocol, place }];
     if args.check {
         speakers.extend(client(&std::env::var(CLIENT).unwrap_or_default()));
-        for (path, stream) in socket::connect_to_hosts(None)? {
-            let place = path.to_string_lossy().into_owned();
-            speakers.push(match about(stream) {
+        for mut host in running::find(None)? {
+            let place = host.socket.to_string_lossy().into_owned();
+            speakers.push(match host.about() {
                 Ok(host) => Speaker { what: "host", version: host.version, protocol: host.protocol, place: host.root },
                 Err(_) => Speaker { what: "host", version: "?".into(), protocol: None, place },
             });

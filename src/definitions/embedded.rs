@@ -2,19 +2,29 @@
 
 use super::compile::{CompiledFile, compile};
 use super::origin::Origin;
+use crate::event::Event;
 use crate::handlers::Handler;
 use crate::hook::Hook;
 use crate::syntax::diagnostic::{Diagnostic, LineIndex, Range, Severity};
 use crate::syntax::node::Node;
 use crate::syntax::source::{Layer, Source};
+use crate::verdict::{Decision, Verdict};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
 
 /// A tool that no agent has: what is asked about it is denied, to show that a deny arrives.
 pub const PROBE: &str = "hookwire_probe";
+/// The session in which it is asked.
+pub const PROBE_SESSION: &str = "hookwire-doctor";
 /// Why.
 pub const PROBE_DENIED: &str = "hookwire denies this probe, as it is to.";
+
+/// Whether an event was asked only to see a deny arrive, and it did: no agent wanted anything. An agent can hide nothing
+/// behind it, because such a call is denied.
+pub(crate) fn is_probe(event: &Event, verdict: &Verdict) -> bool {
+    event.tool_name() == Some(PROBE) && event.session() == PROBE_SESSION && verdict.decision == Decision::Deny
+}
 
 /// The hooks that installed agents have outside of all others: the guard that keeps an agent from undoing them, and
 /// what shows that they are asked.

@@ -396,7 +396,7 @@ fn foreign_stop(verdict: &Verdict) -> Option<&str> {
 /// something.
 fn reason(outcome: &Outcome) -> Option<&str> {
     let text = match &outcome.said {
-        _ if outcome.status == Status::Skipped => None,
+        _ if matches!(outcome.status, Status::Skipped | Status::Started) => None,
         Some(said) if outcome.error.is_none() || outcome.decision.is_none() || said.get("decision").is_some() => {
             said.get("reason")?.as_str()
         }

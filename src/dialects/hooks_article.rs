@@ -265,7 +265,7 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
                 let why = text("error")?.or(text("reason")?).unwrap_or_else(|| status.clone());
                 return Err(format!("do its work: {why}"));
             }
-            Some(Status::Skipped) | None => {
+            Some(Status::Skipped | Status::Started) | None => {
                 let statuses = STATUSES.map(Status::as_str).join(", ");
                 return Err(unreadable(format_args!("`status` is `{status}`, not one of {statuses}")));
             }
@@ -385,8 +385,12 @@ fn reasons(verdict: &Verdict) -> Vec<String> {
 }
 
 fn outcome(outcome: &Outcome) -> Value {
-    // It has no word for a hook that was selected and then left out.
-    let status = if outcome.status == Status::Skipped { Status::Cancelled } else { outcome.status };
+    // It has no word for a hook that was selected and then left out, and none for one that was only started.
+    let status = match outcome.status {
+        Status::Skipped => Status::Cancelled,
+        Status::Started => Status::Success,
+        status => status,
+    };
     let mut written = json!({ "hook": outcome.hook, "status": status });
     // Of a hook that ran out of time, the status says all.
     let error = outcome.error.as_ref().filter(|_| outcome.status != Status::Cancelled);
@@ -394,6 +398,9 @@ fn outcome(outcome: &Outcome) -> Value {
         if let Some(text) = text {
             written[key] = json!(text);
         }
+    }
+    if outcome.status == Status::Started {
+        written["reason"] = json!("started and not waited for");
     }
     written
 }

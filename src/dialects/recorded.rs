@@ -15,6 +15,12 @@ pub(crate) struct Recorded {
     pub(crate) verdict: Option<Verdict>,
 }
 
+/// Whether a line of JSON says something about a recording rather than an event: that an `async` hook ended, or that
+/// events were lost.
+pub(crate) fn is_remark(line: &str) -> bool {
+    ["{\"ended\":", "{\"lost\":"].iter().any(|start| line.starts_with(start))
+}
+
 impl Recorded {
     /// Reads a line. `dialect` is the vocabulary of one that doesn't say.
     pub(crate) fn read(line: &str, dialect: &'static Dialect) -> Result<Recorded, String> {

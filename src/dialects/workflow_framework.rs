@@ -14,7 +14,7 @@ use crate::contract::{Composition, Contract, Exit, Fail, Judgement, Target};
 use crate::event::{Event, Phase, spec};
 use crate::matching::{MatcherRule, ToolNaming};
 use crate::template::{Placeholders, Style};
-use crate::verdict::{Answer, Decision, NOT_WAITED_FOR, Outcome, Status, Verdict};
+use crate::verdict::{Answer, Decision, Outcome, Status, Verdict};
 use serde_json::{Value, json};
 
 pub(super) static DIALECT: Dialect = Dialect {
@@ -334,11 +334,7 @@ fn reply(_: &Event, verdict: &Verdict) -> Value {
         let denies = it.said.as_ref().is_some_and(|said| said["Decision"] == DENY);
         it.status == Status::NonBlockingError && (it.reason.is_some() || denies)
     };
-    let ran = |it: &&Outcome| {
-        (it.status == Status::Success || is_unheard(it))
-            && it.reason.as_deref() != Some(NOT_WAITED_FOR)
-            && (modified.is_none() || it.rewrote)
-    };
+    let ran = |it: &&Outcome| (it.status == Status::Success || is_unheard(it)) && (modified.is_none() || it.rewrote);
     let said = || verdict.outcomes.iter().rfind(ran).and_then(|outcome| outcome.reason.as_deref());
     let unheard = verdict.outcomes.iter().find(is_unheard);
     let (decision, reason) = match (verdict.decision, &verdict.stop) {

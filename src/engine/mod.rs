@@ -35,7 +35,7 @@ use sessions::{OnceClaim, Sessions};
 use std::mem::take;
 use std::num::NonZeroUsize;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::{Semaphore, broadcast};
 use tokio::time::Instant;
@@ -53,6 +53,8 @@ pub struct Engine {
     pub no_scripts: bool,
     /// An event's deadline is for its hooks only, and its conditions may take longer.
     pub unhurried: bool,
+    /// Called with the event and the outcome of each detached hook when that ends.
+    pub on_detached_end: Arc<OnceLock<Box<DetachedEnd>>>,
     reports: broadcast::Sender<Report>,
     sessions: Arc<Sessions>,
     detached: Arc<Semaphore>,
@@ -60,6 +62,9 @@ pub struct Engine {
     /// The tools of which was told that they may be shells.
     maybe_shells: Arc<Mutex<LruCache<Box<str>, ()>>>,
 }
+
+/// Takes the event and the outcome of a detached hook that has ended.
+pub type DetachedEnd = dyn Fn(&Event, &Outcome) + Send + Sync;
 
 /// One event to decide.
 pub struct Question {
@@ -157,6 +162,7 @@ impl Engine {
             ask_elsewhere: None,
             no_scripts: false,
             unhurried: false,
+            on_detached_end: Arc::default(),
             reports: broadcast::Sender::new(REPORT_QUEUE),
             sessions: Arc::default(),
             detached: Arc::new(Semaphore::new(MAX_DETACHED)),

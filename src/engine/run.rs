@@ -13,7 +13,7 @@ use crate::hook_set::Selected;
 use crate::services::client::Client;
 use crate::support::amounts::{millis, rfc3339};
 use crate::support::failpoint;
-use crate::verdict::{Answer, Decision, NOT_WAITED_FOR, Observed, Outcome, Status};
+use crate::verdict::{Answer, Decision, Observed, Outcome, Status};
 use futures_util::FutureExt;
 use serde_json::Value;
 use std::panic::AssertUnwindSafe;
@@ -614,7 +614,7 @@ fn outcome(selected: &Selected, phase: Phase, status: Status, elapsed: Duration)
     }
 }
 
-/// Starts a hook without waiting for it; only its report tells how it ended.
+/// Starts a hook without waiting for it; only its report and `on_detached_end` tell how it ended.
 fn detach(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: &Arc<Moment>) -> Outcome {
     let Ok(permit) = engine.detached.clone().try_acquire_owned() else {
         tracing::warn!(hook = %selected.hook.name, "Too many detached hooks are running; this one was skipped.");
@@ -653,9 +653,12 @@ fn detach(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: 
         run.outcome.started_at = Some(began);
         run.outcome.transcript = said::redact_steps(redactors, transcript.take()).await;
         report(&engine, &moment, &run.outcome, true);
+        if let Some(ended) = engine.on_detached_end.get() {
+            ended(moment.event(), &run.outcome);
+        }
         drop(permit);
     });
-    Outcome { reason: Some(NOT_WAITED_FOR.into()), ..outcome(selected, phase, Status::Success, Duration::ZERO) }
+    outcome(selected, phase, Status::Started, Duration::ZERO)
 }
 
 /// Sends a run's outcome to those who listen.

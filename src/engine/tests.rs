@@ -1204,7 +1204,7 @@ fn detached_hooks_are_started_forgotten_and_told_about() {
         let started = Instant::now();
         let verdict = world.decide(&call()).await;
         assert_eq!((tell(&verdict), started.elapsed()), ("allow".into(), Duration::ZERO));
-        assert_eq!(outcomes(&verdict), "a success, b success, c success, d success, e success");
+        assert_eq!(outcomes(&verdict), "a started, b started, c started, d started, e started");
         world.engine.settle().await;
         assert_eq!(started.elapsed().as_secs(), 5);
         let mut told = Vec::new();

@@ -16,6 +16,7 @@ use super::standing::status;
 use super::timeline::{OfEvents, Redacting, timeline};
 use super::trusting::trust;
 use crate::hook::Hook;
+use crate::running;
 use crate::support::amounts::number_of;
 use crate::support::nearest::{closest, did_you_mean};
 use crate::syntax::node::{Node, decode};
@@ -82,7 +83,11 @@ async fn carry_out(snapshot: Snapshot, params: Value) -> Answer<Value> {
         }
         "hookwire.reload" => {
             let Nothing {} = argument(arguments)?;
-            let reloaded = snapshot.server.live.reload().await;
+            let reload = move || {
+                let hosts = snapshot.server.workspaces.hosts().unwrap_or_default();
+                Ok(running::ask(hosts, "hooks/reload").into_iter().filter(|(_, reply)| reply.is_ok()).count())
+            };
+            let reloaded = off_the_reader(reload).await?;
             let summary = match reloaded {
                 0 => "no host is attached: nothing to reload".into(),
                 1 => "1 running host loaded its definitions".into(),

@@ -3,8 +3,8 @@
 //!
 //! A language server in a crate of its own needs these functions. Beside them it uses what is plain data or a pure
 //! function of a text (`event`, `verdict`, `contract`, `syntax`, `matching`, `template`, `dialects`, the tables of
-//! `handlers`, `definitions::{check, compile, schema}`), the connection to the editor (`services::client`), and to attach
-//! to running hosts `journal` and `transport::{framing, socket}`.
+//! `handlers`, `definitions::{check, compile, schema}`), the connection to the editor (`services::client`), and of
+//! running hosts `journal`, `running` and `transport::socket`.
 
 use crate::definitions::approved::DEFINITIONS;
 use crate::definitions::load::{LayerDir, is_about_trust};

@@ -250,13 +250,15 @@ pub(super) fn outcome_in_words(outcome: &Outcome) -> String {
         (None, Status::NonBlockingError) => "failed",
         (None, Status::Cancelled) => "cancelled",
         (None, Status::Skipped) => "skipped",
+        (None, Status::Started) => "started",
     };
     let words = [said, if outcome.rewrote { "rewrote" } else { "" }];
     words.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
 fn row(outcome: &Outcome) -> Row {
-    let took = if outcome.status == Status::Skipped { String::new() } else { duration(outcome.duration_micros) };
+    let has_taken = !matches!(outcome.status, Status::Skipped | Status::Started);
+    let took = if has_taken { duration(outcome.duration_micros) } else { String::new() };
     let observed = outcome.observed.as_ref().and_then(|it| it.reason.as_ref());
     let why =
         [outcome.error.as_ref(), outcome.reason.as_ref(), observed, outcome.opaque.as_ref()].into_iter().flatten();

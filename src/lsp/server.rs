@@ -29,7 +29,7 @@ pub struct Server {
     /// The abilities of the editor.
     pub(super) abilities: Abilities,
     /// The folders that it works in.
-    pub(super) workspaces: Workspaces,
+    pub(super) workspaces: Arc<Workspaces>,
     /// The folders that it has open.
     pub(super) folders: Mutex<Vec<PathBuf>>,
     /// The project of its connection.
@@ -59,7 +59,7 @@ impl Server {
     pub fn new(host: &Arc<Host>, editor: &Arc<dyn Client>, params: &Value) -> Result<Arc<Server>, String> {
         let params: InitializeParams = serde_json::from_value(params.clone()).map_err(|error| error.to_string())?;
         let connection = Project::new(host);
-        let workspaces = Workspaces::new(&connection);
+        let workspaces = Arc::new(Workspaces::new(&connection));
         let folders = folders(&params).unwrap_or_else(|| vec![host.root().to_path_buf()]);
         for root in folders.iter().flat_map(|folder| projects(folder)) {
             workspaces.enter(&root);

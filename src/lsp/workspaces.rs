@@ -3,6 +3,7 @@
 
 use super::project::{Opener, Project, home_of};
 use crate::definitions::approved::DEFINITIONS;
+use crate::transport::socket;
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 use tokio_util::sync::CancellationToken;
@@ -34,6 +35,11 @@ impl Workspaces {
     /// The project of each.
     pub(super) fn projects(&self) -> Vec<Project> {
         self.open.lock().iter().map(|it| it.project.clone()).collect()
+    }
+
+    /// The sockets of other processes' hosts of the projects.
+    pub(super) fn hosts(&self) -> std::io::Result<Vec<PathBuf>> {
+        socket::others(&self.projects().iter().map(Project::key).collect::<Vec<_>>())
     }
 
     /// All of them.

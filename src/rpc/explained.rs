@@ -33,6 +33,9 @@ impl ExplainResult {
             broken: broken.to_vec(),
             policy,
             hooks: hooks.iter().map(|hook| explain(hook, facts)).collect(),
+            notices: Vec::new(),
+            generation: None,
+            hash: None,
         }
     }
 }

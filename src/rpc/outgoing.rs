@@ -4,7 +4,7 @@
 use crate::engine::Report;
 use crate::handlers::CallbackCall;
 use crate::host::Changed;
-use crate::journal::Record;
+use crate::journal::{Ended, Record};
 use crate::services::approvals::{ApprovalReply, ApprovalRequest};
 use crate::services::client;
 use crate::services::models::{CompleteParams, ModelReply};
@@ -91,6 +91,8 @@ outgoing! {
         Failed = "hooks/failed" (Report);
         /// An event was judged.
         Judged = "hooks/judged" (Record<'static>);
+        /// An `async` hook of an event has ended. Whoever asks for `hooks/judged` gets this too.
+        Ended = "hooks/ended" (Ended);
     }
 }
 

@@ -330,6 +330,15 @@ pub struct ExplainResult {
     pub policy: Vec<PolicyExplanation>,
     /// The hooks for the event come first, in the order in which its sender has them run.
     pub hooks: Vec<Explanation>,
+    /// What keeps definitions of the project out of force until a person trusts them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
+    /// The generation of the file definitions that are held against the event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<u64>,
+    /// The content hash of those definitions. A verdict with another one was made by others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<Arc<str>>,
 }
 
 /// A command of a shell text.
@@ -427,7 +436,7 @@ pub struct ReloadResult {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct RecentParams {
-    /// At most so many of them.
+    /// At most so many of them. With 0, the reply is only what the host says of itself: no hooks and tools either.
     pub limit: Option<usize>,
     /// Only those of this name, in any dialect.
     pub event: Option<String>,

@@ -10,7 +10,7 @@ use crate::engine::{Honours, HooksInForce};
 use crate::handlers::Means;
 use crate::hook_set::HookSet;
 use crate::host::Host;
-use crate::journal::clipped;
+use crate::journal::{News, clipped};
 use crate::lsp;
 use crate::services::client::{Answers, Client, Reply};
 use crate::services::state::Store;
@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 use tokio::sync::{broadcast, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -99,6 +100,8 @@ pub struct Registered {
 }
 
 const NO_ANSWER: &str = "the connection has ended";
+/// How long a client that is behind with reading is left alone.
+const CLIENT_READS: Duration = Duration::from_millis(50);
 
 impl Session {
     /// A new connection.
@@ -212,6 +215,11 @@ impl Session {
             // What the first `initialize` said holds.
             let _ = self.client.set(clipped(&name.into()));
         }
+    }
+
+    /// Which way the connection came.
+    pub(super) fn side(&self) -> Side {
+        self.side
     }
 
     /// The client's vocabulary.
@@ -398,12 +406,35 @@ impl Session {
                 kinds.into_iter().filter(|(_, wanted)| *wanted).map(|(kind, _)| message(kind, &params)).collect()
             });
         }
-        if wants(NotificationKind::Judged) {
-            self.relay(self.host.journal.follow(), move |entry| {
-                let params = entry.record().and_then(|record| serde_json::to_string(&record).ok());
-                params.map(|params| message(NotificationKind::Judged, &params)).into_iter().collect()
+        let judged = wants(NotificationKind::Judged);
+        if judged || wants(NotificationKind::Ended) {
+            self.relay_journal(move |news| {
+                let records = news.judged.into_iter().filter(move |_| judged).filter_map(|entry| {
+                    Some((NotificationKind::Judged, serde_json::to_string(&entry.record()?).ok()?))
+                });
+                let ends = news.ended.into_iter();
+                let ends = ends.filter_map(|it| Some((NotificationKind::Ended, serde_json::to_string(&*it).ok()?)));
+                records.chain(ends).map(move |(kind, params)| message(kind, &params))
             });
         }
+    }
+
+    /// Sends what is written in the journal. A client that doesn't read is waited for; what the journal loses meanwhile
+    /// shows in the sequence numbers.
+    fn relay_journal<M: Iterator<Item = String> + Send>(&self, messages: impl Fn(News) -> M + Send + 'static) {
+        let (journal, outbox, ended) = (self.host.journal.clone(), self.outbox.clone(), self.ended.clone());
+        let mut follower = journal.follow();
+        self.runtime.spawn(async move {
+            while let Some(Some(news)) = ended.run_until_cancelled(follower.next(&journal)).await {
+                for message in messages(news) {
+                    while !outbox.offer(message.as_bytes()) {
+                        if ended.run_until_cancelled(tokio::time::sleep(CLIENT_READS)).await.is_none() {
+                            return;
+                        }
+                    }
+                }
+            }
+        });
     }
 
     /// Sends what `messages` makes of each item of a channel, until the connection ends.

@@ -17,6 +17,7 @@ pub(crate) mod looks;
 pub(crate) mod memory;
 pub mod nearest;
 pub mod places;
+pub mod program;
 pub(crate) mod rotating;
 #[cfg(test)]
 pub(crate) mod rows;

@@ -1,15 +1,14 @@
 //! The client's side of JSON-RPC: frames, ids, replies, notifications and a time limit. Knows no
 //! methods.
 //!
-//! [`Requests`] and [`Received`] do no I/O, for those who have their own; [`Client`] talks over a
-//! socket and waits.
+//! [`Received`] does no I/O, for those who have their own; [`Client`] talks over a socket and waits.
 
 use super::framing::{Decoder, Incoming};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::borrow::Cow;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::net::Shutdown;
@@ -24,38 +23,6 @@ const MAX_MESSAGE: usize = 256 * 1024 * 1024;
 const MAX_EARLY: usize = 10_000;
 const NO_ANSWER: &str = "the host doesn't answer";
 const READ_SIZE: usize = 64 * 1024;
-
-/// The requests that were sent and have no reply yet, each with what the sender wants to know then.
-pub struct Requests<T> {
-    next_id: u64,
-    waiting: HashMap<u64, T>,
-}
-
-impl<T> Default for Requests<T> {
-    fn default() -> Self {
-        Requests { next_id: 1, waiting: HashMap::new() }
-    }
-}
-
-impl<T> Requests<T> {
-    /// A request as one line without its end.
-    pub fn add(&mut self, method: &str, params: &Value, note: T) -> String {
-        let id = self.next_id;
-        self.next_id += 1;
-        self.waiting.insert(id, note);
-        json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
-    }
-
-    /// The request that a reply belongs to; it waits no longer.
-    pub fn take(&mut self, id: u64) -> Option<T> {
-        self.waiting.remove(&id)
-    }
-
-    /// The requests that wait.
-    pub fn waiting(&self) -> impl Iterator<Item = &T> {
-        self.waiting.values()
-    }
-}
 
 /// A message from the other side.
 #[derive(Debug)]
@@ -115,7 +82,7 @@ impl<'a> Received<'a> {
 }
 
 /// The result of a request, or the message of its error.
-type Replied = std::result::Result<Value, String>;
+type Replied<T = Value> = std::result::Result<T, String>;
 
 /// A connection to a host in another process, on which each request waits for its reply.
 ///
@@ -126,11 +93,13 @@ type Replied = std::result::Result<Value, String>;
 pub struct Client {
     stream: UnixStream,
     decoder: Decoder,
-    requests: Requests<()>,
+    next_id: u64,
+    /// The requests that were sent and have no reply yet.
+    waiting: HashSet<u64>,
     /// Notifications that came while something else was waited for.
-    early: VecDeque<(String, Value)>,
+    early: VecDeque<(String, Box<RawValue>)>,
     /// Replies that came while something else was waited for.
-    early_replies: VecDeque<(u64, Replied)>,
+    early_replies: VecDeque<(u64, Replied<Box<RawValue>>)>,
     time_limit: Duration,
     log: Option<File>,
     /// A host that was started for this connection.
@@ -161,7 +130,7 @@ impl Client {
         self.stream.shutdown(Shutdown::Write)?;
         let until = Instant::now() + self.time_limit;
         loop {
-            match self.next_message(until) {
+            match self.next_message(Some(until)) {
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => break,
                 other => drop(other?),
             }
@@ -180,10 +149,15 @@ impl Client {
     /// # Errors
     /// The socket takes no time limit.
     pub fn new(stream: UnixStream, time_limit: Duration) -> Result<Client> {
+        Client::within(stream, time_limit, MAX_MESSAGE)
+    }
+
+    /// The same, where a longer message than this, in bytes, is the end.
+    pub(crate) fn within(stream: UnixStream, time_limit: Duration, max_message: usize) -> Result<Client> {
         stream.set_write_timeout(Some(time_limit))?;
-        let decoder = Decoder::new(MAX_MESSAGE);
-        let (requests, early, early_replies) = (Requests::default(), VecDeque::new(), VecDeque::new());
-        Ok(Client { stream, decoder, requests, early, early_replies, time_limit, log: None, process: None })
+        let (waiting, early, early_replies) = (HashSet::new(), VecDeque::new(), VecDeque::new());
+        let (decoder, log, process) = (Decoder::new(max_message), None, None);
+        Ok(Client { stream, decoder, next_id: 1, waiting, early, early_replies, time_limit, log, process })
     }
 
     /// Writes every message into a file, too: `>` those that are sent, `<` those that come.
@@ -196,6 +170,11 @@ impl Client {
     /// # Errors
     /// There is no result.
     pub fn request(&mut self, method: &str, params: &Value) -> Result<Value> {
+        Ok(serde_json::from_str(self.request_text(method, params)?.get())?)
+    }
+
+    /// The same, as it was written.
+    pub(crate) fn request_text(&mut self, method: &str, params: &Value) -> Result<Box<RawValue>> {
         let id = self.send_request(method, params)?;
         self.reply(id, Instant::now() + self.time_limit)?.map_err(Error::other)
     }
@@ -205,9 +184,10 @@ impl Client {
     /// # Errors
     /// Writing failed.
     pub fn send_request(&mut self, method: &str, params: &Value) -> Result<u64> {
-        let id = self.requests.next_id;
-        let request = self.requests.add(method, params, ());
-        self.send(&request)?;
+        let id = self.next_id;
+        self.next_id += 1;
+        self.waiting.insert(id);
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string())?;
         Ok(id)
     }
 
@@ -223,22 +203,26 @@ impl Client {
         is_alive: impl FnOnce() -> Result<()>,
     ) -> Result<Replied> {
         let until = Instant::now() + self.time_limit;
-        match self.reply(id, until.min(Instant::now() + silence)) {
+        let reply = match self.reply(id, until.min(Instant::now() + silence)) {
             Err(error) if error.kind() == ErrorKind::TimedOut => {
                 is_alive()?;
                 self.reply(id, until)
             }
             reply => reply,
-        }
+        };
+        Ok(match reply? {
+            Ok(result) => Ok(serde_json::from_str(result.get()).map_err(unreadable)?),
+            Err(problem) => Err(problem),
+        })
     }
 
-    fn reply(&mut self, wanted: u64, until: Instant) -> Result<Replied> {
+    fn reply(&mut self, wanted: u64, until: Instant) -> Result<Replied<Box<RawValue>>> {
         loop {
             let at = self.early_replies.iter().position(|(id, _)| *id == wanted);
             if let Some((_, reply)) = at.and_then(|at| self.early_replies.remove(at)) {
                 return Ok(reply);
             }
-            self.receive(until)?;
+            self.receive(Some(until))?;
         }
     }
 
@@ -255,30 +239,44 @@ impl Client {
     /// # Errors
     /// None came.
     pub fn notification(&mut self, method: &str, fits: impl Fn(&Value) -> bool) -> Result<Value> {
-        let is_it = |(name, params): &(String, Value)| name == method && fits(params);
         let until = Instant::now() + self.time_limit;
+        let mut n_seen = 0;
         loop {
-            let at = self.early.iter().position(is_it);
-            if let Some((_, params)) = at.and_then(|at| self.early.remove(at)) {
-                return Ok(params);
+            while let Some((name, params)) = self.early.get(n_seen) {
+                if name == method {
+                    let params = serde_json::from_str(params.get()).map_err(unreadable)?;
+                    if fits(&params) {
+                        self.early.remove(n_seen);
+                        return Ok(params);
+                    }
+                }
+                n_seen += 1;
             }
-            self.receive(until)?;
+            self.receive(Some(until))?;
+            // The oldest may have been forgotten.
+            n_seen = n_seen.min(self.early.len().saturating_sub(1));
+        }
+    }
+
+    /// The next notification, with its params as they were written, however long that takes.
+    pub(crate) fn next_notification(&mut self) -> Result<(String, Box<RawValue>)> {
+        loop {
+            if let Some(next) = self.early.pop_front() {
+                return Ok(next);
+            }
+            self.receive(None)?;
         }
     }
 
     /// Keeps the next message until somebody asks for it.
-    fn receive(&mut self, until: Instant) -> Result<()> {
+    fn receive(&mut self, until: Option<Instant>) -> Result<()> {
         let message = self.next_message(until)?;
         match Received::read(&message).map_err(unreadable)? {
-            Received::Reply { id, result } if self.requests.take(id).is_some() => {
-                let reply = match result {
-                    Ok(value) => Ok(serde_json::from_str(value.get()).map_err(unreadable)?),
-                    Err(problem) => Err(problem),
-                };
-                keep(&mut self.early_replies, (id, reply));
+            Received::Reply { id, result } if self.waiting.remove(&id) => {
+                keep(&mut self.early_replies, (id, result.map(RawValue::to_owned)));
             }
             Received::Notification { method, params } => {
-                let params = serde_json::from_str(params).map_err(unreadable)?;
+                let params = RawValue::from_string(params.to_string()).map_err(unreadable)?;
                 keep(&mut self.early, (method.to_string(), params));
             }
             Received::Reply { .. } | Received::Other => {}
@@ -291,7 +289,7 @@ impl Client {
         self.stream.write_all(format!("{message}\n").as_bytes())
     }
 
-    fn next_message(&mut self, until: Instant) -> Result<bytes::Bytes> {
+    fn next_message(&mut self, until: Option<Instant>) -> Result<bytes::Bytes> {
         let mut bytes = vec![0; READ_SIZE];
         loop {
             match self.decoder.next_message() {
@@ -302,11 +300,11 @@ impl Client {
                 Some(Incoming::Bad(bad)) => return Err(unreadable(bad.problem)),
                 None => {}
             }
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
                 return Err(Error::new(ErrorKind::TimedOut, NO_ANSWER));
             }
-            self.stream.set_read_timeout(Some(left))?;
+            self.stream.set_read_timeout(left)?;
             match self.stream.read(&mut bytes) {
                 Ok(0) => return Err(Error::new(ErrorKind::UnexpectedEof, "the host has closed the connection")),
                 Ok(read) => self.decoder.push(bytes.get(..read).unwrap_or_default()),

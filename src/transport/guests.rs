@@ -32,16 +32,17 @@ impl Guests {
         (Place(self.clone()), open.0 - 1)
     }
 
-    /// Returns once nobody has been connected for this long, or nobody is and `is_over`, which is looked at now and
-    /// then.
-    pub fn await_idle(&self, time: Duration, is_over: impl Fn() -> bool) {
+    /// Returns once nobody has been connected for this long, or if it `is_over` with so many who are, which is looked at
+    /// now and then.
+    pub fn await_idle(&self, time: Duration, is_over: impl Fn(usize) -> bool) {
         let mut open = self.open.lock();
         loop {
             let idle = if open.0 == 0 { open.1.elapsed() } else { Duration::ZERO };
-            if idle >= time || open.0 == 0 && is_over() {
+            if idle >= time && open.0 == 0 || is_over(open.0) {
                 return;
             }
-            self.changed.wait_for(&mut open, LOOK.min(time - idle));
+            let left = if open.0 == 0 { time - idle } else { LOOK };
+            self.changed.wait_for(&mut open, LOOK.min(left));
         }
     }
 }

@@ -3,7 +3,6 @@
 pub mod client;
 pub mod framing;
 pub mod guests;
-pub mod hosts;
 pub mod outbox;
 pub mod socket;
 pub mod stdio;

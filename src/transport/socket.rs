@@ -108,9 +108,9 @@ impl Socket {
         Ok(self)
     }
 
-    /// Returns once nobody has been connected for this long, or nobody is and `is_over`, which is looked at now and
-    /// then.
-    pub fn await_idle(&self, time: Duration, is_over: impl Fn() -> bool) {
+    /// Returns once nobody has been connected for this long, or if it `is_over` with so many who are, which is looked at
+    /// now and then.
+    pub fn await_idle(&self, time: Duration, is_over: impl Fn(usize) -> bool) {
         self.guests.await_idle(time, is_over);
     }
 }
@@ -207,24 +207,6 @@ fn lock(path: &Path) -> Result<File> {
     }
 }
 
-/// Connects to this user's running hosts, of one project or of all. Files that killed hosts left are
-/// removed.
-///
-/// # Errors
-/// There is no directory that is the user's alone.
-pub fn connect_to_hosts(root: Option<&Path>) -> Result<Vec<(PathBuf, UnixStream)>> {
-    let mut found = Vec::new();
-    for path in named(root.map(key).as_slice())? {
-        match UnixStream::connect(&path) {
-            Ok(stream) => found.push((path, stream)),
-            Err(error) if error.kind() == ErrorKind::ConnectionRefused => drop(std::fs::remove_file(&path)),
-            Err(error) => tracing::debug!(path = %path.display(), %error, "A socket can't be reached."),
-        }
-    }
-    found.sort_by(|(a, _), (b, _)| a.cmp(b));
-    Ok(found)
-}
-
 /// The sockets of other processes' hosts of these projects, by their [`key`]s, without a connection.
 ///
 /// # Errors
@@ -235,13 +217,17 @@ pub fn others(keys: &[String]) -> Result<Vec<PathBuf>> {
     }
     let own = format!("-{}", std::process::id());
     let is_own = |path: &PathBuf| path.file_stem().and_then(|it| it.to_str()).is_some_and(|it| it.ends_with(&own));
-    let mut paths = named(keys)?;
+    let mut paths = of_projects(keys)?;
     paths.retain(|path| !is_own(path));
     Ok(paths)
 }
 
-/// The sockets of these projects, or of all if there is none.
-fn named(keys: &[String]) -> Result<Vec<PathBuf>> {
+/// The sockets of the hosts of these projects, by their [`key`]s, or of all if there is none; in order, without a
+/// connection.
+///
+/// # Errors
+/// There is no directory that is the user's alone.
+pub fn of_projects(keys: &[String]) -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in std::fs::read_dir(directory()?)? {
         let path = entry?.path();
@@ -251,6 +237,7 @@ fn named(keys: &[String]) -> Result<Vec<PathBuf>> {
             paths.push(path);
         }
     }
+    paths.sort();
     Ok(paths)
 }
 

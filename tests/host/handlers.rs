@@ -827,7 +827,7 @@ fn fire_and_forget() {
     let verdict = host.bash("x");
     assert_eq!(
         (brief(&verdict), outcomes(&verdict)),
-        ("allow".into(), vec!["audit success".into(), "down success".into()])
+        ("allow".into(), vec!["audit started".into(), "down started".into()])
     );
     let failed = host.receive_where(|message| message["method"] == "hooks/failed");
     assert_eq!((&failed["params"]["hook"], &failed["params"]["detached"]), (&json!("down"), &json!(true)));

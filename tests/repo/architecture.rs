@@ -25,6 +25,7 @@ const ROOMS: &[&str] = &[
     "host",
     "embed",
     "transport",
+    "running",
     "lsp",
     "rpc",
     "http",

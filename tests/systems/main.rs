@@ -24,6 +24,7 @@ mod readable;
 mod self_defence;
 mod together;
 mod trust;
+mod watched;
 mod workflow_framework;
 
 #[path = "../support/mod.rs"]

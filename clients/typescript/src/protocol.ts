@@ -212,6 +212,24 @@ export interface Directory {
 /** `hooks/dispatch`: either a native event, or a payload in a dialect's vocabulary. */
 export type DispatchParams = Event | DialectEvent;
 
+/** An `async` hook of an event has ended, which the event's verdict didn't wait for. */
+export interface Ended {
+  /** When it ended: RFC 3339, in UTC, to the millisecond. */
+  at: string;
+  /** The canonical name of the event. */
+  event: string;
+  /** The event's identifier, as in its verdict. */
+  eventId: string;
+  /** What the hook's run ended in. It decides nothing. */
+  outcome: Outcome;
+  /** Counts the ends of the host, from 1. */
+  seq: number;
+  /** The session of the event. */
+  session?: string;
+  /** The tool that the event is about. */
+  tool?: string | null;
+}
+
 /** The shape of a native event. The members here are checked when one arrives; unknown members
  * pass through to hooks untouched. */
 export interface Event {
@@ -312,8 +330,14 @@ export interface ExplainResult {
   broken?: string[];
   /** For a shell tool: the commands that its text would run, as conditions see them. */
   commands?: ReadCommand[];
+  /** The generation of the file definitions that are held against the event. */
+  generation?: number | null;
+  /** The content hash of those definitions. A verdict with another one was made by others. */
+  hash?: string | null;
   /** The hooks for the event come first, in the order in which its sender has them run. */
   hooks: Explanation[];
+  /** What keeps definitions of the project out of force until a person trusts them. */
+  notices?: string[];
   /** For a tool call: what each file's policy says of it before any hook is asked. */
   policy?: PolicyExplanation[];
 }
@@ -520,7 +544,7 @@ export interface Miss {
 }
 
 /** A notification of the host. */
-export type NotificationKind = "hooks/changed" | "hooks/executed" | "hooks/failed" | "hooks/judged";
+export type NotificationKind = "hooks/changed" | "hooks/executed" | "hooks/failed" | "hooks/judged" | "hooks/ended";
 
 /** What a hook that only observes would have done. It counts for nothing. */
 export interface Observed {
@@ -583,6 +607,20 @@ export interface Position {
   line: number;
 }
 
+/** A program of hookwire's, as a running host tells of itself. */
+export interface Program {
+  /** What it was started with, its own name left out. */
+  arguments?: string[];
+  /** How long that file is, in bytes. */
+  bytes?: number;
+  /** When that file was written: RFC 3339, in UTC, to the millisecond. */
+  modified?: string;
+  /** Where it was when it started. */
+  path?: string;
+  /** Its version. */
+  version?: string;
+}
+
 /** From the first character up to, not including, `end`. */
 export interface Range {
   /** Just behind the last character. */
@@ -603,6 +641,8 @@ export interface ReadCommand {
 
 /** The reply to `hooks/recent`. */
 export interface Recent {
+  /** The last ends of `async` hooks, oldest first, whichever events they belong to. */
+  ended?: Ended[];
   /** The generation of the hooks in force. */
   generation: number;
   /** Their content hash. */
@@ -611,6 +651,8 @@ export interface Recent {
   hooks: HookCounts[];
   /** Its process. */
   pid: number;
+  /** The host's program, and what it was started with. */
+  program?: Program | null;
   /** The last of them, oldest first. */
   records: Record[];
   /** The project root of the host. */
@@ -629,7 +671,7 @@ export interface RecentParams {
   after?: number;
   /** Only those of this name, in any dialect. */
   event?: string | null;
-  /** At most so many of them. */
+  /** At most so many of them. With 0, the reply is only what the host says of itself: no hooks and tools either. */
   limit?: number | null;
 }
 
@@ -875,7 +917,7 @@ export interface StateValue {
 }
 
 /** What one hook's run ended in. */
-export type Status = "success" | "blocking" | "non_blocking_error" | "cancelled" | "skipped";
+export type Status = "success" | "blocking" | "non_blocking_error" | "cancelled" | "skipped" | "started";
 
 /** Why a run is to end. The order is that of strength: of several, the first is reported. */
 export type StopReason = "error" | "stop_requested" | "user_requested" | "steps_limit" | "token_limit" | "time_limit" | "retry_limit" | "finish_reason" | "completed" | "unknown";

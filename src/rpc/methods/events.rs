@@ -1,9 +1,11 @@
 //! What happens to an event: `hooks/dispatch` judges it, `hooks/explain` says which hooks would run,
 //! `hooks/recent` gives what was judged lately.
 
+use crate::definitions::embedded::is_probe;
 use crate::dialects::{self, Dialect};
 use crate::engine::{self, Engine, Honours, HooksInForce, Question};
 use crate::event::Event;
+use crate::hook_set::HookSet;
 use crate::journal::Sender;
 use crate::matching::Facts;
 use crate::rpc::VERDICTS;
@@ -93,8 +95,10 @@ fn note(session: &Session, Judged { event, verdict, dialect }: &Judged, text: &s
         micros = verdict.outcomes.iter().map(|it| it.duration_micros).sum::<u64>(),
         "Judged."
     );
-    let from = Sender { dialect: dialect.name(), client: session.client() };
-    session.host.journal.write(event, from, text, verdict, written);
+    if !is_probe(event, verdict) {
+        let from = Sender { dialect: dialect.name(), client: session.client() };
+        session.host.journal.write(event, from, text, verdict, written);
+    }
 }
 
 /// What there is before a deadline; `None` if it comes later.
@@ -168,7 +172,15 @@ pub(super) async fn explain(session: &Session, sent: Value) -> RpcResult<Explain
         let facts = Facts::new(Arc::new(event), &root).with_names(&hooks.files.tool_names);
         let sets = [Some(&hooks.files), hooks.session.as_ref()];
         let broken: Vec<String> = sets.into_iter().flatten().flat_map(|set| set.broken.iter().cloned()).collect();
-        ExplainResult::new(hooks.files.hooks.iter().chain(registered), &hooks.files.policies, &broken, &facts)
+        let explained =
+            ExplainResult::new(hooks.files.hooks.iter().chain(registered), &hooks.files.policies, &broken, &facts);
+        let HookSet { generation, hash, notices, .. } = &*hooks.files;
+        ExplainResult {
+            generation: Some(*generation),
+            hash: Some(hash.clone()),
+            notices: notices.to_vec(),
+            ..explained
+        }
     };
     let explained = engine.aside(Engine::latest(), explain).await;
     explained.ok_or_else(|| RpcError::internal("it took too long to hold the hooks' conditions against the event"))

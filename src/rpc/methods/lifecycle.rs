@@ -4,12 +4,12 @@
 use super::Next;
 use crate::host::n_mistakes;
 use crate::rpc::envelope::canonical_id;
-use crate::rpc::error::RpcResult;
+use crate::rpc::error::{RpcError, RpcResult};
 use crate::rpc::params::decode_params;
 use crate::rpc::protocol::{
     CancelParams, InForce, InitializeParams, InitializeResult, PROTOCOL_VERSION, ServerInfo, SetTraceParams,
 };
-use crate::rpc::session::Session;
+use crate::rpc::session::{Session, Side};
 use crate::{dialects, handlers, lsp};
 use serde_json::{Map, Value, json};
 
@@ -76,6 +76,14 @@ pub(super) fn initialized(session: &Session) -> Next {
 
 pub(super) fn shutdown(session: &Session) -> RpcResult<()> {
     session.shut_down();
+    Ok(())
+}
+
+/// Whoever has connected is answered; nobody new comes, and then the host ends.
+pub(super) fn retire(session: &Session) -> RpcResult<()> {
+    let retires = session.host.retires.get().filter(|_| session.side() == Side::Guest);
+    let refused = || RpcError::request("only a host that `hookwire hook` has started gives its place to another");
+    retires.ok_or_else(refused)?.cancel();
     Ok(())
 }
 

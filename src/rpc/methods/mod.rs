@@ -170,6 +170,7 @@ pub static METHODS: &[Method] = methods! {
     async "state/compareAndSet" (StateCompareAndSet) -> StateValue = state::compare_and_set;
     async "state/delete" (StateKey) -> StateDeleted = state::delete;
     sync "state/list" (StateList) -> StateItems = state::list;
+    sync "host/retire" () -> () = lifecycle::retire;
     sync "approvals/list" () -> ApprovalList = approvals::list;
     sync "approvals/answer" (ApprovalAnswer) -> () = approvals::answer;
 };

@@ -229,6 +229,25 @@ class Directory(TypedDict):
     path: str
 
 
+class Ended(TypedDict):
+    """An `async` hook of an event has ended, which the event's verdict didn't wait for."""
+
+    # When it ended: RFC 3339, in UTC, to the millisecond.
+    at: str
+    # The canonical name of the event.
+    event: str
+    # The event's identifier, as in its verdict.
+    eventId: str
+    # What the hook's run ended in. It decides nothing.
+    outcome: Outcome
+    # Counts the ends of the host, from 1.
+    seq: int
+    # The session of the event.
+    session: NotRequired[str]
+    # The tool that the event is about.
+    tool: NotRequired[str | None]
+
+
 class Event(TypedDict):
     """The shape of a native event. The members here are checked when one arrives; unknown members
     pass through to hooks untouched."""
@@ -338,8 +357,14 @@ class ExplainResult(TypedDict):
     broken: NotRequired[list[str]]
     # For a shell tool: the commands that its text would run, as conditions see them.
     commands: NotRequired[list[ReadCommand]]
+    # The generation of the file definitions that are held against the event.
+    generation: NotRequired[int | None]
+    # The content hash of those definitions. A verdict with another one was made by others.
+    hash: NotRequired[str | None]
     # The hooks for the event come first, in the order in which its sender has them run.
     hooks: list[Explanation]
+    # What keeps definitions of the project out of force until a person trusts them.
+    notices: NotRequired[list[str]]
     # For a tool call: what each file's policy says of it before any hook is asked.
     policy: NotRequired[list[PolicyExplanation]]
 
@@ -586,6 +611,21 @@ class Position(TypedDict):
     line: int
 
 
+class Program(TypedDict):
+    """A program of hookwire's, as a running host tells of itself."""
+
+    # What it was started with, its own name left out.
+    arguments: NotRequired[list[str]]
+    # How long that file is, in bytes.
+    bytes: NotRequired[int]
+    # When that file was written: RFC 3339, in UTC, to the millisecond.
+    modified: NotRequired[str]
+    # Where it was when it started.
+    path: NotRequired[str]
+    # Its version.
+    version: NotRequired[str]
+
+
 class Range(TypedDict):
     """From the first character up to, not including, `end`."""
 
@@ -609,6 +649,8 @@ class ReadCommand(TypedDict):
 class Recent(TypedDict):
     """The reply to `hooks/recent`."""
 
+    # The last ends of `async` hooks, oldest first, whichever events they belong to.
+    ended: NotRequired[list[Ended]]
     # The generation of the hooks in force.
     generation: int
     # Their content hash.
@@ -617,6 +659,8 @@ class Recent(TypedDict):
     hooks: list[HookCounts]
     # Its process.
     pid: int
+    # The host's program, and what it was started with.
+    program: NotRequired[Program | None]
     # The last of them, oldest first.
     records: list[Record]
     # The project root of the host.
@@ -636,7 +680,7 @@ class RecentParams(TypedDict):
     after: NotRequired[int]
     # Only those of this name, in any dialect.
     event: NotRequired[str | None]
-    # At most so many of them.
+    # At most so many of them. With 0, the reply is only what the host says of itself: no hooks and tools either.
     limit: NotRequired[int | None]
 
 
@@ -1023,7 +1067,7 @@ Layer = Literal["managed", "user", "hooks", "project", "session"]
 Message = Union["MessageUser", "MessageAssistant", "MessageTools"]
 
 # A notification of the host.
-NotificationKind = Literal["hooks/changed", "hooks/executed", "hooks/failed", "hooks/judged"]
+NotificationKind = Literal["hooks/changed", "hooks/executed", "hooks/failed", "hooks/judged", "hooks/ended"]
 
 # A request of the host that a client may answer.
 RequestKind = Literal["approval/request", "model/complete"]
@@ -1035,7 +1079,7 @@ RetryAction = Literal["retry", "fail", "fallback"]
 Severity = Literal["error", "warning", "hint"]
 
 # What one hook's run ended in.
-Status = Literal["success", "blocking", "non_blocking_error", "cancelled", "skipped"]
+Status = Literal["success", "blocking", "non_blocking_error", "cancelled", "skipped", "started"]
 
 # Why a run is to end. The order is that of strength: of several, the first is reported.
 StopReason = Literal["error", "stop_requested", "user_requested", "steps_limit", "token_limit", "time_limit", "retry_limit", "finish_reason", "completed", "unknown"]

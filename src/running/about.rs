@@ -1,0 +1,61 @@
+//! What a running host says of itself: its program, its project, the definitions in force there.
+
+use super::Running;
+use crate::journal::Recent;
+use crate::support::program::Program;
+use crate::syntax::source::Layer;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::io::Result;
+use std::path::PathBuf;
+
+/// See the module.
+pub struct About {
+    /// Its version.
+    pub version: String,
+    /// The version of the protocol, if it says.
+    pub protocol: Option<u64>,
+    /// Its project.
+    pub root: String,
+    /// How many hooks are in force.
+    pub n_hooks: usize,
+    /// Their generation.
+    pub generation: u64,
+    /// Their content hash.
+    pub hash: String,
+    /// Where they are read from: who vouches for it, and the path. Empty if it is too old to say.
+    pub directories: Vec<(Layer, PathBuf)>,
+    /// Its program, and what that was started with; empty if it is too old to say.
+    pub program: Program,
+}
+
+impl Running {
+    /// Asks a host what it is.
+    ///
+    /// # Errors
+    /// It doesn't answer, or not as a host does.
+    pub fn about(&mut self) -> Result<About> {
+        #[derive(Deserialize)]
+        struct Directory {
+            layer: Layer,
+            path: PathBuf,
+        }
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
+        let hello = self.client.request("initialize", &json!({ "capabilities": {} }))?;
+        let recent = self.client.request("hooks/recent", &json!({ "limit": 0 }))?.to_string();
+        let recent: Recent<'_> = serde_json::from_str(&recent)?;
+        let list = self.client.request("hooks/list", &json!({}))?;
+        let directories: Vec<Directory> = serde_json::from_value(list["directories"].clone()).unwrap_or_default();
+        Ok(About {
+            version: text(&hello["serverInfo"]["version"]),
+            protocol: hello["protocolVersion"].as_u64(),
+            root: recent.root.into_owned(),
+            n_hooks: list["hooks"].as_array().map_or(0, Vec::len),
+            generation: recent.generation,
+            hash: text(&list["hash"]),
+            directories: directories.into_iter().map(|it| (it.layer, it.path)).collect(),
+            program: recent.program.map(Cow::into_owned).unwrap_or_default(),
+        })
+    }
+}

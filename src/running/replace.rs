@@ -1,0 +1,73 @@
+//! After an upgrade, the host of the old program gives its place to one of the new: it takes no more callers, answers
+//! those that it has, and ends.
+
+use super::{Running, find};
+use crate::support::program::Program;
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use serde_json::json;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long is waited for the end of the old host, because it may hold the file of the shared state.
+const LAST: Duration = Duration::from_secs(1);
+/// In the names of sockets of hosts that were started by a hook.
+const BY_HOOK: &str = "-hook-";
+
+/// Ends the hosts of a project that a hook of an earlier program has started with these arguments. A host that is too old
+/// to say with which arguments it was started is of an earlier program, too.
+pub fn replace_superseded(root: &Path, arguments: &[String]) {
+    for mut host in find(Some(root)).unwrap_or_default() {
+        if let Some((pid, program)) = host.superseded()
+            && program.is_none_or(|it| it.arguments.get(1..=arguments.len()) == Some(arguments))
+        {
+            retire(host, pid);
+        }
+    }
+}
+
+/// The hosts of the program as it is now, where there are some; the others are ended then.
+pub(super) fn without_superseded(running: Vec<Running>) -> Vec<Running> {
+    let (mut kept, mut superseded) = (Vec::new(), Vec::new());
+    for mut host in running {
+        match host.superseded() {
+            Some((pid, _)) => superseded.push((host, pid)),
+            None => kept.push(host),
+        }
+    }
+    if kept.is_empty() {
+        return superseded.into_iter().map(|(host, _)| host).collect();
+    }
+    superseded.into_iter().for_each(|(host, pid)| retire(host, pid));
+    kept
+}
+
+impl Running {
+    /// The process of a host that a hook of an earlier program has started, and that program if it says.
+    fn superseded(&mut self) -> Option<(u32, Option<Program>)> {
+        let is_by_hook = self.socket.file_name().is_some_and(|it| it.to_string_lossy().contains(BY_HOOK));
+        let (pid, program) = if is_by_hook { self.program().ok()? } else { return None };
+        program.as_ref().is_none_or(|it| Program::own().supersedes(it)).then_some((pid, program))
+    }
+}
+
+fn retire(mut host: Running, pid: u32) {
+    tracing::info!(socket = %host.socket.display(), pid, "The host of an earlier program ends.");
+    let asked = host.client.request("host/retire", &json!({}));
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return };
+    if asked.is_err() && was_started_for(&host.socket, pid) {
+        // It is too old to know the word.
+        let _ = kill_process(pid, Signal::TERM);
+    }
+    // It counts whoever is connected.
+    drop(host);
+    let until = Instant::now() + LAST;
+    while test_kill_process(pid).is_ok() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Whether a process was started to serve a socket. A number alone may be that of another process, as in a container.
+fn was_started_for(socket: &Path, pid: Pid) -> bool {
+    let line = std::fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
+    line.split(|byte| *byte == 0).any(|argument| argument == socket.as_os_str().as_encoded_bytes())
+}
