@@ -19,6 +19,8 @@ pub(super) struct Slip {
     code: &'static str,
     message: String,
     meant: Meant,
+    /// The rule is of no use as it is written, whatever else was meant.
+    is_error: bool,
 }
 
 /// What was probably meant.
@@ -33,12 +35,15 @@ enum Meant {
 
 impl Slip {
     fn new(code: &'static str, message: impl Into<String>, meant: Meant) -> Slip {
-        Slip { code, message: message.into(), meant }
+        Slip { code, message: message.into(), meant, is_error: false }
     }
 
     /// As a problem in the place of the rule; `is_alone`: the value is the rule, and may become a list.
     pub(super) fn problem(self, span: &Span, is_alone: bool) -> Problem {
-        let problem = Problem::warning(span, self.code, self.message);
+        let problem = match self.is_error {
+            true => Problem::error(span, self.code, self.message),
+            false => Problem::warning(span, self.code, self.message),
+        };
         match self.meant {
             Meant::Instead(wrong, right) => problem.did_you_mean(&wrong, Some(&right)),
             Meant::Help(help) => problem.help(help),
@@ -360,9 +365,12 @@ fn of_pattern(rule: &ToolRule) -> Option<Slip> {
     if let Some(before) = pattern.strip_suffix('&') {
         return slip("`&` is no part of a command", instead(before.trim().into()));
     }
-    if has_redirection(pattern) {
-        let help = "leave out what begins with `<` or `>`, or hold the text against a regex with `when`";
-        return slip("a redirection is no part of a command", Meant::Help(help));
+    if let Some(sign) = redirection(pattern) {
+        let meant = match rule_over_file(pattern, sign) {
+            Some(meant) => Meant::Instead(rule.text().to_string(), meant),
+            None => Meant::Help("leave out what begins with `<` or `>`, or hold the text against a regex with `when`"),
+        };
+        return slip("a redirection is no part of a command", meant).map(|slip| Slip { is_error: true, ..slip });
     }
     if let Some(word) = commands.iter().find_map(CommandRule::word_across_words) {
         let apart = word.trim_end_matches('*').replace('*', " * ") + if word.ends_with('*') { " *" } else { "" };
@@ -779,11 +787,21 @@ fn commands_of(pattern: &str) -> Vec<String> {
 }
 
 /// Whether a word begins as a redirection does, outside of quotes: `> x`, `2>&1`.
-fn has_redirection(pattern: &str) -> bool {
+fn redirection(pattern: &str) -> Option<usize> {
     let mut is_start = true;
-    outside_of_quotes(pattern.char_indices()).any(|(_, c)| {
+    let sign = outside_of_quotes(pattern.char_indices()).find(|(_, c)| {
         let is_it = is_start && matches!(c, '<' | '>');
-        is_start = c == ' ' || is_start && (c.is_ascii_digit() || c == '&');
+        is_start = *c == ' ' || is_start && (c.is_ascii_digit() || *c == '&');
         is_it
-    })
+    });
+    sign.map(|(at, _)| at)
+}
+
+/// The rule over the file that a redirection opens, which holds for whatever else opens it, too.
+fn rule_over_file(pattern: &str, sign: usize) -> Option<String> {
+    let tool = if pattern[sign..].starts_with('<') { "Read" } else { "Write" };
+    let file = pattern[sign..].trim_start_matches(['<', '>', '|']).trim();
+    let is_one = !file.is_empty() && !file.contains([' ', '<', '>', '&', '(', ')']);
+    let all = file.strip_suffix("/*").map_or_else(|| file.to_string(), |directory| format!("{directory}/**"));
+    is_one.then(|| format!("{tool}({all})"))
 }
