@@ -565,14 +565,14 @@ const MAX_ALTERNATIVES: usize = 64;
 
 /// What braces stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Braces {
+pub(crate) enum Braces {
     OfPath,
     /// As a shell reads them: without a comma or between quotes they are plain signs.
     OfCommand,
 }
 
 /// A pattern without its braces: `/bin/*` and `/sbin/*` of `/{bin,sbin}/*`.
-pub(super) fn alternatives(pattern: &str, braces: Braces) -> Result<Vec<String>, String> {
+pub(crate) fn alternatives(pattern: &str, braces: Braces) -> Result<Vec<String>, String> {
     let mut done = Vec::new();
     let mut pending = vec![pattern.to_string()];
     while let Some(text) = pending.pop() {

@@ -163,7 +163,7 @@ macro_rules! text_or_map {
 pub(crate) use text_or_map;
 
 /// The fields of a hook, for suggestions; a test holds them to the schema.
-pub const COMMON_FIELDS: [&str; 19] = [
+pub const COMMON_FIELDS: [&str; 20] = [
     "name",
     "description",
     "on",
@@ -175,6 +175,7 @@ pub const COMMON_FIELDS: [&str; 19] = [
     "timeout",
     "fail",
     "delegates",
+    "reach",
     "observe",
     "async",
     "parallel",
