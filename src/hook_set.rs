@@ -9,8 +9,8 @@ use crate::event::{Event, On};
 use crate::handlers::Moment;
 use crate::hook::{Doubt, Hook};
 use crate::matching::call::Call;
-use crate::matching::paths::Links;
-use crate::matching::rule::{Key, ToolRule};
+use crate::matching::paths::{Links, PathViews};
+use crate::matching::rule::Key;
 use crate::matching::tools::ToolNames;
 use crate::matching::{Facts, Matcher, patience};
 use crate::policy::Policy;
@@ -161,7 +161,7 @@ impl HookSet {
             let index = self.by_event.get(name).unwrap_or(&self.other);
             index.no_tool.collect(facts, &mut ids);
             if facts.tool().is_some() {
-                ids.extend_from_slice(&index.by_acts);
+                index.by_acts.collect_by_acts(facts, &mut ids);
             }
             for tool in facts.all_names() {
                 if let Some(bucket) = index.by_tool.get(tool) {
@@ -183,7 +183,7 @@ struct EventIndex {
     by_tool: HashMap<Box<str>, Bucket>,
     by_tool_prefix: PrefixMap<Bucket>,
     /// Hooks with rules over files, which any tool may read and write.
-    by_acts: Vec<u32>,
+    by_acts: Bucket,
 }
 
 impl EventIndex {
@@ -195,8 +195,8 @@ impl EventIndex {
         let about_tool = (hook.contract.matched)(event).is_tool();
         let matcher = hook.matcher.as_ref().filter(|_| about_tool);
         // Any of the rules is enough.
-        if hook.judges_acts() && hook.tools.rules.iter().any(ToolRule::is_about_files) {
-            self.by_acts.push(id);
+        for rule in hook.tools.rules.iter().filter(|rule| hook.judges_acts() && rule.is_about_files()) {
+            self.by_acts.insert(id, rule.files_prefix(hook.is_verdict()).map_or(Key::None, Key::PathPrefix));
         }
         for rule in &hook.tools.rules {
             for (tool, prefix) in rule.tools() {
@@ -264,22 +264,25 @@ impl Bucket {
             }
         }
         if !self.by_path.is_empty() {
-            for paths in calls().map(Call::paths) {
-                let relative =
-                    paths.as_ref().and_then(|all| all.iter().map(|it| it.relative()).collect::<Option<Vec<_>>>());
-                match (paths, relative) {
-                    (Some(paths), Some(relative)) => {
-                        let mut found = |found: &Vec<u32>| ids.extend_from_slice(found);
-                        relative.into_iter().flatten().for_each(|it| self.by_path.visit(it, &mut found));
-                        for views in paths {
-                            self.links.to(views, self.by_path.keys(), |it| {
-                                self.by_path.map.get(it).into_iter().for_each(&mut found)
-                            });
-                        }
-                    }
-                    _ => self.by_path.all(|found| ids.extend_from_slice(found)),
-                }
-            }
+            calls().map(Call::paths).for_each(|paths| self.collect_by_paths(paths, ids));
+        }
+    }
+
+    /// The hooks whose rules over files may hold for what a call does.
+    fn collect_by_acts(&self, facts: &Facts, ids: &mut Vec<u32>) {
+        ids.extend_from_slice(&self.always);
+        if !self.by_path.is_empty() {
+            self.collect_by_paths(facts.paths_of_acts(), ids);
+        }
+    }
+
+    fn collect_by_paths(&self, paths: Option<Vec<&PathViews>>, ids: &mut Vec<u32>) {
+        let relative = paths.as_ref().and_then(|all| all.iter().map(|it| it.relative()).collect::<Option<Vec<_>>>());
+        let mut found = |found: &Vec<u32>| ids.extend_from_slice(found);
+        let (Some(paths), Some(relative)) = (paths, relative) else { return self.by_path.all(found) };
+        relative.into_iter().flatten().for_each(|it| self.by_path.visit(it, &mut found));
+        for views in paths {
+            self.links.to(views, self.by_path.keys(), |it| self.by_path.map.get(it).into_iter().for_each(&mut found));
         }
     }
 }

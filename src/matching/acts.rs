@@ -23,6 +23,9 @@ const MOST_ENTRIES: usize = 4096;
 const LONGEST_WALK: Duration = Duration::from_millis(20);
 /// What a walk leaves out: what others made, and made again.
 const NOT_WALKED: &[&str] = &[".git", "node_modules", "target"];
+/// Who asks for all definitions.
+const AS_OTHERS: Asker =
+    Asker { layer: Layer::Session, naming: ToolNaming::Canonical, guesses: false, acts: true, any_depth: false };
 /// Stands for a name that only the run tells.
 const ANY_NAME: &str = "\u{1a}";
 
@@ -73,11 +76,19 @@ impl Facts {
         Some(known.get_or_init(|| acts))
     }
 
+    /// The paths that the call's acts are about; `None` if they may be about others, too.
+    pub fn paths_of_acts(&self) -> Option<Vec<&PathViews>> {
+        let known = |act: &Act| act.reach == Reach::File && !act.may_be_more && act.patterns.is_empty();
+        let acts = self.file_acts(AS_OTHERS)?;
+        let all =
+            acts.iter().all(known).then(|| acts.iter().flat_map(|act| act.paths.iter().chain(&act.open)).collect());
+        if self.declared(Layer::Session).is_some() { None } else { all }
+    }
+
     /// The files that a shell call has written, by constant names and as far as they are there, in the order of the text.
     pub fn files_written(&self) -> Vec<PathBuf> {
         const MOST: usize = 16;
-        let (layer, naming) = (Layer::Session, ToolNaming::Canonical);
-        let asker = Asker { layer, naming, guesses: false, acts: true, any_depth: false };
+        let asker = AS_OTHERS;
         let mut files: Vec<PathBuf> = Vec::new();
         if !self.families(asker).contains(&"Bash") {
             return files;

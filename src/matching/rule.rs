@@ -804,7 +804,11 @@ fn by_other_means<'r>(
         if is_own && !facts.families(asker).contains(&"Bash") {
             continue;
         }
-        let Some(acts) = facts.file_acts(asker) else { return (rule.doubt("it takes too long"), None) };
+        let acts = facts.file_acts(asker).filter(|_| facts.why_unread().is_none());
+        let Some(acts) = acts else {
+            let why = facts.why_unread().unwrap_or("it takes too long");
+            return (rule.doubt(why), Some(why.to_string()));
+        };
         for act in acts.iter().filter(|act| deeds.has(act.access) && !(is_own && !act.of_shell)) {
             let met = patterns.iter().map(|it| act.meets(it)).max().unwrap_or(Met::No);
             let excepted = |rule: &ToolRule| {
