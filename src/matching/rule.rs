@@ -804,8 +804,7 @@ fn by_other_means<'r>(
         if is_own && !facts.families(asker).contains(&"Bash") {
             continue;
         }
-        let acts = facts.file_acts(asker).filter(|_| facts.why_unread().is_none());
-        let Some(acts) = acts else {
+        let Some(acts) = facts.file_acts(asker) else {
             let why = facts.why_unread().unwrap_or("it takes too long");
             return (rule.doubt(why), Some(why.to_string()));
         };
