@@ -4,7 +4,7 @@
 use super::commands::{Directories, tail};
 use super::expand::{Openness, Word};
 use super::programs::files::{Kind, Use, Uses};
-use super::programs::{is_plain_sed, running};
+use super::programs::is_plain_sed;
 use super::{Command, Script, Span};
 use compact_str::format_compact;
 
@@ -127,11 +127,15 @@ pub(super) struct Redirected {
     pub(super) at: Span,
 }
 
+/// How find is told a name.
+const NAMING: &[&str] = &["-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename"];
 /// So many words of code are looked at.
 const MOST_TOKENS: usize = 1024;
 const NAMED_IN_CODE: &str = "code names it";
 const NOT_KNOWN: &str = "it isn't known what the program does with it";
 const HANDED_ON: &str = "one command finds it and hands it to another";
+const LEADS_THERE: &str = "a link that is made leads to it";
+const PATCHED: &str = "a patch names it";
 const REVISION: &str = "it may be a revision or a file";
 
 impl Script {
@@ -149,7 +153,11 @@ impl Script {
         acts.extend(opened);
         let mut may_run = self.runs_constants || !self.gaps.is_empty();
         for command in self.commands.iter().filter(|it| !it.words.is_empty()) {
-            may_run |= add(command, &mut acts);
+            let uses = Uses::of(&command.words);
+            if uses.patches {
+                acts.extend(self.texts.iter().flat_map(|(text, at)| patched(text, command, at)));
+            }
+            may_run |= add(command, uses, &mut acts);
         }
         self.add_handed_on(&mut acts);
         // What runs unseen may be what constants say.
@@ -164,31 +172,60 @@ impl Script {
 }
 
 impl Script {
-    /// `find . -name x | xargs cat`: what one command comes across and another may take from it.
+    /// `find . -name x | xargs cat`, `cat "$(ls x)"`: where a command takes a file of which nothing is told, it may be any that
+    /// another one comes across or is given and does nothing with.
     fn add_handed_on(&self, acts: &mut Vec<FileAct>) {
-        for flow in &self.flows {
-            let commands = || flow.iter().flat_map(|range| self.commands.get(range.clone()).unwrap_or_default());
-            let found: Vec<(Word, &Command)> = commands()
-                .filter(|it| it.words.first().is_some_and(|word| Uses::of(std::slice::from_ref(word)).finds))
-                .flat_map(|it| running::found_by(&it.words).into_iter().flatten().map(move |word| (word, it)))
-                .collect();
-            if found.is_empty() {
-                continue;
-            }
-            let mut own = Vec::new();
-            for command in commands().filter(|it| !it.is_read_on()) {
-                add(command, &mut own);
-            }
-            for taking in own.iter().filter(|it| it.named() == Named::Nothing) {
-                acts.extend(found.iter().map(|(word, by)| FileAct {
-                    word: word.clone(),
-                    certainty: Certainty::Doubt(HANDED_ON),
-                    directories: by.directories.clone(),
-                    at: by.span.clone(),
-                    ..taking.clone()
-                }));
+        let is_taking = |it: &&FileAct| it.certainty == Certainty::Certain && it.named() == Named::Nothing;
+        let mut taking: Vec<FileAct> = Vec::new();
+        for act in acts.iter().filter(is_taking) {
+            if taking.iter().all(|it| it.access != act.access) {
+                taking.push(act.clone());
             }
         }
+        if taking.is_empty() {
+            return;
+        }
+        let mut add = |word: &Word, directories: &Directories, at: &Span| {
+            acts.extend(taking.iter().map(|taking| {
+                let (word, at) = (word.clone(), word.span.clone().unwrap_or_else(|| at.clone()));
+                let (access, directories) = (taking.access, directories.clone());
+                let certainty = Certainty::Doubt(HANDED_ON);
+                FileAct { access, reach: Reach::File, word, certainty, at, directories }.whole()
+            }));
+        };
+        for (text, at) in &self.texts {
+            tokens(text).for_each(|word| add(&word, &Directories::First, at));
+        }
+        for command in self.commands.iter().filter(|it| !it.words.is_empty()) {
+            for word in handed_on(command).into_iter().filter(|it| !is_device(it)).take(MOST_TOKENS) {
+                add(&word, &command.directories, &command.span);
+            }
+        }
+    }
+}
+
+/// The names of files that a command may print.
+fn handed_on(command: &Command) -> Vec<Word> {
+    let uses = Uses::of(&command.words);
+    if uses.finds {
+        let words = &command.words[1..];
+        let names = names_found(words).unwrap_or_else(|| vec!["*"]);
+        return starts(words).iter().flat_map(|start| names.iter().map(|name| found_below(start, name))).collect();
+    }
+    let given =
+        uses.words.into_iter().filter(|it| matches!(it.kind, Kind::Look | Kind::Text | Kind::Read | Kind::ReadTree));
+    given.map(|it| it.word.into_owned()).filter(|it| !it.text.contains(char::is_whitespace)).collect()
+}
+
+impl FileAct {
+    /// All that find comes across below a directory is that directory with all that it holds.
+    fn whole(mut self) -> FileAct {
+        if let Some(start) = self.word.text.strip_suffix("/**/*").filter(|_| self.word.found) {
+            let openness = if start.contains(['*', '?', '[']) { self.word.openness } else { Openness::Constant };
+            self.reach = if self.access == Access::Read { Reach::Below } else { Reach::All };
+            self.word = Word { text: start.into(), openness, found: false, ..self.word };
+        }
+        self
     }
 }
 
@@ -222,45 +259,58 @@ fn is_device(word: &Word) -> bool {
 }
 
 /// Adds what one command does, and says whether what it reads may be code.
-fn add(command: &Command, acts: &mut Vec<FileAct>) -> bool {
-    let mut uses = Uses::of(&command.words);
+fn add(command: &Command, mut uses: Uses<'_>, acts: &mut Vec<FileAct>) -> bool {
     if command.is_read_on() {
         // What it runs is listed by itself.
-        uses.words.retain(|it| it.of_option && it.kind != Kind::Any);
+        uses.words.retain(|it| it.kind != Kind::Any);
         uses.may_run = false;
     }
-    let directories =
-        uses.directories.iter().fold(command.directories.clone(), |all, word| match word.as_constant_path() {
-            Some(path) => all.changed(&path),
-            None => Directories::Unknown,
-        });
-    let act = |access, reach, word: &Word, certainty| FileAct {
-        access,
-        reach,
-        word: word.clone(),
-        certainty,
-        at: word.span.clone().unwrap_or_else(|| command.span.clone()),
-        directories: directories.clone(),
-    };
     if uses.finds {
-        acts.extend(found(command, &directories));
+        acts.extend(found(command));
         return false;
     }
     let certain = Certainty::Certain;
-    for Use { word, kind, is_file, .. } in &uses.words {
-        if is_device(word) {
+    let runs_code = uses.words.iter().any(|it| match it.kind {
+        Kind::Code => true,
+        Kind::Sed => !is_plain_sed(&it.word.text),
+        Kind::Awk => may_open(&it.word.text),
+        _ => false,
+    });
+    for Use { word, kind, is_file, directories } in &uses.words {
+        // `-` is what a program is given or prints.
+        if is_device(word) || word.as_constant() == Some("-") {
             continue;
         }
+        let directories = uses.directories.iter().take(*directories).fold(command.directories.clone(), |all, word| {
+            match word.as_constant_path() {
+                Some(path) => all.changed(&path),
+                None => Directories::Unknown,
+            }
+        });
+        let at = || word.span.clone().unwrap_or_else(|| command.span.clone());
+        let act = |access, reach, word: &Word, certainty| {
+            let (word, at, directories) = (word.clone(), at(), directories.clone());
+            FileAct { access, reach, word, certainty, at, directories }.whole()
+        };
         let perhaps = || if *is_file { Certainty::Certain } else { Certainty::Doubt(REVISION) };
         match kind {
-            Kind::Text | Kind::Look | Kind::Url | Kind::Dir => {}
+            Kind::Text if runs_code => {
+                acts.extend(tokens(&word.text).map(|it| named_in_code(it, directories.clone(), at())));
+            }
+            Kind::Text | Kind::Look | Kind::Dir | Kind::From => {}
+            Kind::Url => {
+                if word.beginning().starts_with("file://") {
+                    acts.push(act(Access::Read, Reach::File, &tail(word, "file://".len()), certain.clone()));
+                }
+            }
             Kind::Read => acts.push(act(Access::Read, Reach::File, word, certain.clone())),
             Kind::Write => acts.push(act(Access::Write, Reach::File, word, certain.clone())),
             Kind::Edit => acts.push(act(Access::Either, Reach::File, word, certain.clone())),
             Kind::ReadTree => acts.push(act(Access::Read, Reach::Below, word, certain.clone())),
-            Kind::ChangeTree => acts.push(act(Access::Write, Reach::All, word, certain.clone())),
+            Kind::ChangeTree | Kind::Member => acts.push(act(Access::Write, Reach::All, word, certain.clone())),
             Kind::Take => acts.push(act(Access::Either, Reach::All, word, certain.clone())),
-            Kind::Fill => {
+            Kind::Fill => acts.push(act(Access::Write, Reach::Below, word, certain.clone())),
+            Kind::IntoTree => {
                 acts.push(act(Access::Write, Reach::Below, word, certain.clone()));
                 acts.extend(
                     uses.sources()
@@ -277,6 +327,26 @@ fn add(command: &Command, acts: &mut Vec<FileAct>) -> bool {
                     }
                 }
             }
+            Kind::Prefix => {
+                let parent = word.beginning().rfind('/');
+                let place = parent.map_or(Word::constant("."), |at| beginning(word, at + 1));
+                acts.push(act(Access::Write, Reach::Below, &place, certain.clone()));
+                let open = format_compact!("{}…", word.beginning().trim_end_matches('X'));
+                let open =
+                    Word { openness: Openness::Operand(open.len() - "…".len()), text: open, ..(**word).clone() };
+                acts.push(act(Access::Write, Reach::File, &open, certain.clone()));
+            }
+            Kind::Aim => {
+                let leads = || Certainty::Doubt(LEADS_THERE);
+                acts.push(act(Access::Either, Reach::All, word, leads()));
+                // It counts from where the link is.
+                for to in uses.words.iter().filter(|it| matches!(it.kind, Kind::Into | Kind::IntoTree)) {
+                    let parent = to.word.text.rfind('/').map(|at| beginning(&to.word, at + 1));
+                    let places = parent.into_iter().chain([(*to.word).clone()]);
+                    let aims = places.filter_map(|place| from_there(&place, word));
+                    acts.extend(aims.map(|it| act(Access::Either, Reach::All, &it, leads())));
+                }
+            }
             Kind::PerhapsRead => {
                 acts.push(act(Access::Read, Reach::Below, word, perhaps()));
                 // `git show HEAD:x`
@@ -286,25 +356,54 @@ fn add(command: &Command, acts: &mut Vec<FileAct>) -> bool {
             }
             Kind::PerhapsChange => acts.push(act(Access::Write, Reach::All, word, perhaps())),
             Kind::At => {
-                // `-F name=@file`
-                if let Some(at) = word.text.find('@').filter(|at| *at == 0 || word.text[..*at].ends_with('=')) {
-                    acts.push(act(Access::Read, Reach::File, &tail(word, at + 1), certain.clone()));
+                // `-F name=@file`, `-F name=<file;type=x`
+                let sign = word.text.find(['@', '<']).filter(|at| *at == 0 || word.text[..*at].ends_with('='));
+                if let Some(at) = sign {
+                    let file = tail(word, at + 1);
+                    let end = file.text.find([';', ',']).filter(|_| at > 0).unwrap_or(file.text.len());
+                    acts.push(act(Access::Read, Reach::File, &beginning(&file, end), certain.clone()));
                 }
             }
             Kind::Sed if is_plain_sed(&word.text) => {}
             Kind::Awk if !may_open(&word.text) => {}
             Kind::Code | Kind::Sed | Kind::Awk => {
-                let at = word.span.clone().unwrap_or_else(|| command.span.clone());
-                acts.extend(tokens(&word.text).map(|it| named_in_code(it, directories.clone(), at.clone())));
+                let own = tokens(&word.text).map(|it| named_in_code(it, directories.clone(), at()));
+                acts.extend(own);
+                if *kind == Kind::Sed {
+                    // `1r.env`
+                    let names = word.text.split(char::is_whitespace).flat_map(behind_letters);
+                    acts.extend(names.take(MOST_TOKENS).map(|it| named_in_code(it, directories.clone(), at())));
+                }
             }
             Kind::Any => {
                 let doubt = |word: &Word| act(Access::Either, Reach::File, word, Certainty::Doubt(NOT_KNOWN));
                 acts.push(doubt(word));
                 acts.extend(pieces(word).map(|it| doubt(&it)));
+                if word.text.contains(char::is_whitespace) {
+                    acts.extend(tokens(&word.text).map(|it| named_in_code(it, directories.clone(), at())));
+                }
             }
         }
     }
     uses.may_run
+}
+
+/// The files that a patch names, each with and without the first part of its path.
+fn patched<'t>(patch: &'t str, command: &'t Command, at: &'t Span) -> impl Iterator<Item = FileAct> + 't {
+    const NAMING: &[&str] = &["--- ", "+++ ", "rename from ", "rename to ", "copy to ", "Index: "];
+    let paths = patch.lines().filter_map(|line| NAMING.iter().find_map(|it| line.strip_prefix(it))).take(MOST_TOKENS);
+    let both = paths.map(|path| path.split('\t').next().unwrap_or(path)).flat_map(|path| {
+        let short = path.split_once('/').map(|(_, rest)| rest);
+        [Some(path), short].into_iter().flatten()
+    });
+    both.map(Word::constant).filter(|it| !is_device(it)).map(move |word| FileAct {
+        access: Access::Write,
+        reach: Reach::File,
+        word,
+        certainty: Certainty::Doubt(PATCHED),
+        at: at.clone(),
+        directories: command.directories.clone(),
+    })
 }
 
 /// Whether a program of awk may open files or run programs.
@@ -321,9 +420,33 @@ fn below(directory: &Word, source: &Word) -> Option<Word> {
         .then(|| Word { text: format_compact!("{}/{name}", directory.text.trim_end_matches('/')), ..directory.clone() })
 }
 
-/// The parts of a word that may each be a path: `--file=x`, `a:b`.
+/// The first bytes of a word.
+fn beginning(word: &Word, end: usize) -> Word {
+    match word.beginning().get(..end) {
+        Some(text) if end < word.text.len() => Word { text: text.into(), openness: Openness::Constant, ..word.clone() },
+        _ => word.clone(),
+    }
+}
+
+/// A relative path from a directory.
+fn from_there(directory: &Word, path: &Word) -> Option<Word> {
+    let (from, path) = (directory.as_constant()?, path.as_constant()?);
+    let is_relative = !path.starts_with('/') && !from.is_empty() && !directory.home;
+    is_relative.then(|| Word::constant(format_compact!("{}/{path}", from.trim_end_matches('/'))))
+}
+
+/// What sed may read or write behind a letter that says so.
+fn behind_letters(code: &str) -> impl Iterator<Item = Word> {
+    let letters = code.match_indices(['r', 'R', 'w', 'W']).take(16);
+    letters.map(|(at, _)| Word::constant(code[at + 1..].trim_end_matches([';', '}']))).filter(|it| !it.text.is_empty())
+}
+
+/// The parts of a word that may each be a path: `--file=x`, `a:b`, `-fx`.
 fn pieces(word: &Word) -> impl Iterator<Item = Word> {
-    let starts = word.text.match_indices(['=', ':', ',', '@']).map(|(at, _)| at + 1).take(16);
+    let is_letter = word.text.starts_with('-') && !word.text.starts_with("--");
+    let attached = word.text.char_indices().nth(2).filter(|_| is_letter).map(|(at, _)| at);
+    let signs = word.text.match_indices(['=', ':', ',', '@']).map(|(at, _)| at + 1).take(16);
+    let starts = attached.into_iter().chain(signs);
     let wholes = starts.map(|at| tail(word, at)).collect::<Vec<_>>();
     let firsts = wholes.clone().into_iter().filter_map(|it| {
         let end = it.text.find([':', ','])?;
@@ -347,21 +470,17 @@ fn tokens(code: &str) -> impl Iterator<Item = Word> {
         let is_home = part.starts_with("~/");
         Word { home: is_home, ..Word::constant(if is_home { &part[1..] } else { part }) }
     };
-    parts.map(word).filter(|word| !is_device(word))
+    let words = parts.map(word).filter(|word| !is_device(word));
+    words.flat_map(|word| {
+        let more = pieces(&word).collect::<Vec<_>>();
+        [word].into_iter().chain(more)
+    })
 }
 
 /// What find itself does below where it starts: what it runs for what it comes across is listed as commands.
-fn found(command: &Command, directories: &Directories) -> Vec<FileAct> {
+fn found(command: &Command) -> Vec<FileAct> {
     let words = &command.words[1..];
-    let is_expression = |word: &Word| word.beginning().starts_with(['-', '(', '!']);
-    let starts = words
-        .iter()
-        .skip_while(|it| matches!(it.text.as_str(), "-H" | "-L" | "-P"))
-        .take_while(|it| !is_expression(it));
-    let mut starts: Vec<Word> = starts.cloned().collect();
-    if starts.is_empty() {
-        starts.push(Word::constant("."));
-    }
+    let starts = starts(words);
     let mut acts = Vec::new();
     let act = |access, reach, word: &Word| FileAct {
         access,
@@ -369,11 +488,13 @@ fn found(command: &Command, directories: &Directories) -> Vec<FileAct> {
         word: word.clone(),
         certainty: Certainty::Certain,
         at: word.span.clone().unwrap_or_else(|| command.span.clone()),
-        directories: directories.clone(),
+        directories: command.directories.clone(),
     };
     for pair in words.windows(2) {
-        if matches!(pair[0].text.as_str(), "-fprint" | "-fprint0" | "-fls" | "-fprintf") {
-            acts.push(act(Access::Write, Reach::File, &pair[1]));
+        match pair[0].text.as_str() {
+            "-fprint" | "-fprint0" | "-fls" | "-fprintf" => acts.push(act(Access::Write, Reach::File, &pair[1])),
+            "-files0-from" => acts.push(act(Access::Read, Reach::File, &pair[1])),
+            _ => {}
         }
     }
     if words.iter().any(|word| word.text == "-delete") {
@@ -388,14 +509,27 @@ fn found(command: &Command, directories: &Directories) -> Vec<FileAct> {
     acts
 }
 
+/// Where find begins.
+fn starts(words: &[Word]) -> Vec<Word> {
+    let is_expression = |word: &Word| word.beginning().starts_with(['-', '(', '!']);
+    let is_habit = |word: &&Word| {
+        matches!(word.text.as_str(), "-H" | "-L" | "-P" | "-E" | "-X" | "-x" | "-s") || word.text.starts_with("-O")
+    };
+    let starts = words.iter().skip_while(is_habit).take_while(|it| !is_expression(it));
+    let starts: Vec<Word> = starts.cloned().collect();
+    if starts.is_empty() { vec![Word::constant(".")] } else { starts }
+}
+
 /// The names of which each path that find comes across fits one, as patterns; nothing if an alternative says no name.
 fn names_found(words: &[Word]) -> Option<Vec<&str>> {
     let mut names = Vec::new();
     for alternative in words.split(|word| matches!(word.text.as_str(), "-o" | "-or" | ",")) {
-        let is_name = |at: &usize| matches!(alternative[*at].text.as_str(), "-name" | "-iname");
+        let is_name = |at: &usize| NAMING.contains(&alternative[*at].text.as_str());
         let is_negated = |at: usize| at > 0 && matches!(alternative[at - 1].text.as_str(), "!" | "-not");
         let at = (0..alternative.len().saturating_sub(1)).find(|at| is_name(at) && !is_negated(*at))?;
-        names.push(alternative[at + 1].as_constant()?);
+        let name = alternative[at + 1].as_constant()?;
+        // Of a whole path, the last name tells enough.
+        names.push(name.rsplit('/').next().filter(|it| !it.is_empty()).unwrap_or(name));
     }
     Some(names)
 }

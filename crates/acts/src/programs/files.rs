@@ -2,10 +2,13 @@
 
 use super::super::commands::{base_name, tail};
 use super::super::expand::Word;
-use super::given::Given;
+use super::given::{Given, GivenOption};
 use super::options;
 use std::borrow::Cow;
 use std::sync::Arc;
+
+/// So many words behind an option that isn't known may be its values: `jq --slurpfile x f`.
+const MOST_VALUES: usize = 2;
 
 /// What a word is to the program that it is given to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +21,12 @@ pub(in super::super) enum Kind {
     ReadTree,
     ChangeTree,
     Fill,
+    Member,
     Take,
     Into,
+    IntoTree,
+    Prefix,
+    Aim,
     PerhapsRead,
     PerhapsChange,
     Code,
@@ -27,6 +34,7 @@ pub(in super::super) enum Kind {
     Awk,
     At,
     Dir,
+    From,
     Url,
     Any,
 }
@@ -42,8 +50,12 @@ impl Kind {
             "read-tree" => Kind::ReadTree,
             "change-tree" => Kind::ChangeTree,
             "fill" => Kind::Fill,
+            "member" => Kind::Member,
             "take" => Kind::Take,
             "into" => Kind::Into,
+            "into-tree" => Kind::IntoTree,
+            "prefix" => Kind::Prefix,
+            "aim" => Kind::Aim,
             "perhaps-read" => Kind::PerhapsRead,
             "perhaps-change" => Kind::PerhapsChange,
             "code" => Kind::Code,
@@ -51,6 +63,7 @@ impl Kind {
             "awk" => Kind::Awk,
             "at" => Kind::At,
             "dir" => Kind::Dir,
+            "from" => Kind::From,
             "url" => Kind::Url,
             "any" => Kind::Any,
             _ => return None,
@@ -58,7 +71,7 @@ impl Kind {
     }
 
     fn is_source(self) -> bool {
-        matches!(self, Kind::Read | Kind::ReadTree | Kind::Take)
+        matches!(self, Kind::Read | Kind::ReadTree | Kind::Take | Kind::Aim)
     }
 }
 
@@ -68,7 +81,7 @@ pub(in super::super) struct Clause {
     /// All of these hold: an option is given, by one of its names, or the program is called so.
     conditions: Vec<Vec<&'static str>>,
     options: Vec<(&'static str, Kind)>,
-    /// Operands that begin with a key: `if=f`.
+    /// Operands that begin with a key: `if=f`; `*` is any key, and `+` a sign without `=`.
     keyed: Vec<(&'static str, Kind)>,
     before: Vec<Kind>,
     repeated: Option<Kind>,
@@ -77,6 +90,7 @@ pub(in super::super) struct Clause {
     is_here: bool,
     fills: bool,
     downloads: bool,
+    patches: bool,
     finds: bool,
 }
 
@@ -94,6 +108,7 @@ impl Clause {
             match word {
                 "+fill" => clause.fills = true,
                 "+download" => clause.downloads = true,
+                "+patch" => clause.patches = true,
                 "find" => clause.finds = true,
                 _ => clause.add(word),
             }
@@ -116,8 +131,26 @@ impl Clause {
         }
     }
 
+    /// Where the value begins in an operand with a key, and what it is.
+    fn key(&self, word: &Word, place: usize) -> Option<(usize, Kind)> {
+        let text = word.beginning();
+        let key = text.split_once('=').map_or("", |(key, _)| key);
+        // What stands before is something else.
+        let is_name =
+            place >= self.before.len() && !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || c == '_');
+        self.keyed.iter().find_map(|(name, kind)| match *name {
+            "+" => text.starts_with('+').then_some((1, *kind)),
+            "*" => is_name.then_some((key.len() + 1, *kind)),
+            name => (name == key).then_some((key.len() + 1, *kind)),
+        })
+    }
+
     fn holds(&self, given: &Given<'_>, names: &[&str]) -> bool {
-        let is_one = |it: &&str| it.strip_prefix('@').map_or_else(|| given.has(it), |name| names.contains(&name));
+        let is_one = |it: &&str| match (*it, it.strip_prefix('@')) {
+            ("0", _) => given.operands.is_empty(),
+            (_, Some(name)) => names.contains(&name),
+            (option, None) => given.has(option),
+        };
         self.conditions.iter().all(|any| any.iter().any(|it| is_one(it)))
     }
 
@@ -140,16 +173,18 @@ pub(in super::super) struct Use<'w> {
     pub(in super::super) kind: Kind,
     /// It stands behind `--`.
     pub(in super::super) is_file: bool,
-    /// It is an option's value.
-    pub(in super::super) of_option: bool,
+    /// From how many of the directories, one from the other, it counts.
+    pub(in super::super) directories: usize,
 }
 
 /// What a command does with its words.
 #[derive(Debug, Default)]
 pub(in super::super) struct Uses<'w> {
     pub(in super::super) words: Vec<Use<'w>>,
-    /// The directories that it goes to first, one from the other.
+    /// The directories that it goes to, one from the other.
     pub(in super::super) directories: Vec<Word>,
+    /// It changes the files that a patch names.
+    pub(in super::super) patches: bool,
     /// It speaks find's language.
     pub(in super::super) finds: bool,
     /// What it is given or reads may be code.
@@ -161,7 +196,7 @@ impl<'w> Uses<'w> {
     pub(in super::super) fn of(words: &'w [Word]) -> Uses<'w> {
         let Some((program, args)) = words.split_first() else { return Uses::default() };
         let name = base_name(program.as_constant().unwrap_or_default());
-        let any = |word: &'w Word| Use { word: Cow::Borrowed(word), kind: Kind::Any, is_file: false, of_option: false };
+        let any = |word: &'w Word| Use { word: Cow::Borrowed(word), kind: Kind::Any, is_file: false, directories: 0 };
         let unknown = || Uses { words: args.iter().map(any).collect(), may_run: true, ..Uses::default() };
         let Some(row) = options::any_row(name) else { return unknown() };
         let bundled = row.bundles.then(|| unbundled(args)).flatten();
@@ -176,56 +211,61 @@ impl<'w> Uses<'w> {
         }
         let kinds = clause.before.iter().chain(&clause.repeated).chain(&clause.after);
         let may_run = kinds.into_iter().any(|kind| matches!(kind, Kind::Any | Kind::Code));
-        let mut uses = Uses { may_run, ..Uses::default() };
-        for (names, value, kind) in &given.options {
-            let Some(value) = value else { continue };
-            let own = clause.options.iter().find(|(name, _)| names.contains(name)).map(|(_, kind)| *kind);
-            uses.add(value, own.unwrap_or(*kind), false);
+        let mut uses = Uses { may_run, patches: clause.patches, ..Uses::default() };
+        let kind_of = |option: &GivenOption| {
+            let own = clause.options.iter().find(|(name, _)| option.names.contains(name));
+            own.map_or(option.kind, |(_, kind)| *kind)
+        };
+        let valued = given.options.iter().filter_map(|option| Some((option, option.value.as_ref()?, kind_of(option))));
+        let (directories, values): (Vec<_>, Vec<_>) =
+            valued.partition(|(.., kind)| matches!(kind, Kind::Dir | Kind::From));
+        uses.directories = directories.iter().map(|(_, word, _)| (*word).clone()).collect();
+        // Where it takes operands from is nothing to what stands before.
+        let counts_from =
+            |place| directories.iter().filter(|(it, _, kind)| *kind == Kind::Dir || it.place <= place).count();
+        let always = directories.iter().filter(|(.., kind)| *kind == Kind::Dir).count();
+        for (_, value, kind) in values {
+            uses.add(value, kind, false, always);
         }
-        uses.words.iter_mut().for_each(|it| it.of_option = true);
         // What stands behind an option that isn't known may be a file.
-        for word in &given.unknown {
-            uses.add(word, Kind::Any, false);
+        for (word, place) in &given.unknown {
+            let values = given.operands.iter().skip(*place).take(MOST_VALUES);
+            [word].into_iter().chain(values).for_each(|word| uses.add(word, Kind::Any, false, always));
         }
-        let key = |word: &Word| clause.keyed.iter().find(|(key, _)| key_of(word) == Some(*key)).map(|(_, kind)| *kind);
-        let (keyed, plain): (Vec<_>, Vec<_>) = given.operands.iter().enumerate().partition(|(_, it)| key(it).is_some());
-        for (_, word) in keyed {
-            let length = key_of(word).map_or(0, str::len) + 1;
-            uses.add(&tail(word, length), key(word).unwrap_or(Kind::Any), false);
+        let key = |at: usize, word: &Word| clause.key(word, at);
+        let (keyed, plain): (Vec<_>, Vec<_>) =
+            given.operands.iter().enumerate().partition(|(at, it)| key(*at, it).is_some());
+        for (at, word) in keyed {
+            let Some((length, kind)) = key(at, word) else { continue };
+            uses.add(&tail(word, length), kind, false, counts_from(at));
         }
         let is_behind = |at: usize| given.dashes.is_some_and(|dashes| at >= dashes);
         for (place, (at, word)) in plain.iter().enumerate() {
-            uses.add(word, clause.kind_at(place, plain.len()), is_behind(*at));
+            uses.add(word, clause.kind_at(place, plain.len()), is_behind(*at), counts_from(*at));
         }
+        let everywhere = directories.len();
         if clause.is_here && plain.len() <= clause.before.len() {
-            uses.add(&Word::constant("."), clause.repeated.unwrap_or(Kind::Any), true);
+            uses.add(&Word::constant("."), clause.repeated.unwrap_or(Kind::Any), true, everywhere);
         }
         if clause.fills {
-            uses.add(&Word::constant("."), Kind::Fill, true);
+            uses.add(&Word::constant("."), Kind::Fill, true, everywhere);
         }
         if clause.downloads {
             for file in super::downloads(name, &args) {
-                uses.add(&Word::constant(file), Kind::Write, true);
+                uses.add(&Word::constant(file), Kind::Write, true, everywhere);
             }
         }
         uses
     }
 
-    fn add(&mut self, word: &Word, kind: Kind, is_file: bool) {
-        match kind {
-            Kind::Dir => self.directories.push(word.clone()),
-            _ => self.words.push(Use { word: Cow::Owned(word.clone()), kind, is_file, of_option: false }),
-        }
+    fn add(&mut self, word: &Word, kind: Kind, is_file: bool, directories: usize) {
+        self.words.push(Use { word: Cow::Owned(word.clone()), kind, is_file, directories });
     }
 
     /// What is copied or moved into another place.
     pub(in super::super) fn sources(&self) -> impl Iterator<Item = &Use<'w>> {
         self.words.iter().filter(|it| it.kind.is_source())
     }
-}
-
-fn key_of(word: &Word) -> Option<&str> {
-    word.beginning().split_once('=').map(|(key, _)| key)
 }
 
 /// The words with the letters of the first one as options of their own, each with its value: `tar xfC a d`.

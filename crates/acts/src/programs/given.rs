@@ -3,18 +3,29 @@
 use super::super::commands::tail;
 use super::super::expand::Word;
 use super::files::Kind;
-use super::options::{Row, Style, Takes};
+use super::options::{Opt, Row, Style, Takes};
 
 /// A command's words behind the program's name, told apart.
 #[derive(Debug, Default)]
 pub(in super::super) struct Given<'w> {
-    /// Their names, their values, and what these are.
-    pub(super) options: Vec<(Vec<&'static str>, Option<Word>, Kind)>,
+    pub(super) options: Vec<GivenOption>,
     pub(in super::super) operands: Vec<&'w Word>,
-    /// The words of options that the row doesn't have.
-    pub(super) unknown: Vec<&'w Word>,
+    /// The words of options that the row doesn't have, each with how many operands stand before it.
+    pub(super) unknown: Vec<(&'w Word, usize)>,
     /// How many operands stand before a `--`.
     pub(super) dashes: Option<usize>,
+}
+
+/// An option as it is given.
+#[derive(Debug)]
+pub(super) struct GivenOption {
+    /// All of its names.
+    pub(super) names: Vec<&'static str>,
+    pub(super) value: Option<Word>,
+    /// What the value is.
+    pub(super) kind: Kind,
+    /// How many operands stand before it.
+    pub(super) place: usize,
 }
 
 impl<'w> Given<'w> {
@@ -57,8 +68,8 @@ impl<'w> Given<'w> {
                 false => given.add_cluster(row, word, text),
             };
             if takes_next {
-                if let (Some((_, value, _)), Some(next)) = (given.options.last_mut(), words.get(at)) {
-                    *value = Some(next.clone());
+                if let (Some(option), Some(next)) = (given.options.last_mut(), words.get(at)) {
+                    option.value = Some(next.clone());
                 }
                 at += 1;
             }
@@ -80,36 +91,54 @@ impl<'w> Given<'w> {
         let mut found = row.options.iter().filter(|option| option.names.iter().any(|it| is_it(it)));
         let mut near = row.options.iter().filter(|option| option.names.iter().any(|it| begins(it)));
         let Some(option) = found.next().or_else(|| near.next()) else {
-            self.unknown.push(word);
+            // `-ofile`
+            let takes_value = |it: &&Opt| row.style == Style::Word && it.value != Takes::Nothing;
+            let attached = row.options.iter().filter(takes_value).flat_map(|option| {
+                let begins = option.names.iter().filter(|it| !it.starts_with("--") && text.starts_with(**it));
+                begins.map(move |name| (name.len(), option))
+            });
+            if let Some((length, option)) = attached.max_by_key(|(length, _)| *length) {
+                self.add(option, Some(tail(word, length)));
+                return false;
+            }
+            self.unknown.push((word, self.operands.len()));
             return false;
         };
         let takes_next = option.value == Takes::Value && value.is_none();
-        self.options.push((option.names.clone(), value, option.kind));
+        self.add(option, value);
         takes_next
     }
 
     /// Adds the letters of a word; whether the next word is the last one's value.
-    fn add_cluster(&mut self, row: &Row, word: &Word, text: &str) -> bool {
+    fn add_cluster(&mut self, row: &Row, word: &'w Word, text: &str) -> bool {
         for (at, letter) in text.char_indices().skip(1) {
-            let Some(option) = row.option(&format!("-{letter}")) else { continue };
+            let Some(option) = row.option(&format!("-{letter}")) else {
+                self.unknown.push((word, self.operands.len()));
+                continue;
+            };
             let end = at + letter.len_utf8();
             if option.value == Takes::Nothing {
-                self.options.push((option.names.clone(), None, option.kind));
+                self.add(option, None);
                 continue;
             }
             let attached = end < word.text.len();
-            self.options.push((option.names.clone(), attached.then(|| tail(word, end)), option.kind));
+            self.add(option, attached.then(|| tail(word, end)));
             return option.value == Takes::Value && !attached;
         }
         false
     }
 
+    fn add(&mut self, option: &Opt, value: Option<Word>) {
+        let place = self.operands.len();
+        self.options.push(GivenOption { names: option.names.clone(), value, kind: option.kind, place });
+    }
+
     /// The values that an option is given, by any of its names.
     pub(in super::super) fn values(&self, name: &str) -> impl Iterator<Item = &Word> {
-        self.options.iter().filter(move |(names, ..)| names.contains(&name)).filter_map(|(_, value, _)| value.as_ref())
+        self.options.iter().filter(move |it| it.names.contains(&name)).filter_map(|it| it.value.as_ref())
     }
 
     pub(in super::super) fn has(&self, name: &str) -> bool {
-        self.options.iter().any(|(names, ..)| names.contains(&name))
+        self.options.iter().any(|it| it.names.contains(&name))
     }
 }
