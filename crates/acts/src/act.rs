@@ -106,6 +106,8 @@ pub enum Named {
 /// What stands behind the last expansion of a text.
 fn behind_expansions(text: &str) -> &str {
     let Some(at) = text.rfind(['$', '`', '…']) else { return "" };
+    // `${$}`
+    let at = if text[..at].ends_with("${") { at - 2 } else { at };
     let rest = &text[at..];
     match rest.as_bytes() {
         [b'$', b'{', ..] => rest.find('}').map_or("", |end| &rest[end + 1..]),
@@ -128,7 +130,7 @@ pub(super) struct Redirected {
 }
 
 /// How find is told a name.
-const NAMING: &[&str] = &["-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename"];
+const NAMING: &[&str] = &["-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex"];
 /// So many words of code are looked at.
 const MOST_TOKENS: usize = 1024;
 const NAMED_IN_CODE: &str = "code names it";
@@ -175,46 +177,56 @@ impl Script {
     /// `find . -name x | xargs cat`, `cat "$(ls x)"`: where a command takes a file of which nothing is told, it may be any that
     /// another one comes across or is given and does nothing with.
     fn add_handed_on(&self, acts: &mut Vec<FileAct>) {
-        let is_taking = |it: &&FileAct| it.certainty == Certainty::Certain && it.named() == Named::Nothing;
-        let mut taking: Vec<FileAct> = Vec::new();
-        for act in acts.iter().filter(is_taking) {
-            if taking.iter().all(|it| it.access != act.access) {
-                taking.push(act.clone());
+        let mut taking: Vec<(Access, Named)> = Vec::new();
+        for act in acts.iter().filter(|it| it.certainty == Certainty::Certain) {
+            let named = match act.named() {
+                // What find comes across begins with where it starts.
+                Named::Open { before, after } if after.is_empty() => Named::Open { before, after },
+                Named::Nothing => Named::Nothing,
+                _ => continue,
+            };
+            if !taking.contains(&(act.access, named.clone())) {
+                taking.push((act.access, named));
             }
         }
         if taking.is_empty() {
             return;
         }
-        let mut add = |word: &Word, directories: &Directories, at: &Span| {
-            acts.extend(taking.iter().map(|taking| {
+        let mut add = |word: &Word, start: Option<&Word>, directories: &Directories, at: &Span| {
+            let is_start = |before: &str| start.is_some_and(|it| it.text.trim_end_matches('/') == before);
+            let takes = |it: &&(Access, Named)| match &it.1 {
+                Named::Open { before, .. } => is_start(before.trim_end_matches('/')),
+                _ => true,
+            };
+            acts.extend(taking.iter().filter(takes).map(|(access, _)| {
                 let (word, at) = (word.clone(), word.span.clone().unwrap_or_else(|| at.clone()));
-                let (access, directories) = (taking.access, directories.clone());
+                let (access, directories) = (*access, directories.clone());
                 let certainty = Certainty::Doubt(HANDED_ON);
                 FileAct { access, reach: Reach::File, word, certainty, at, directories }.whole()
             }));
         };
         for (text, at) in &self.texts {
-            tokens(text).for_each(|word| add(&word, &Directories::First, at));
+            tokens(text).for_each(|word| add(&word, None, &Directories::First, at));
         }
         for command in self.commands.iter().filter(|it| !it.words.is_empty()) {
-            for word in handed_on(command).into_iter().filter(|it| !is_device(it)).take(MOST_TOKENS) {
-                add(&word, &command.directories, &command.span);
-            }
+            let words = handed_on(command).into_iter().filter(|(it, _)| !is_device(it)).take(MOST_TOKENS);
+            words.for_each(|(word, start)| add(&word, start.as_ref(), &command.directories, &command.span));
         }
     }
 }
 
-/// The names of files that a command may print.
-fn handed_on(command: &Command) -> Vec<Word> {
+/// The names of files that a command may print; those that find comes across with where it starts.
+fn handed_on(command: &Command) -> Vec<(Word, Option<Word>)> {
     let uses = Uses::of(&command.words);
     if uses.finds {
         let words = &command.words[1..];
-        let names = names_found(words).unwrap_or_else(|| vec!["*"]);
-        return starts(words).iter().flat_map(|start| names.iter().map(|name| found_below(start, name))).collect();
+        let names = names_found(words).unwrap_or_else(|| vec!["*".into()]);
+        let found = |start: Word| names.iter().map(move |name| (found_below(&start, name), Some(start.clone())));
+        return starts(words).into_iter().flat_map(found).collect();
     }
-    let given =
-        uses.words.into_iter().filter(|it| matches!(it.kind, Kind::Look | Kind::Text | Kind::Read | Kind::ReadTree));
-    given.map(|it| it.word.into_owned()).filter(|it| !it.text.contains(char::is_whitespace)).collect()
+    let is_name = |kind: Kind| matches!(kind, Kind::Look | Kind::Text | Kind::Read | Kind::ReadTree);
+    let given = uses.words.into_iter().filter(|it| is_name(it.kind)).map(|it| it.word.into_owned());
+    given.filter(|it| !it.text.contains(char::is_whitespace)).map(|it| (it, None)).collect()
 }
 
 impl FileAct {
@@ -278,7 +290,7 @@ fn add(command: &Command, mut uses: Uses<'_>, acts: &mut Vec<FileAct>) -> bool {
     });
     for Use { word, kind, is_file, directories } in &uses.words {
         // `-` is what a program is given or prints.
-        if is_device(word) || word.as_constant() == Some("-") {
+        if is_device(word) || matches!(word.as_constant(), Some("-" | ":memory:")) {
             continue;
         }
         let directories = uses.directories.iter().take(*directories).fold(command.directories.clone(), |all, word| {
@@ -356,12 +368,13 @@ fn add(command: &Command, mut uses: Uses<'_>, acts: &mut Vec<FileAct>) -> bool {
             }
             Kind::PerhapsChange => acts.push(act(Access::Write, Reach::All, word, perhaps())),
             Kind::At => {
-                // `-F name=@file`, `-F name=<file;type=x`
-                let sign = word.text.find(['@', '<']).filter(|at| *at == 0 || word.text[..*at].ends_with('='));
-                if let Some(at) = sign {
+                // `-d @file`, `-F name=<file;type=x`
+                for (at, _) in word.text.match_indices(['@', '<']).take(16) {
+                    let is_sign = at == 0 || word.text[..at].ends_with('=');
                     let file = tail(word, at + 1);
                     let end = file.text.find([';', ',']).filter(|_| at > 0).unwrap_or(file.text.len());
-                    acts.push(act(Access::Read, Reach::File, &beginning(&file, end), certain.clone()));
+                    let certainty = if is_sign { Certainty::Certain } else { Certainty::Doubt(NOT_KNOWN) };
+                    acts.push(act(Access::Read, Reach::File, &beginning(&file, end), certainty));
                 }
             }
             Kind::Sed if is_plain_sed(&word.text) => {}
@@ -408,7 +421,7 @@ fn patched<'t>(patch: &'t str, command: &'t Command, at: &'t Span) -> impl Itera
 
 /// Whether a program of awk may open files or run programs.
 fn may_open(code: &str) -> bool {
-    code.contains(['>', '|', '@']) || code.contains("getline") || code.contains("system")
+    code.contains(['>', '|', '@']) || ["getline", "system", "ARGV"].iter().any(|it| code.contains(it))
 }
 
 /// The place that a source gets in a directory; nothing if its name isn't told.
@@ -467,6 +480,8 @@ fn tokens(code: &str) -> impl Iterator<Item = Word> {
     };
     let parts = code.split(is_end).filter(|part| !part.is_empty() && part.len() < 4096).take(MOST_TOKENS);
     let word = |part: &str| {
+        // `~+` is the directory at hand.
+        let part = part.strip_prefix("~+/").unwrap_or(part);
         let is_home = part.starts_with("~/");
         Word { home: is_home, ..Word::constant(if is_home { &part[1..] } else { part }) }
     };
@@ -521,17 +536,27 @@ fn starts(words: &[Word]) -> Vec<Word> {
 }
 
 /// The names of which each path that find comes across fits one, as patterns; nothing if an alternative says no name.
-fn names_found(words: &[Word]) -> Option<Vec<&str>> {
+fn names_found(words: &[Word]) -> Option<Vec<String>> {
     let mut names = Vec::new();
     for alternative in words.split(|word| matches!(word.text.as_str(), "-o" | "-or" | ",")) {
         let is_name = |at: &usize| NAMING.contains(&alternative[*at].text.as_str());
         let is_negated = |at: usize| at > 0 && matches!(alternative[at - 1].text.as_str(), "!" | "-not");
         let at = (0..alternative.len().saturating_sub(1)).find(|at| is_name(at) && !is_negated(*at))?;
         let name = alternative[at + 1].as_constant()?;
+        let name = if alternative[at].text.ends_with("regex") { as_glob(name) } else { name.into() };
         // Of a whole path, the last name tells enough.
-        names.push(name.rsplit('/').next().filter(|it| !it.is_empty()).unwrap_or(name));
+        names.push(name.rsplit('/').next().unwrap_or_default().into());
     }
     Some(names)
+}
+
+/// A pattern of file names that fits whatever a regex does.
+fn as_glob(regex: &str) -> String {
+    let last = regex.rsplit('/').next().unwrap_or_default().replace(".*", "*").replace("\\.", ".");
+    match last.contains(['\\', '[', '+', '?', '(', '|', '^', '$', '{']) {
+        true => "*".into(),
+        false => last,
+    }
 }
 
 fn found_below(start: &Word, name: &str) -> Word {

@@ -236,7 +236,9 @@ impl Judged<'_> {
             None => path.to_string(),
         };
         let named = of_home(&named);
-        let Some(directories) = act.directories() else { return vec![format!("**/{named}")] };
+        let Some(directories) = act.directories() else {
+            return vec![format!("**/{}", named.trim_start_matches("../"))];
+        };
         let place = |directory: &str| {
             let directory = of_home(directory);
             let path = self.work.join(directory).join(&named);

@@ -81,7 +81,7 @@ pub(in super::super) struct Clause {
     /// All of these hold: an option is given, by one of its names, or the program is called so.
     conditions: Vec<Vec<&'static str>>,
     options: Vec<(&'static str, Kind)>,
-    /// Operands that begin with a key: `if=f`; `*` is any key, and `+` a sign without `=`.
+    /// Operands that begin with a key: `if=f`; `*` is any key, `+` and `@` are signs without `=`.
     keyed: Vec<(&'static str, Kind)>,
     before: Vec<Kind>,
     repeated: Option<Kind>,
@@ -139,7 +139,7 @@ impl Clause {
         let is_name =
             place >= self.before.len() && !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || c == '_');
         self.keyed.iter().find_map(|(name, kind)| match *name {
-            "+" => text.starts_with('+').then_some((1, *kind)),
+            sign @ ("+" | "@") => text.starts_with(sign).then_some((1, *kind)),
             "*" => is_name.then_some((key.len() + 1, *kind)),
             name => (name == key).then_some((key.len() + 1, *kind)),
         })
