@@ -105,7 +105,10 @@ pub enum Named {
 
 /// What stands behind the last expansion of a text.
 fn behind_expansions(text: &str) -> &str {
-    let Some(at) = text.rfind(['$', '`', '…']) else { return "" };
+    let Some(at) = text.rfind(['$', '`', '…']) else {
+        // `find . -exec touch {}/x \;`
+        return text.rsplit_once("{}").map_or("", |(_, after)| after);
+    };
     // `${$}`
     let at = if text[..at].ends_with("${") { at - 2 } else { at };
     let rest = &text[at..];
@@ -133,6 +136,9 @@ pub(super) struct Redirected {
 const NAMING: &[&str] = &["-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex"];
 /// So many words of code are looked at.
 const MOST_TOKENS: usize = 1024;
+/// So many files that other commands tell are looked at.
+const MOST_TAKING: usize = 16;
+const DIRECTORY: &str = "the directory isn't told";
 const NAMED_IN_CODE: &str = "code names it";
 const NOT_KNOWN: &str = "it isn't known what the program does with it";
 const HANDED_ON: &str = "one command finds it and hands it to another";
@@ -152,7 +158,7 @@ impl Script {
             at: it.at.clone(),
             directories: it.directories.clone(),
         });
-        acts.extend(opened);
+        acts.extend(opened.map(FileAct::plain));
         let mut may_run = self.runs_constants || !self.gaps.is_empty();
         for command in self.commands.iter().filter(|it| !it.words.is_empty()) {
             let uses = Uses::of(&command.words);
@@ -162,6 +168,8 @@ impl Script {
             may_run |= add(command, uses, &mut acts);
         }
         self.add_handed_on(&mut acts);
+        let from_here: Vec<FileAct> = acts.iter().filter_map(FileAct::from_here).collect();
+        acts.extend(from_here);
         // What runs unseen may be what constants say.
         if may_run {
             for (text, at) in &self.texts {
@@ -177,16 +185,11 @@ impl Script {
     /// `find . -name x | xargs cat`, `cat "$(ls x)"`: where a command takes a file of which nothing is told, it may be any that
     /// another one comes across or is given and does nothing with.
     fn add_handed_on(&self, acts: &mut Vec<FileAct>) {
-        let mut taking: Vec<(Access, Named)> = Vec::new();
+        let mut taking: Vec<(Access, Taken)> = Vec::new();
         for act in acts.iter().filter(|it| it.certainty == Certainty::Certain) {
-            let named = match act.named() {
-                // What find comes across begins with where it starts.
-                Named::Open { before, after } if after.is_empty() => Named::Open { before, after },
-                Named::Nothing => Named::Nothing,
-                _ => continue,
-            };
-            if !taking.contains(&(act.access, named.clone())) {
-                taking.push((act.access, named));
+            let Some(taken) = Taken::of(act) else { continue };
+            if taking.len() < MOST_TAKING && !taking.contains(&(act.access, taken.clone())) {
+                taking.push((act.access, taken));
             }
         }
         if taking.is_empty() {
@@ -194,16 +197,21 @@ impl Script {
         }
         let mut add = |word: &Word, start: Option<&Word>, directories: &Directories, at: &Span| {
             let is_start = |before: &str| start.is_some_and(|it| it.text.trim_end_matches('/') == before);
-            let takes = |it: &&(Access, Named)| match &it.1 {
-                Named::Open { before, .. } => is_start(before.trim_end_matches('/')),
-                _ => true,
-            };
-            acts.extend(taking.iter().filter(takes).map(|(access, _)| {
-                let (word, at) = (word.clone(), word.span.clone().unwrap_or_else(|| at.clone()));
-                let (access, directories) = (*access, directories.clone());
-                let certainty = Certainty::Doubt(HANDED_ON);
-                FileAct { access, reach: Reach::File, word, certainty, at, directories }.whole()
-            }));
+            let takes = |it: &&(Access, Taken)| it.1.start.as_ref().is_none_or(|it| is_start(it.trim_end_matches('/')));
+            for (access, taken) in taking.iter().filter(takes) {
+                // What find comes across may be all that is told.
+                let afters =
+                    [Some(taken.after.as_str()), Some("").filter(|_| start.is_some() && !taken.after.is_empty())];
+                for after in afters.into_iter().flatten() {
+                    let at = word.span.clone().unwrap_or_else(|| at.clone());
+                    let openness = if taken.is_pattern { Openness::Files(word.text.len()) } else { word.openness };
+                    let word = Word { text: format_compact!("{}{after}", word.text), openness, ..word.clone() };
+                    let (access, directories) = (*access, directories.clone());
+                    let certainty = Certainty::Doubt(HANDED_ON);
+                    let act = FileAct { access, reach: Reach::File, word, certainty, at, directories };
+                    acts.push(act.plain());
+                }
+            }
         };
         for (text, at) in &self.texts {
             tokens(text).for_each(|word| add(&word, None, &Directories::First, at));
@@ -212,6 +220,33 @@ impl Script {
             let words = handed_on(command).into_iter().filter(|(it, _)| !is_device(it)).take(MOST_TOKENS);
             words.for_each(|(word, start)| add(&word, start.as_ref(), &command.directories, &command.span));
         }
+    }
+}
+
+/// What is known of a file that another command tells.
+#[derive(Clone, PartialEq)]
+struct Taken {
+    /// Where it begins, if that is known.
+    start: Option<String>,
+    /// What stands behind what is told.
+    after: String,
+    /// It is a pattern of file names.
+    is_pattern: bool,
+}
+
+impl Taken {
+    fn of(act: &FileAct) -> Option<Taken> {
+        let (start, after, is_pattern) = match act.named() {
+            Named::Nothing => (None, String::new(), false),
+            // What find comes across begins with where it starts.
+            Named::Open { before, after } => (Some(before).filter(|it| !it.is_empty()), after, false),
+            Named::Path(path) => (None, format!("/{path}"), false),
+            Named::Pattern(path) => (None, format!("/{path}"), true),
+            Named::Found(_) => return None,
+        };
+        let is_relative = matches!(act.named(), Named::Path(_) | Named::Pattern(_));
+        let is_lost = act.directories == Directories::Unknown && !["//", "/~"].iter().any(|it| after.starts_with(it));
+        (!is_relative || is_lost).then_some(Taken { start, after, is_pattern })
     }
 }
 
@@ -226,18 +261,36 @@ fn handed_on(command: &Command) -> Vec<(Word, Option<Word>)> {
     }
     let is_name = |kind: Kind| matches!(kind, Kind::Look | Kind::Text | Kind::Read | Kind::ReadTree);
     let given = uses.words.into_iter().filter(|it| is_name(it.kind)).map(|it| it.word.into_owned());
-    given.filter(|it| !it.text.contains(char::is_whitespace)).map(|it| (it, None)).collect()
+    let is_told = |it: &Word| {
+        matches!(it.openness, Openness::Constant | Openness::Files(_)) && !it.text.contains(char::is_whitespace)
+    };
+    given.filter(is_told).map(|it| (it, None)).collect()
 }
 
 impl FileAct {
-    /// All that find comes across below a directory is that directory with all that it holds.
-    fn whole(mut self) -> FileAct {
+    /// The same with its word as plain as it can be said.
+    fn plain(mut self) -> FileAct {
+        // All that find comes across below a directory is that directory with all that it holds.
         if let Some(start) = self.word.text.strip_suffix("/**/*").filter(|_| self.word.found) {
             let openness = if start.contains(['*', '?', '[']) { self.word.openness } else { Openness::Constant };
             self.reach = if self.access == Access::Read { Reach::Below } else { Reach::All };
             self.word = Word { text: start.into(), openness, found: false, ..self.word };
         }
+        // The directory at hand is where relative paths count from.
+        if let Some(path) = self.word.text.strip_prefix("${PWD}/").filter(|_| self.word.beginning().is_empty()) {
+            let glob = path.find(['*', '?', '[']).filter(|_| !self.word.quoted).map(Openness::Files);
+            let openness = path.find(['$', '`', '…']).map(Openness::Operand).or(glob).unwrap_or_default();
+            self.word = Word { text: path.trim_start_matches('/').into(), openness, ..self.word };
+        }
         self
+    }
+
+    /// The same from the directory at hand, where the directory isn't told.
+    fn from_here(&self) -> Option<FileAct> {
+        let Named::Open { before, after } = self.named() else { return None };
+        let path = after.strip_prefix('/').filter(|path| before.is_empty() && !path.is_empty())?;
+        let word = Word { span: self.word.span.clone(), ..Word::constant(path) };
+        Some(FileAct { word, certainty: Certainty::Doubt(DIRECTORY), ..self.clone() })
     }
 }
 
@@ -302,7 +355,7 @@ fn add(command: &Command, mut uses: Uses<'_>, acts: &mut Vec<FileAct>) -> bool {
         let at = || word.span.clone().unwrap_or_else(|| command.span.clone());
         let act = |access, reach, word: &Word, certainty| {
             let (word, at, directories) = (word.clone(), at(), directories.clone());
-            FileAct { access, reach, word, certainty, at, directories }.whole()
+            FileAct { access, reach, word, certainty, at, directories }.plain()
         };
         let perhaps = || if *is_file { Certainty::Certain } else { Certainty::Doubt(REVISION) };
         match kind {

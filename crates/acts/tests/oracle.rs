@@ -98,6 +98,8 @@ fn alone(program: &str, home: &Path) -> Command {
     command
 }
 
+/// So many examples run under one strace.
+const TOGETHER: usize = 12;
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 fn make(home: &Path, set_up: &[&str]) {
@@ -109,15 +111,9 @@ fn make(home: &Path, set_up: &[&str]) {
     }
 }
 
-/// Runs an example, and says what is wrong with what the library says of it.
-///
-/// # Errors
-/// A program isn't there.
-fn wrong(example: &Example<'_>, template: &Path, home: &Path) -> Result<Vec<String>, String> {
-    watched::copy(template, home);
+/// Says what is wrong with what the library says of an example whose program has run.
+fn wrong(example: &Example<'_>, home: &Path, touched: &[Touch], before: &BTreeSet<String>) -> Vec<String> {
     let work = home.join("work");
-    let before = watched::listed(&work);
-    let touched = watched::run(alone("timeout", home), example.text, home)?;
     let after = watched::listed(&work);
     let script = read(example.text, Shell::Bash);
     let mut acts = script.file_acts();
@@ -125,15 +121,33 @@ fn wrong(example: &Example<'_>, template: &Path, home: &Path) -> Result<Vec<Stri
         acts.extend(named_in_text(example.text));
     }
     let mut judged = Judged { example, work: &work, home, acts: &acts, used: Vec::new(), wrong: Vec::new() };
-    for touch in &touched {
+    for touch in touched {
         // What comes and goes is nobody's.
         if before.contains(&touch.path) || after.contains(&touch.path) {
             judged.hold_touch(touch);
         }
     }
-    acts.iter().for_each(|act| judged.hold_act(act, &touched));
+    acts.iter().for_each(|act| judged.hold_act(act, touched));
     judged.hold_remarks();
-    Ok(judged.wrong)
+    judged.wrong
+}
+
+/// Runs examples, and says of each what is wrong, or which program isn't there.
+fn run(
+    examples: &[Example<'_>],
+    scratch: &Path,
+    template_of: &dyn Fn(&Example<'_>) -> PathBuf,
+) -> Vec<Result<Vec<String>, String>> {
+    let homes: Vec<PathBuf> = examples.iter().map(|it| scratch.join(format!("example-{}", it.line))).collect();
+    for (example, home) in examples.iter().zip(&homes) {
+        watched::copy(&template_of(example), home);
+    }
+    let before: Vec<_> = homes.iter().map(|home| watched::listed(&home.join("work"))).collect();
+    let texts: Vec<_> = examples.iter().zip(&homes).map(|(example, home)| (example.text, home.as_path())).collect();
+    let trace = homes[0].join("trace");
+    let all = watched::run(alone("timeout", &homes[0]), &texts, &trace);
+    let told = all.into_iter().enumerate();
+    told.map(|(at, touched)| Ok(wrong(&examples[at], &homes[at], &touched?, &before[at]))).collect()
 }
 
 struct Judged<'a> {
@@ -190,7 +204,7 @@ impl Judged<'_> {
 
     /// What is certain has happened.
     fn hold_act(&mut self, act: &FileAct, touched: &[Touch]) {
-        if act.certainty != Certainty::Certain || act.named() == Named::Nothing {
+        if act.certainty != Certainty::Certain || self.paths(act).is_empty() || act.directories().is_none() {
             return;
         }
         let is_it = |touch: &&Touch| act.access.may_be(touch.access) && self.includes(act, &touch.path);
@@ -228,6 +242,7 @@ impl Judged<'_> {
         let named = match act.named() {
             Named::Path(path) => path.replace(['[', ']', '*', '?'], "?"),
             Named::Pattern(path) | Named::Found(path) => path,
+            Named::Open { before, .. } if before.is_empty() => return Vec::new(),
             Named::Open { before, after } => format!("{before}**{after}"),
             Named::Nothing => return Vec::new(),
         };
@@ -236,15 +251,13 @@ impl Judged<'_> {
             None => path.to_string(),
         };
         let named = of_home(&named);
-        let Some(directories) = act.directories() else {
-            return vec![format!("**/{}", named.trim_start_matches("../"))];
-        };
+        let directories = act.directories().map_or_else(|| vec![""], Iterator::collect);
         let place = |directory: &str| {
             let directory = of_home(directory);
             let path = self.work.join(directory).join(&named);
             normal(path.to_str().unwrap())
         };
-        directories.map(place).collect()
+        directories.into_iter().map(place).collect()
     }
 
     fn includes(&self, act: &FileAct, path: &str) -> bool {
@@ -310,17 +323,21 @@ fn what_programs_do_is_what_the_table_says() {
             make(template, set_up);
         }
     }
+    let template_of = |example: &Example<'_>| {
+        let of = set_ups.iter().position(|it| std::ptr::eq(it.as_slice(), example.set_up)).unwrap();
+        templates[of].clone()
+    };
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
-        for _ in 0..4 {
+        for _ in 0..6 {
             scope.spawn(|| {
-                while let Some(example) = examples.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let of = set_ups.iter().position(|it| std::ptr::eq(it.as_slice(), example.set_up)).unwrap();
-                    let home = scratch.0.join(format!("example-{}", example.line));
-                    match wrong(example, &templates[of], &home) {
-                        Ok(wrong) if wrong.is_empty() => {}
-                        Ok(wrong) => failed.lock().unwrap().push((example.line, example.text, wrong)),
-                        Err(missing) => drop(skipped.lock().unwrap().insert(missing)),
+                while let Some(some) = examples.chunks(TOGETHER).nth(next.fetch_add(1, Ordering::Relaxed)) {
+                    for (example, told) in some.iter().zip(run(some, &scratch.0, &template_of)) {
+                        match told {
+                            Ok(wrong) if wrong.is_empty() => {}
+                            Ok(wrong) => failed.lock().unwrap().push((example.line, example.text, wrong)),
+                            Err(missing) => drop(skipped.lock().unwrap().insert(missing)),
+                        }
                     }
                 }
             });

@@ -1,7 +1,7 @@
 //! What a program does with the files that it is given, as the last column of the table says.
 
 use super::super::commands::{base_name, tail};
-use super::super::expand::Word;
+use super::super::expand::{Openness, Word};
 use super::given::{Given, GivenOption};
 use super::options;
 use std::borrow::Cow;
@@ -91,6 +91,7 @@ pub(in super::super) struct Clause {
     fills: bool,
     downloads: bool,
     patches: bool,
+    lists: bool,
     finds: bool,
 }
 
@@ -108,6 +109,7 @@ impl Clause {
             match word {
                 "+fill" => clause.fills = true,
                 "+download" => clause.downloads = true,
+                "+listed" => clause.lists = true,
                 "+patch" => clause.patches = true,
                 "find" => clause.finds = true,
                 _ => clause.add(word),
@@ -249,6 +251,10 @@ impl<'w> Uses<'w> {
         }
         if clause.fills {
             uses.add(&Word::constant("."), Kind::Fill, true, everywhere);
+        }
+        if clause.lists {
+            let listed = Word { openness: Openness::Computed(0, true), text: "…".into(), ..Word::default() };
+            uses.add(&listed, Kind::Read, true, everywhere);
         }
         if clause.downloads {
             for file in super::downloads(name, &args) {

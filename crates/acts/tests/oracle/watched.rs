@@ -19,23 +19,30 @@ const CALLS: &str = "open,openat,openat2,creat,rename,renameat,renameat2,unlink,
                      symlink,symlinkat,chmod,fchmod,fchmodat,chown,lchown,fchown,fchownat,truncate,mknod,mknodat,chdir,\
                      fchdir,utimensat,clone,clone3,fork,vfork";
 
-/// Runs a shell text below its home; `timeout` is that program, ready to be given words.
-///
-/// # Errors
-/// A program isn't there.
-pub fn run(mut timeout: Command, text: &str, home: &Path) -> Result<Vec<Touch>, String> {
-    let (trace, said) = (home.join("trace"), home.join("said"));
-    timeout.args(["-k1", "60", "strace", "-qq", "-f", "--seccomp-bpf", "-y", "-s", "4096", "-e"]);
-    timeout.arg(format!("trace=?{}", CALLS.replace(',', ",?"))).arg("-o").arg(&trace).args(["bash", "-c", text]);
-    let status = timeout.stderr(File::create(&said).unwrap()).status().unwrap();
-    assert!(status.code() != Some(124), "{text}: it takes too long");
-    let said = fs::read_to_string(said).unwrap_or_default();
-    let missing = said.lines().filter_map(|line| line.strip_suffix(": command not found")?.rsplit(": ").next());
-    if let Some(missing) = missing.filter(|it| text.contains(it)).next() {
-        return Err(missing.to_string());
-    }
+/// Runs each text in the directory `work` of its own home.
+const EACH: &str = r#"
+while [ $# -gt 0 ]; do
+  (cd "$1/work" && HOME=$1 TMPDIR=$1/tmp exec bash -c "$2") > /dev/null 2> "$1/said"
+  shift 2
+done"#;
+
+/// Runs shell texts, each with its home, one after the other: to start strace for each takes longer than most of them.
+/// `timeout` is that program, ready to be given words. Of a text that runs a program which isn't there, that is told.
+pub fn run(mut timeout: Command, texts: &[(&str, &Path)], trace: &Path) -> Vec<Result<Vec<Touch>, String>> {
+    timeout.args(["-k1", "120", "strace", "-qq", "-f", "--seccomp-bpf", "-y", "-s", "4096", "-e"]);
+    timeout.arg(format!("trace=?{}", CALLS.replace(',', ",?"))).arg("-o").arg(trace).args(["bash", "-c", EACH, "each"]);
+    let words = texts.iter().flat_map(|(text, home)| [home.as_os_str(), text.as_ref()]);
+    let status = timeout.args(words).status().unwrap();
+    assert!(status.code() != Some(124), "these take too long: {texts:?}");
     let trace = String::from_utf8_lossy(&fs::read(trace).unwrap()).into_owned();
-    Ok(touched(&trace, &home.join("work")))
+    let all = touched(&trace, texts.iter().map(|(_, home)| home.join("work").display().to_string()).collect());
+    let told = texts.iter().zip(all).map(|((text, home), touched)| {
+        let said = fs::read_to_string(home.join("said")).unwrap_or_default();
+        let missing = said.lines().filter_map(|line| line.strip_suffix(": command not found")?.rsplit(": ").next());
+        let missing = missing.filter(|it| text.contains(it)).map(str::to_string).next();
+        missing.map_or(Ok(touched), Err)
+    });
+    told.collect()
 }
 
 /// Copies a directory with all below it.
@@ -69,8 +76,8 @@ pub fn listed(directory: &Path) -> BTreeSet<String> {
     all
 }
 
-/// Reads what strace wrote.
-fn touched(trace: &str, work: &Path) -> Vec<Touch> {
+/// Reads what strace wrote: what was done by the process that went to each of the directories first, and by its children.
+fn touched(trace: &str, works: Vec<String>) -> Vec<Vec<Touch>> {
     let calls = calls(trace);
     let mut parents = HashMap::new();
     for (process, name, _, result) in &calls {
@@ -78,26 +85,37 @@ fn touched(trace: &str, work: &Path) -> Vec<Touch> {
             parents.insert(result.clone(), process.clone());
         }
     }
-    let mut directories: HashMap<String, String> = HashMap::new();
-    let mut all = Vec::new();
+    // The directory that a process is in, and whose it is.
+    let mut places: HashMap<String, (String, usize)> = HashMap::new();
+    let mut all = vec![Vec::new(); works.len()];
+    let mut known = HashSet::new();
     for (process, name, args, result) in &calls {
         let mut from = Some(process);
-        let known = std::iter::from_fn(|| {
+        let ways = std::iter::from_fn(|| {
             let this = from?;
             from = parents.get(this);
-            Some(directories.get(this).cloned())
+            Some(places.get(this).cloned())
         });
-        let directory = known.take(64).flatten().next().unwrap_or_else(|| work.display().to_string());
-        directories.entry(process.clone()).or_insert_with(|| directory.clone());
+        let place = ways.take(64).flatten().next();
+        let is_first = |work: &String| name == "chdir" && args.starts_with(&format!("\"{work}\""));
+        let Some((directory, whose)) = place else {
+            let whose = works.iter().position(is_first);
+            places.extend(whose.map(|whose| (process.clone(), (works[whose].clone(), whose))));
+            continue;
+        };
+        places.entry(process.clone()).or_insert_with(|| (directory.clone(), whose));
         if result.starts_with('-') || result.starts_with('?') {
             continue;
         }
         let args = split(args);
         let path = |at: usize| path_at(&args, at, &directory);
-        let mut add = |path: Option<String>, access| all.extend(path.map(|path| Touch { path, access }));
+        let mut add = |path: Option<String>, access| {
+            let is_new = |path: &String| known.insert((whose, path.clone(), format!("{access:?}")));
+            all[whose].extend(path.filter(is_new).map(|path| Touch { path, access }));
+        };
         match name.as_str() {
-            "chdir" => directories.extend(path(0).map(|path| (process.clone(), path))),
-            "fchdir" => directories.extend(described(args[0]).map(|path| (process.clone(), path))),
+            "chdir" => places.extend(path(0).map(|path| (process.clone(), (path, whose)))),
+            "fchdir" => places.extend(described(args[0]).map(|path| (process.clone(), (path, whose)))),
             "open" | "openat" | "openat2" => {
                 let at = usize::from(name != "open");
                 let flags = args.get(at + 1).copied().unwrap_or_default();
@@ -125,8 +143,6 @@ fn touched(trace: &str, work: &Path) -> Vec<Touch> {
             _ => {}
         }
     }
-    let mut known = HashSet::new();
-    all.retain(|touch| known.insert((touch.path.clone(), format!("{:?}", touch.access))));
     all
 }
 
@@ -134,7 +150,9 @@ fn touched(trace: &str, work: &Path) -> Vec<Touch> {
 fn calls(trace: &str) -> Vec<(String, String, String, String)> {
     let mut begun: HashMap<&str, String> = HashMap::new();
     let mut calls = Vec::new();
-    for line in trace.lines() {
+    // What programs are made of is read by each of them.
+    let is_own = |line: &&str| ["\"/usr/", "\"/lib", "\"/etc/ld.so"].iter().any(|it| line.contains(it));
+    for line in trace.lines().filter(|line| !is_own(line) || line.contains("unfinished") || line.contains("resumed")) {
         let Some((process, call)) = line.split_once(' ') else { continue };
         let call = call.trim_start();
         if let Some(begin) = call.strip_suffix(" <unfinished ...>") {
