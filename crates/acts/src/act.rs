@@ -136,6 +136,8 @@ pub(super) struct Redirected {
 const NAMING: &[&str] = &["-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex"];
 /// So many words of code are looked at.
 const MOST_TOKENS: usize = 1024;
+/// What sets variables by what it reads.
+const SETTING: &[&str] = &["read", "mapfile", "readarray", "printf", "getopts", "select"];
 /// So many files that other commands tell are looked at.
 const MOST_TAKING: usize = 16;
 const DIRECTORY: &str = "the directory isn't told";
@@ -186,7 +188,15 @@ impl Script {
     /// another one comes across or is given and does nothing with.
     fn add_handed_on(&self, acts: &mut Vec<FileAct>) {
         let mut taking: Vec<(Access, Taken)> = Vec::new();
-        for act in acts.iter().filter(|it| it.certainty == Certainty::Certain) {
+        // The value of a variable that the text doesn't set is from elsewhere.
+        let sets = |it: &Command| it.words.first().is_some_and(|word| SETTING.contains(&word.text.as_str()));
+        let has_values = self.commands.iter().any(sets);
+        let is_from_elsewhere = |it: &FileAct| {
+            let Openness::Operand(at) = it.word.openness else { return false };
+            !has_values && it.word.text.get(at..).is_some_and(|it| it.starts_with("${"))
+        };
+        let is_told = |it: &&FileAct| it.certainty == Certainty::Certain && !is_from_elsewhere(it);
+        for act in acts.iter().filter(is_told) {
             let Some(taken) = Taken::of(act) else { continue };
             if taking.len() < MOST_TAKING && !taking.contains(&(act.access, taken.clone())) {
                 taking.push((act.access, taken));
@@ -592,6 +602,10 @@ fn starts(words: &[Word]) -> Vec<Word> {
 fn names_found(words: &[Word]) -> Option<Vec<String>> {
     let mut names = Vec::new();
     for alternative in words.split(|word| matches!(word.text.as_str(), "-o" | "-or" | ",")) {
+        // What it doesn't go into is nothing that it finds.
+        if alternative.iter().any(|word| word.text == "-prune") {
+            continue;
+        }
         let is_name = |at: &usize| NAMING.contains(&alternative[*at].text.as_str());
         let is_negated = |at: usize| at > 0 && matches!(alternative[at - 1].text.as_str(), "!" | "-not");
         let at = (0..alternative.len().saturating_sub(1)).find(|at| is_name(at) && !is_negated(*at))?;
@@ -600,7 +614,7 @@ fn names_found(words: &[Word]) -> Option<Vec<String>> {
         // Of a whole path, the last name tells enough.
         names.push(name.rsplit('/').next().unwrap_or_default().into());
     }
-    Some(names)
+    (!names.is_empty()).then_some(names)
 }
 
 /// A pattern of file names that fits whatever a regex does.
