@@ -170,8 +170,8 @@ impl Script {
             may_run |= add(command, uses, &mut acts);
         }
         self.add_handed_on(&mut acts);
-        let from_here: Vec<FileAct> = acts.iter().filter_map(FileAct::from_here).collect();
-        acts.extend(from_here);
+        let at_hand: Vec<FileAct> = acts.iter().filter_map(FileAct::at_hand).collect();
+        acts.extend(at_hand);
         // What runs unseen may be what constants say.
         if may_run {
             for (text, at) in &self.texts {
@@ -287,7 +287,7 @@ impl FileAct {
             self.word = Word { text: start.into(), openness, found: false, ..self.word };
         }
         // The directory at hand is where relative paths count from.
-        if let Some(path) = self.word.text.strip_prefix("${PWD}/").filter(|_| self.word.beginning().is_empty()) {
+        if let Some(path) = self.word.text.strip_prefix("${PWD}/") {
             let glob = path.find(['*', '?', '[']).filter(|_| !self.word.quoted).map(Openness::Files);
             let openness = path.find(['$', '`', '…']).map(Openness::Operand).or(glob).unwrap_or_default();
             self.word = Word { text: path.trim_start_matches('/').into(), openness, ..self.word };
@@ -296,7 +296,7 @@ impl FileAct {
     }
 
     /// The same from the directory at hand, where the directory isn't told.
-    fn from_here(&self) -> Option<FileAct> {
+    fn at_hand(&self) -> Option<FileAct> {
         let Named::Open { before, after } = self.named() else { return None };
         let path = after.strip_prefix('/').filter(|path| before.is_empty() && !path.is_empty())?;
         let word = Word { span: self.word.span.clone(), ..Word::constant(path) };
@@ -337,131 +337,143 @@ fn is_device(word: &Word) -> bool {
 fn add(command: &Command, mut uses: Uses<'_>, acts: &mut Vec<FileAct>) -> bool {
     if command.is_read_on() {
         // What it runs is listed by itself.
-        uses.words.retain(|it| it.kind != Kind::Any);
+        uses.words.retain(|it| it.of_option || it.kind != Kind::Any);
         uses.may_run = false;
     }
     if uses.finds {
         acts.extend(found(command));
         return false;
     }
-    let certain = Certainty::Certain;
     let runs_code = uses.words.iter().any(|it| match it.kind {
         Kind::Code => true,
         Kind::Sed => !is_plain_sed(&it.word.text),
         Kind::Awk => may_open(&it.word.text),
         _ => false,
     });
-    for Use { word, kind, is_file, directories } in &uses.words {
+    for it in &uses.words {
         // `-` is what a program is given or prints.
-        if is_device(word) || matches!(word.as_constant(), Some("-" | ":memory:")) {
+        if is_device(&it.word) || matches!(it.word.as_constant(), Some("-" | ":memory:")) {
             continue;
         }
-        let directories = uses.directories.iter().take(*directories).fold(command.directories.clone(), |all, word| {
-            match word.as_constant_path() {
-                Some(path) => all.changed(&path),
-                None => Directories::Unknown,
-            }
+        let gone_to = uses.directories.iter().take(it.directories);
+        let directories = gone_to.fold(command.directories.clone(), |all, word| match word.as_constant_path() {
+            Some(path) => all.changed(&path),
+            None => Directories::Unknown,
         });
-        let at = || word.span.clone().unwrap_or_else(|| command.span.clone());
-        let act = |access, reach, word: &Word, certainty| {
-            let (word, at, directories) = (word.clone(), at(), directories.clone());
+        let at = it.word.span.clone().unwrap_or_else(|| command.span.clone());
+        acts.extend(done(it, &uses, runs_code).into_iter().map(|(access, reach, word, certainty)| {
+            let (at, directories) = (at.clone(), directories.clone());
             FileAct { access, reach, word, certainty, at, directories }.plain()
-        };
-        let perhaps = || if *is_file { Certainty::Certain } else { Certainty::Doubt(REVISION) };
-        match kind {
-            Kind::Text if runs_code => {
-                acts.extend(tokens(&word.text).map(|it| named_in_code(it, directories.clone(), at())));
-            }
-            Kind::Text | Kind::Look | Kind::Dir | Kind::From => {}
-            Kind::Url => {
-                if word.beginning().starts_with("file://") {
-                    acts.push(act(Access::Read, Reach::File, &tail(word, "file://".len()), certain.clone()));
-                }
-            }
-            Kind::Read => acts.push(act(Access::Read, Reach::File, word, certain.clone())),
-            Kind::Write => acts.push(act(Access::Write, Reach::File, word, certain.clone())),
-            Kind::Edit => acts.push(act(Access::Either, Reach::File, word, certain.clone())),
-            Kind::ReadTree => acts.push(act(Access::Read, Reach::Below, word, certain.clone())),
-            Kind::ChangeTree | Kind::Member => acts.push(act(Access::Write, Reach::All, word, certain.clone())),
-            Kind::Take => acts.push(act(Access::Either, Reach::All, word, certain.clone())),
-            Kind::Fill => acts.push(act(Access::Write, Reach::Below, word, certain.clone())),
-            Kind::IntoTree => {
-                acts.push(act(Access::Write, Reach::Below, word, certain.clone()));
-                acts.extend(
-                    uses.sources()
-                        .filter_map(|it| below(word, &it.word))
-                        .map(|it| act(Access::Write, Reach::Below, &it, certain.clone())),
-                );
-            }
-            Kind::Into => {
-                acts.push(act(Access::Write, Reach::File, word, certain.clone()));
-                for source in uses.sources() {
-                    match below(word, &source.word) {
-                        Some(file) => acts.push(act(Access::Write, Reach::File, &file, certain.clone())),
-                        None => acts.push(act(Access::Write, Reach::Below, word, certain.clone())),
-                    }
-                }
-            }
-            Kind::Prefix => {
-                let parent = word.beginning().rfind('/');
-                let place = parent.map_or(Word::constant("."), |at| beginning(word, at + 1));
-                acts.push(act(Access::Write, Reach::Below, &place, certain.clone()));
-                let open = format_compact!("{}…", word.beginning().trim_end_matches('X'));
-                let open =
-                    Word { openness: Openness::Operand(open.len() - "…".len()), text: open, ..(**word).clone() };
-                acts.push(act(Access::Write, Reach::File, &open, certain.clone()));
-            }
-            Kind::Aim => {
-                let leads = || Certainty::Doubt(LEADS_THERE);
-                acts.push(act(Access::Either, Reach::All, word, leads()));
-                // It counts from where the link is.
-                for to in uses.words.iter().filter(|it| matches!(it.kind, Kind::Into | Kind::IntoTree)) {
-                    let parent = to.word.text.rfind('/').map(|at| beginning(&to.word, at + 1));
-                    let places = parent.into_iter().chain([(*to.word).clone()]);
-                    let aims = places.filter_map(|place| from_there(&place, word));
-                    acts.extend(aims.map(|it| act(Access::Either, Reach::All, &it, leads())));
-                }
-            }
-            Kind::PerhapsRead => {
-                acts.push(act(Access::Read, Reach::Below, word, perhaps()));
-                // `git show HEAD:x`
-                if let Some((at, _)) = word.text.char_indices().find(|(_, c)| *c == ':').filter(|_| !is_file) {
-                    acts.push(act(Access::Read, Reach::File, &tail(word, at + 1), certain.clone()));
-                }
-            }
-            Kind::PerhapsChange => acts.push(act(Access::Write, Reach::All, word, perhaps())),
-            Kind::At => {
-                // `-d @file`, `-F name=<file;type=x`
-                for (at, _) in word.text.match_indices(['@', '<']).take(16) {
-                    let is_sign = at == 0 || word.text[..at].ends_with('=');
-                    let file = tail(word, at + 1);
-                    let end = file.text.find([';', ',']).filter(|_| at > 0).unwrap_or(file.text.len());
-                    let certainty = if is_sign { Certainty::Certain } else { Certainty::Doubt(NOT_KNOWN) };
-                    acts.push(act(Access::Read, Reach::File, &beginning(&file, end), certainty));
-                }
-            }
-            Kind::Sed if is_plain_sed(&word.text) => {}
-            Kind::Awk if !may_open(&word.text) => {}
-            Kind::Code | Kind::Sed | Kind::Awk => {
-                let own = tokens(&word.text).map(|it| named_in_code(it, directories.clone(), at()));
-                acts.extend(own);
-                if *kind == Kind::Sed {
-                    // `1r.env`
-                    let names = word.text.split(char::is_whitespace).flat_map(behind_letters);
-                    acts.extend(names.take(MOST_TOKENS).map(|it| named_in_code(it, directories.clone(), at())));
-                }
-            }
-            Kind::Any => {
-                let doubt = |word: &Word| act(Access::Either, Reach::File, word, Certainty::Doubt(NOT_KNOWN));
-                acts.push(doubt(word));
-                acts.extend(pieces(word).map(|it| doubt(&it)));
-                if word.text.contains(char::is_whitespace) {
-                    acts.extend(tokens(&word.text).map(|it| named_in_code(it, directories.clone(), at())));
-                }
-            }
-        }
+        }));
     }
     uses.may_run
+}
+
+/// What is done, how far it reaches, the path, and whether it happens.
+type Done = (Access, Reach, Word, Certainty);
+
+/// What a command does with one of its words.
+fn done(it: &Use<'_>, uses: &Uses<'_>, runs_code: bool) -> Vec<Done> {
+    let word = &*it.word;
+    let certain = |access, reach| vec![(access, reach, word.clone(), Certainty::Certain)];
+    let perhaps = || if it.is_file { Certainty::Certain } else { Certainty::Doubt(REVISION) };
+    match it.kind {
+        Kind::Text if runs_code => in_code(tokens(&word.text)),
+        Kind::Text | Kind::Look | Kind::Dir | Kind::From => Vec::new(),
+        Kind::Url => match word.beginning().starts_with("file://") {
+            true => vec![(Access::Read, Reach::File, tail(word, "file://".len()), Certainty::Certain)],
+            false => Vec::new(),
+        },
+        Kind::Read => certain(Access::Read, Reach::File),
+        Kind::Write => certain(Access::Write, Reach::File),
+        Kind::Edit => certain(Access::Either, Reach::File),
+        Kind::ReadTree => certain(Access::Read, Reach::Below),
+        Kind::ChangeTree | Kind::Member => certain(Access::Write, Reach::All),
+        Kind::Take => certain(Access::Either, Reach::All),
+        Kind::Fill => certain(Access::Write, Reach::Below),
+        Kind::Into | Kind::IntoTree => copied(it, uses),
+        Kind::Prefix => begun(word),
+        Kind::Aim => aimed(word, uses),
+        Kind::PerhapsRead => {
+            // `git show HEAD:x`
+            let path = word.text.find(':').filter(|_| !it.is_file).map(|at| tail(word, at + 1));
+            let path = path.map(|path| (Access::Read, Reach::File, path, Certainty::Certain));
+            [(Access::Read, Reach::Below, word.clone(), perhaps())].into_iter().chain(path).collect()
+        }
+        Kind::PerhapsChange => vec![(Access::Write, Reach::All, word.clone(), perhaps())],
+        Kind::At => at_sign(word),
+        Kind::Sed if is_plain_sed(&word.text) => Vec::new(),
+        Kind::Awk if !may_open(&word.text) => Vec::new(),
+        // `1r.env`
+        Kind::Sed => {
+            let names = word.text.split(char::is_whitespace).flat_map(behind_letters);
+            in_code(tokens(&word.text).chain(names.take(MOST_TOKENS)))
+        }
+        Kind::Code | Kind::Awk => in_code(tokens(&word.text)),
+        Kind::Any => {
+            let doubt = |word| (Access::Either, Reach::File, word, Certainty::Doubt(NOT_KNOWN));
+            let mut all: Vec<Done> = [word.clone()].into_iter().chain(pieces(word)).map(doubt).collect();
+            if word.text.contains(char::is_whitespace) {
+                all.extend(in_code(tokens(&word.text)));
+            }
+            all
+        }
+    }
+}
+
+fn in_code(words: impl Iterator<Item = Word>) -> Vec<Done> {
+    words.map(|word| (Access::Either, Reach::File, word, Certainty::Doubt(NAMED_IN_CODE))).collect()
+}
+
+/// A copy goes to the path, or to one in that directory.
+fn copied(it: &Use<'_>, uses: &Uses<'_>) -> Vec<Done> {
+    let of_tree = it.kind == Kind::IntoTree;
+    let reach = if of_tree { Reach::Below } else { Reach::File };
+    let mut all = vec![(Access::Write, reach, it.word.clone().into_owned(), Certainty::Certain)];
+    for source in uses.sources() {
+        match below(&it.word, &source.word) {
+            Some(file) => all.push((Access::Write, reach, file, Certainty::Certain)),
+            None if of_tree => {}
+            None => all.push((Access::Write, Reach::Below, it.word.clone().into_owned(), Certainty::Certain)),
+        }
+    }
+    all
+}
+
+/// Files are made whose names begin so.
+fn begun(word: &Word) -> Vec<Done> {
+    let place = word.beginning().rfind('/').map_or(Word::constant("."), |at| beginning(word, at + 1));
+    let begin = word.beginning().trim_end_matches('X');
+    let name = Word { openness: Openness::Operand(begin.len()), text: format_compact!("{begin}…"), ..word.clone() };
+    vec![
+        (Access::Write, Reach::Below, place, Certainty::Certain),
+        (Access::Write, Reach::File, name, Certainty::Certain),
+    ]
+}
+
+/// A link leads there. A relative path counts from where the link is.
+fn aimed(word: &Word, uses: &Uses<'_>) -> Vec<Done> {
+    let links = uses.words.iter().filter(|it| matches!(it.kind, Kind::Into | Kind::IntoTree));
+    let places = links.flat_map(|it| {
+        let parent = it.word.text.rfind('/').map(|at| beginning(&it.word, at + 1));
+        parent.into_iter().chain([it.word.clone().into_owned()])
+    });
+    let aims = places.filter_map(|place| joined(&place, word));
+    let leads = |word| (Access::Either, Reach::All, word, Certainty::Doubt(LEADS_THERE));
+    [word.clone()].into_iter().chain(aims).map(leads).collect()
+}
+
+/// `-d @file`, `-F name=<file;type=x`
+fn at_sign(word: &Word) -> Vec<Done> {
+    let signs = word.text.match_indices(['@', '<']).take(16);
+    let read = signs.map(|(at, _)| {
+        let is_sign = at == 0 || word.text[..at].ends_with('=');
+        let file = tail(word, at + 1);
+        let end = file.text.find([';', ',']).filter(|_| at > 0).unwrap_or(file.text.len());
+        let certainty = if is_sign { Certainty::Certain } else { Certainty::Doubt(NOT_KNOWN) };
+        (Access::Read, Reach::File, beginning(&file, end), certainty)
+    });
+    read.collect()
 }
 
 /// The files that a patch names, each with and without the first part of its path.
@@ -505,7 +517,7 @@ fn beginning(word: &Word, end: usize) -> Word {
 }
 
 /// A relative path from a directory.
-fn from_there(directory: &Word, path: &Word) -> Option<Word> {
+fn joined(directory: &Word, path: &Word) -> Option<Word> {
     let (from, path) = (directory.as_constant()?, path.as_constant()?);
     let is_relative = !path.starts_with('/') && !from.is_empty() && !directory.home;
     is_relative.then(|| Word::constant(format_compact!("{}/{path}", from.trim_end_matches('/'))))

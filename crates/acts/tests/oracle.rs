@@ -7,6 +7,7 @@ mod watched;
 use hookwire_acts::{Access, Certainty, FileAct, Named, Reach, Shell, named_in_text, read};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -300,6 +301,11 @@ fn is_named(text: &str, path: &str, is_exact: bool) -> bool {
         })
 }
 
+/// Says what isn't tested, also where the test passes.
+fn say(skipped: &str) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {skipped}");
+}
+
 #[test]
 fn what_programs_do_is_what_the_table_says() {
     let data = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/acts.txt")).unwrap();
@@ -309,7 +315,7 @@ fn what_programs_do_is_what_the_table_says() {
         .args(["-f", "--seccomp-bpf", "-qq", "-e", "trace=openat", "-o", "/dev/null", "true"])
         .status();
     if !can_watch.is_ok_and(|status| status.success()) {
-        eprintln!("SKIPPED: {} examples of what programs do to files: strace can't watch them here", examples.len());
+        say(&format!("{} examples of what programs do to files: strace can't watch them here", examples.len()));
         return;
     }
     let scratch = Scratch::new();
@@ -345,7 +351,7 @@ fn what_programs_do_is_what_the_table_says() {
     });
     let skipped = skipped.into_inner().unwrap();
     if !skipped.is_empty() {
-        eprintln!("SKIPPED: this machine has no {}", skipped.into_iter().collect::<Vec<_>>().join(", "));
+        say(&format!("what needs {}", skipped.into_iter().collect::<Vec<_>>().join(", ")));
     }
     let mut failed = failed.into_inner().unwrap();
     failed.sort();

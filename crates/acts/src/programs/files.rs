@@ -153,7 +153,7 @@ impl Clause {
             (_, Some(name)) => names.contains(&name),
             (option, None) => given.has(option),
         };
-        self.conditions.iter().all(|any| any.iter().any(|it| is_one(it)))
+        self.conditions.iter().all(|any| any.iter().any(is_one))
     }
 
     /// What the operand at a place of so many is.
@@ -177,6 +177,8 @@ pub(in super::super) struct Use<'w> {
     pub(in super::super) is_file: bool,
     /// From how many of the directories, one from the other, it counts.
     pub(in super::super) directories: usize,
+    /// It is an option's value.
+    pub(in super::super) of_option: bool,
 }
 
 /// What a command does with its words.
@@ -198,7 +200,13 @@ impl<'w> Uses<'w> {
     pub(in super::super) fn of(words: &'w [Word]) -> Uses<'w> {
         let Some((program, args)) = words.split_first() else { return Uses::default() };
         let name = base_name(program.as_constant().unwrap_or_default());
-        let any = |word: &'w Word| Use { word: Cow::Borrowed(word), kind: Kind::Any, is_file: false, directories: 0 };
+        let any = |word: &'w Word| Use {
+            word: Cow::Borrowed(word),
+            kind: Kind::Any,
+            is_file: false,
+            directories: 0,
+            of_option: false,
+        };
         let unknown = || Uses { words: args.iter().map(any).collect(), may_run: true, ..Uses::default() };
         let Some(row) = options::any_row(name) else { return unknown() };
         let bundled = row.bundles.then(|| unbundled(args)).flatten();
@@ -229,6 +237,7 @@ impl<'w> Uses<'w> {
         for (_, value, kind) in values {
             uses.add(value, kind, false, always);
         }
+        uses.words.iter_mut().for_each(|it| it.of_option = true);
         // What stands behind an option that isn't known may be a file.
         for (word, place) in &given.unknown {
             let values = given.operands.iter().skip(*place).take(MOST_VALUES);
@@ -265,7 +274,7 @@ impl<'w> Uses<'w> {
     }
 
     fn add(&mut self, word: &Word, kind: Kind, is_file: bool, directories: usize) {
-        self.words.push(Use { word: Cow::Owned(word.clone()), kind, is_file, directories });
+        self.words.push(Use { word: Cow::Owned(word.clone()), kind, is_file, directories, of_option: false });
     }
 
     /// What is copied or moved into another place.
