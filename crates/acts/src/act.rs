@@ -541,7 +541,7 @@ fn pieces(word: &Word) -> impl Iterator<Item = Word> {
         Some(Word::constant(&it.text[..end]))
     });
     let first = word.text.find([':', ',']).map(|end| Word::constant(&word.text[..end]));
-    wholes.into_iter().chain(firsts.collect::<Vec<_>>()).chain(first)
+    wholes.into_iter().chain(firsts.collect::<Vec<_>>()).chain(first).filter(|it| !it.text.is_empty())
 }
 
 /// What may be a path in code: the longest parts without signs that end one.

@@ -17,8 +17,8 @@ use watched::{Touch, normal};
 /// One line of the examples.
 struct Example<'a> {
     line: usize,
-    /// The shell texts that make its directory, of which the same ones make the same directory.
-    set_up: &'a [&'a str],
+    /// Which text makes its directory.
+    set_up: usize,
     text: &'a str,
     remarks: Vec<Remark<'a>>,
 }
@@ -30,12 +30,12 @@ struct Remark<'a> {
     path: &'a str,
 }
 
-/// The lines: `= TEXT` makes the directory of those that follow, `+ TEXT` adds to it, `TEXT<TAB>REMARKS` is an example.
-fn examples<'a>(data: &'a str, set_ups: &'a [Vec<&'a str>]) -> Vec<Example<'a>> {
+/// The lines: `= TEXT` makes the directory of those that follow, `TEXT<TAB>REMARKS` is an example.
+fn examples(data: &str) -> Vec<Example<'_>> {
     let mut set_up = 0;
     let mut examples = Vec::new();
     for (line, row) in data.lines().enumerate().filter(|(_, row)| !row.is_empty() && !row.starts_with('#')) {
-        if row.starts_with("= ") || row.starts_with("+ ") {
+        if row.starts_with("= ") {
             set_up += 1;
             continue;
         }
@@ -46,23 +46,14 @@ fn examples<'a>(data: &'a str, set_ups: &'a [Vec<&'a str>]) -> Vec<Example<'a>> 
             assert!(["not", "unsaid", "doubt"].contains(&kind), "line {}: {kind}", line + 1);
             Remark { kind, path }
         });
-        examples.push(Example { line: line + 1, set_up: &set_ups[set_up], text, remarks: remarks.collect() });
+        examples.push(Example { line: line + 1, set_up, text, remarks: remarks.collect() });
     }
     examples
 }
 
-/// The texts that make a directory, for each line that changes them.
-fn set_ups(data: &str) -> Vec<Vec<&str>> {
-    let mut all = vec![Vec::new()];
-    for row in data.lines() {
-        if let Some(text) = row.strip_prefix("= ") {
-            all.push(vec![text]);
-        } else if let Some(text) = row.strip_prefix("+ ") {
-            let more = all.last().into_iter().flatten().copied().chain([text]).collect();
-            all.push(more);
-        }
-    }
-    all
+/// The texts that make a directory; the first one makes none.
+fn set_ups(data: &str) -> Vec<&str> {
+    ["true"].into_iter().chain(data.lines().filter_map(|row| row.strip_prefix("= "))).collect()
 }
 
 /// A directory that goes with the test.
@@ -103,13 +94,11 @@ fn alone(program: &str, home: &Path) -> Command {
 const TOGETHER: usize = 12;
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-fn make(home: &Path, set_up: &[&str]) {
+fn make(home: &Path, set_up: &str) {
     std::fs::create_dir_all(home.join("work")).unwrap();
     std::fs::create_dir_all(home.join("tmp")).unwrap();
-    for text in set_up {
-        let status = alone("bash", home).args(["-ec", text]).status().unwrap();
-        assert!(status.success(), "{status}: {text}");
-    }
+    let status = alone("bash", home).args(["-ec", set_up]).status().unwrap();
+    assert!(status.success(), "{status}: {set_up}");
 }
 
 /// Says what is wrong with what the library says of an example whose program has run.
@@ -134,14 +123,10 @@ fn wrong(example: &Example<'_>, home: &Path, touched: &[Touch], before: &BTreeSe
 }
 
 /// Runs examples, and says of each what is wrong, or which program isn't there.
-fn run(
-    examples: &[Example<'_>],
-    scratch: &Path,
-    template_of: &dyn Fn(&Example<'_>) -> PathBuf,
-) -> Vec<Result<Vec<String>, String>> {
+fn run(examples: &[Example<'_>], scratch: &Path, templates: &[PathBuf]) -> Vec<Result<Vec<String>, String>> {
     let homes: Vec<PathBuf> = examples.iter().map(|it| scratch.join(format!("example-{}", it.line))).collect();
     for (example, home) in examples.iter().zip(&homes) {
-        watched::copy(&template_of(example), home);
+        watched::copy(&templates[example.set_up], home);
     }
     let before: Vec<_> = homes.iter().map(|home| watched::listed(&home.join("work"))).collect();
     let texts: Vec<_> = examples.iter().zip(&homes).map(|(example, home)| (example.text, home.as_path())).collect();
@@ -310,7 +295,7 @@ fn say(skipped: &str) {
 fn what_programs_do_is_what_the_table_says() {
     let data = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/acts.txt")).unwrap();
     let set_ups = set_ups(&data);
-    let examples = examples(&data, &set_ups);
+    let examples = examples(&data);
     let can_watch = Command::new("strace")
         .args(["-f", "--seccomp-bpf", "-qq", "-e", "trace=openat", "-o", "/dev/null", "true"])
         .status();
@@ -324,21 +309,15 @@ fn what_programs_do_is_what_the_table_says() {
     let (skipped, failed) = (Mutex::new(BTreeSet::new()), Mutex::new(Vec::new()));
     let only = std::env::var("ORACLE").unwrap_or_default();
     let examples: Vec<Example<'_>> = examples.into_iter().filter(|it| it.text.contains(&only)).collect();
-    for (set_up, template) in set_ups.iter().zip(&templates) {
-        if examples.iter().any(|example| std::ptr::eq(example.set_up, set_up.as_slice())) {
-            make(template, set_up);
-        }
+    for (at, template) in templates.iter().enumerate().filter(|(at, _)| examples.iter().any(|it| it.set_up == *at)) {
+        make(template, set_ups[at]);
     }
-    let template_of = |example: &Example<'_>| {
-        let of = set_ups.iter().position(|it| std::ptr::eq(it.as_slice(), example.set_up)).unwrap();
-        templates[of].clone()
-    };
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..6 {
             scope.spawn(|| {
                 while let Some(some) = examples.chunks(TOGETHER).nth(next.fetch_add(1, Ordering::Relaxed)) {
-                    for (example, told) in some.iter().zip(run(some, &scratch.0, &template_of)) {
+                    for (example, told) in some.iter().zip(run(some, &scratch.0, &templates)) {
                         match told {
                             Ok(wrong) if wrong.is_empty() => {}
                             Ok(wrong) => failed.lock().unwrap().push((example.line, example.text, wrong)),
