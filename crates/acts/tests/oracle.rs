@@ -61,9 +61,11 @@ struct Scratch(PathBuf);
 
 impl Scratch {
     fn new() -> Scratch {
-        let path = std::env::temp_dir().join(format!("hookwire-oracle-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Scratch(path.canonicalize().unwrap())
+        let name = format!("hookwire-oracle-{}", std::process::id());
+        // Some 40,000 small files are made: in memory, that takes a tenth of the time.
+        let places = [PathBuf::from("/dev/shm"), std::env::temp_dir()].map(|it| it.join(&name));
+        let made = places.iter().find(|it| std::fs::create_dir_all(it).is_ok());
+        Scratch(made.expect("a directory for temporary files").canonicalize().unwrap())
     }
 }
 
