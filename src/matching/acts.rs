@@ -318,11 +318,13 @@ impl Act {
         }
     }
 
-    /// What it has to do with what a pattern names.
-    pub(super) fn meets(&self, pattern: &PathPattern) -> Met {
+    /// What it has to do with what a pattern names, for a rule that is about what is read only or not.
+    pub(super) fn meets(&self, pattern: &PathPattern, only_reads: bool) -> Met {
+        // Who reads a whole directory from above means none of its files.
+        let reach = if only_reads && self.reach == Reach::All { Reach::Below } else { self.reach };
         let shown = |views: &PathViews| format!("`{}`", views.lexical.display());
         for views in &self.paths {
-            let told = match self.reach {
+            let told = match reach {
                 _ if pattern.matches_any(views) => Some(shown(views)),
                 Reach::File => None,
                 Reach::Below => (!self.are_found && pattern.stands(views) == Standing::Within).then(|| shown(views)),

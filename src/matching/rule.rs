@@ -809,7 +809,8 @@ fn by_other_means<'r>(
             return (rule.doubt(why), Some(why.to_string()));
         };
         for act in acts.iter().filter(|act| deeds.has(act.access) && !(is_own && !act.of_shell)) {
-            let met = patterns.iter().map(|it| act.meets(it)).max().unwrap_or(Met::No);
+            let only_reads = !deeds.writes && !deeds.edits;
+            let met = patterns.iter().map(|it| act.meets(it, only_reads)).max().unwrap_or(Met::No);
             let excepted = |rule: &ToolRule| {
                 rule.files(false)
                     .is_some_and(|(own, all)| own.has(act.access) && all.iter().any(|it| act.is_within(it)))

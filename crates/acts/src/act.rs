@@ -19,6 +19,13 @@ pub enum Access {
     Either,
 }
 
+impl Access {
+    /// Whether the one may be the other.
+    pub fn may_be(self, other: Access) -> bool {
+        self == other || self == Access::Either || other == Access::Either
+    }
+}
+
 /// How far an act reaches from the path that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
