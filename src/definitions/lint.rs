@@ -19,6 +19,7 @@ use crate::syntax::fix::{Edit, Fix, Place};
 use crate::syntax::node::{Entry, Node, NodeValue, Span};
 use crate::syntax::problem::Problem;
 use crate::template::{self, PATHS, Style, Template};
+use crate::verdict::Decision;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -79,6 +80,7 @@ pub(super) fn lint(
     lint.when_of_other_events();
     lint.texts_in_when();
     lint.verdict_without_effect();
+    lint.reach_without_effect();
     lint.observe_without_effect();
     lint.paths_that_may_be_options();
     lint.variables_without_quotes();
@@ -863,6 +865,22 @@ impl<'a> Lint<'a> {
             let problem = Problem::warning(self.at("on"), "never-decides", message);
             self.warn(problem.help("choose an event that happens before what is to be blocked"));
         }
+    }
+
+    /// `reach` on a hook whose rules it says nothing of.
+    fn reach_without_effect(&mut self) {
+        let hook = self.hook;
+        let Some(at) = self.node.get("reach") else { return };
+        let why = match hook.handler.fixed() {
+            _ if hook.contract.dialect != NATIVE => "other vocabularies' rules are for the tools that they name",
+            Some((Decision::Allow, _)) => "no rule over files allows what a command does",
+            _ if hook.handler.judges_acts() && at.text() == Some("acts") => "such a hook always judges acts",
+            _ if hook.handler.judges_acts() => "such a hook judges acts, whatever it says",
+            _ if !hook.tools.rules.iter().any(ToolRule::is_about_files) => "no rule of the hook is about certain files",
+            _ => return,
+        };
+        let problem = Problem::warning(self.at("reach"), "idle-reach", format!("`reach` changes nothing here: {why}"));
+        self.warn(problem.fix(Fix::remove("reach")));
     }
 
     /// `observe` on a hook that could stop, ask about or change nothing.
