@@ -217,17 +217,24 @@ fn is_open(path: &str) -> bool {
     path.contains(['$', '`', '…', '*', '?', '['])
 }
 
+/// What a tool for files does, by the canonical names of its family.
+pub(super) fn access_of(families: &[&str]) -> Option<Access> {
+    match families.first().copied() {
+        Some("Read" | "Grep") => Some(Access::Read),
+        Some("Write" | "Edit") => Some(Access::Write),
+        _ => None,
+    }
+}
+
 /// What a tool that is no shell does to the files that its input names.
 fn of_tool(families: &[&str], tool: &str, input: &Value) -> Vec<(Access, Reach, Option<&'static str>, String)> {
-    let (access, reach, doubt) = match families.first().copied() {
-        Some("Read") => (Access::Read, Reach::File, None),
-        Some("Write" | "Edit") => (Access::Write, Reach::File, None),
-        Some("Grep") => (Access::Read, Reach::Below, None),
-        Some(_) => return Vec::new(),
-        None => match by_verb(tool) {
-            Some((access, reach)) => (access, reach, None),
-            None => (Access::Either, Reach::File, Some("it isn't known what the tool does with the file")),
-        },
+    let (access, reach, doubt) = match (access_of(families), by_verb(tool)) {
+        (Some(access), _) if families.contains(&"Grep") => (access, Reach::Below, None),
+        (Some(access), _) => (access, Reach::File, None),
+        (None, _) if !families.is_empty() => return Vec::new(),
+        (None, Some(None)) => return Vec::new(),
+        (None, Some(Some((access, reach)))) => (access, reach, None),
+        (None, None) => (Access::Either, Reach::File, Some("it isn't known what the tool does with the file")),
     };
     let mut found = Vec::new();
     named_in(input, 0, &mut |name, path| {
@@ -241,8 +248,9 @@ fn of_tool(families: &[&str], tool: &str, input: &Value) -> Vec<(Access, Reach, 
     found
 }
 
-/// What a tool does to files, by the words of its name: `mcp__files__read_text_file`.
-fn by_verb(tool: &str) -> Option<(Access, Reach)> {
+/// What a tool does to files, by the words of its name: `mcp__files__read_text_file`. One that lists shows that a file is
+/// there, and nothing of what it holds.
+fn by_verb(tool: &str) -> Option<Option<(Access, Reach)>> {
     const READING: &[&str] = &["read", "get", "view", "cat", "open", "load", "show", "head", "tail"];
     const SEARCHING: &[&str] = &["search", "grep", "find"];
     const LOOKING: &[&str] = &["list", "ls", "tree", "stat", "info", "exists"];
@@ -259,16 +267,15 @@ fn by_verb(tool: &str) -> Option<(Access, Reach)> {
         spaced.push(c.to_ascii_lowercase());
     }
     let has = |verbs: &[&str]| spaced.split(|c: char| !c.is_alphanumeric()).any(|word| verbs.contains(&word));
-    match () {
-        () if has(MOVING) => Some((Access::Either, Reach::All)),
-        () if has(REMOVING) => Some((Access::Write, Reach::All)),
-        () if has(WRITING) => Some((Access::Write, Reach::File)),
-        () if has(READING) => Some((Access::Read, Reach::File)),
-        () if has(SEARCHING) => Some((Access::Read, Reach::Below)),
-        // It shows that a file is there, and nothing of what it holds.
-        () if has(LOOKING) => Some((Access::Read, Reach::Below)).filter(|_| false),
-        () => None,
-    }
+    Some(Some(match () {
+        () if has(MOVING) => (Access::Either, Reach::All),
+        () if has(REMOVING) => (Access::Write, Reach::All),
+        () if has(WRITING) => (Access::Write, Reach::File),
+        () if has(READING) => (Access::Read, Reach::File),
+        () if has(SEARCHING) => (Access::Read, Reach::Below),
+        () if has(LOOKING) => return Some(None),
+        () => return None,
+    }))
 }
 
 /// The texts of an input by names that say that they are paths.

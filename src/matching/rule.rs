@@ -6,7 +6,7 @@
 //!
 //! A list is read in one of two ways, [`Reading`].
 
-use super::acts::Met;
+use super::acts::{self, Met};
 use super::call::{self, Item, Names, Subject, Thing};
 use super::paths::{self, PathPattern};
 use super::shell::{self, Access, CommandRule, Judgement, Script};
@@ -802,6 +802,10 @@ fn by_other_means<'r>(
         let Some((deeds, patterns)) = rule.files(asker.any_depth) else { continue };
         let is_own = rule.names_tool(tool, facts, asker);
         if is_own && !facts.families(asker).contains(&"Bash") {
+            continue;
+        }
+        // What a tool for files does is told by its name, however its input is read.
+        if acts::access_of(facts.families(asker)).is_some_and(|access| !deeds.has(access)) {
             continue;
         }
         let Some(acts) = facts.file_acts(asker) else {
