@@ -129,6 +129,9 @@ pub(super) fn explain(args: &ExplainArgs, out: &mut Output) -> Result<Finding, F
         let what = "are for other events, tools or agents, or switched off";
         out.line(&format!("{mark}  {} {what}: {}", names.len(), short(&names.join(", "), MAX_NAMES)));
     }
+    for it in &result.acts {
+        out.line(&out.tone(Tone::Dim, &safe(&format!("act     {it}"))));
+    }
     for it in &result.commands {
         out.line(&out.tone(Tone::Dim, &safe(&format!("reads   {} ({}..{})", it.command, it.start, it.end))));
     }

@@ -77,6 +77,20 @@ impl Facts {
         Some(known.get_or_init(|| acts))
     }
 
+    /// What the call does to files, for people: `reads /p/.env`.
+    pub fn acts_told(&self) -> Vec<String> {
+        const MOST: usize = 64;
+        let acts = self.file_acts(AS_OTHERS).unwrap_or_default().iter();
+        let told = acts.flat_map(|act| {
+            let perhaps = act.doubt.map_or(String::new(), |why| format!(" (perhaps: {why})"));
+            let paths = act.paths.iter().chain(&act.open);
+            paths.map(move |path| {
+                format!("{} {}{perhaps}", act.does(), path.lexical.display().to_string().replace(ANY_NAME, "…"))
+            })
+        });
+        told.take(MOST).collect()
+    }
+
     /// The paths that the call's acts are about; `None` if they may be about others, too.
     pub fn paths_of_acts(&self) -> Option<Vec<&PathViews>> {
         let known = |act: &Act| act.reach == Reach::File && !act.may_be_more && act.patterns.is_empty();
@@ -309,13 +323,21 @@ impl Act {
 
     /// What it does with a path, for people.
     pub(super) fn told(&self, path: &str) -> String {
-        let does = match (self.access, self.reach) {
+        format!("it {} {path}", self.does())
+    }
+
+    fn does(&self) -> &'static str {
+        match (self.access, self.reach) {
             (Access::Read, _) => "reads",
             (Access::Write, Reach::All) => "changes or removes",
             (Access::Write, _) => "writes",
             (Access::Either, _) => "reads or writes",
-        };
-        format!("it {does} {path}")
+        }
+    }
+
+    /// Its first path, for people.
+    pub(super) fn first_path(&self) -> Option<String> {
+        self.paths.first().map(|views| format!("`{}`", views.lexical.display()))
     }
 
     fn met(&self, path: String) -> Met {

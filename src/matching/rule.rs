@@ -544,8 +544,10 @@ impl ToolRule {
                     _ => {}
                 }
             }
+            let is_asked = reading == Reading::Hits && asker.acts && self.is_about_files();
             return match if_shell(once(self), empty(), facts, asker) {
                 Truth::Opaque(why) if reading == Reading::Hits => Finding { holds: None, why: why.into_owned() },
+                _ if is_asked => no("as far as it is told, the call does nothing with such a file"),
                 _ => no(&format!("another tool, `{tool}`")),
             };
         }
@@ -574,6 +576,9 @@ impl ToolRule {
     /// or path of several that the condition's rules hit.
     fn explain_exception(&self, condition: &Condition, facts: &Facts, asker: Asker) -> Finding {
         let mut whole = self.explain(facts, asker, Reading::Covers);
+        if let Some(path) = self.act_taken(facts, asker) {
+            return Finding { holds: Some(true), why: path };
+        }
         let is_about = |tool: &str| self.names_tool(tool, facts, asker);
         if !facts.tool().is_some_and(is_about) {
             return whole;
@@ -607,6 +612,13 @@ impl ToolRule {
             }
         }
         whole
+    }
+
+    /// The file of an act that the rule takes away as an exception.
+    fn act_taken(&self, facts: &Facts, asker: Asker) -> Option<String> {
+        let (deeds, patterns) = self.files(false).filter(|_| asker.acts)?;
+        let is_taken = |act: &&acts::Act| deeds.has(act.access) && patterns.iter().any(|it| act.is_within(it));
+        facts.file_acts(asker)?.iter().find(is_taken)?.first_path()
     }
 
     /// The part of a call that decides whether the rule holds.

@@ -30,6 +30,7 @@ impl ExplainResult {
             .collect();
         ExplainResult {
             commands: commands(facts),
+            acts: if facts.tool().is_some() { facts.acts_told() } else { Vec::new() },
             broken: broken.to_vec(),
             policy,
             hooks: hooks.iter().map(|hook| explain(hook, facts)).collect(),

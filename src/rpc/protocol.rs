@@ -322,6 +322,9 @@ pub struct ExplainResult {
     /// For a shell tool: the commands that its text would run, as conditions see them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<ReadCommand>,
+    /// What the call does to files, by whatever means: `reads /p/.env`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub acts: Vec<String>,
     /// Definitions that are not in force as written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub broken: Vec<String>,

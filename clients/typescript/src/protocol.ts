@@ -326,6 +326,8 @@ export interface Experimental {
 
 /** The reply to `hooks/explain`: for each hook whether it would run on the event. */
 export interface ExplainResult {
+  /** What the call does to files, by whatever means: `reads /p/.env`. */
+  acts?: string[];
   /** Definitions that are not in force as written. */
   broken?: string[];
   /** For a shell tool: the commands that its text would run, as conditions see them. */

@@ -353,6 +353,8 @@ class Experimental(TypedDict):
 class ExplainResult(TypedDict):
     """The reply to `hooks/explain`: for each hook whether it would run on the event."""
 
+    # What the call does to files, by whatever means: `reads /p/.env`.
+    acts: NotRequired[list[str]]
     # Definitions that are not in force as written.
     broken: NotRequired[list[str]]
     # For a shell tool: the commands that its text would run, as conditions see them.
