@@ -901,7 +901,7 @@ fn builtin(words: &[Written]) -> Option<(Cow<'_, str>, &[Written])> {
         let name = spelt(word)?;
         match &*name {
             "exec" => is_wrapped = true,
-            name if programs::is_part_of_shell(name) => is_wrapped = true,
+            name if name == "-" || programs::runs(name).has("here") => is_wrapped = true,
             option if is_wrapped && option.starts_with('-') => {}
             _ => return Some((name, &words[at + 1..])),
         }
@@ -911,7 +911,7 @@ fn builtin(words: &[Written]) -> Option<(Cow<'_, str>, &[Written])> {
 
 /// Whether a command of that name may be a builtin that sets variables by their names.
 pub(super) fn may_set_variables(name: &str) -> bool {
-    sets_names(name) || name == "exec" || programs::is_part_of_shell(name)
+    sets_names(name) || matches!(name, "exec" | "-") || programs::runs(name).has("here")
 }
 
 /// Whether words are a builtin that sets variables, and all that it is given is text: then it is known what it may set.

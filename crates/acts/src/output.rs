@@ -4,9 +4,10 @@ use super::Shell;
 use super::commands::base_name;
 use super::expand::{Openness, Resolved, Variables, Word, begins_option_if_cut, is_variable, puts_in_more_than_a_name};
 use super::grammar::{Assign, Change, List, Node, Part, Redirect, RedirectKind, Stage, Word as Written};
-use super::programs::{self, ByName, running};
+use super::programs::options::Prints;
+use super::programs::parsed::{Given, Item};
+use super::programs::{self, Parsed, running};
 use compact_str::{CompactString, format_compact};
-use std::sync::LazyLock;
 
 /// What a list of commands prints.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,117 +34,6 @@ pub(super) struct Known<'k> {
     pub(super) values: &'k dyn Fn(&str) -> Vec<Resolved>,
 }
 
-/// A program that prints paths, names or numbers, as long as it is given nothing but what its row names. Others of its
-/// options may have it print what they say.
-struct Producer {
-    /// The program and the words that follow it, in order; `|` between those that may stand in one place.
-    path: &'static str,
-    /// Options: with `=` they take a value, with `:` one that decides what is printed, with `%` find's own form of that, with
-    /// `*` anything may be attached. `...` alone stands for all that may follow.
-    options: &'static str,
-    /// What it is given is printed, or a part of it.
-    prints_operands: bool,
-}
-
-const fn prints_own(path: &'static str, options: &'static str) -> Producer {
-    Producer { path, options, prints_operands: false }
-}
-
-const fn prints_given(path: &'static str, options: &'static str) -> Producer {
-    Producer { path, options, prints_operands: true }
-}
-
-static PRODUCERS: &[Producer] = &[
-    prints_own("pwd", "-L -P"),
-    prints_own("whoami|tty|arch|logname|uuidgen|uptime", ""),
-    prints_own("nproc", "--all --ignore="),
-    prints_own("hostname", "-s -f -i -I -d --short --fqdn --long --ip-address --all-ip-addresses --domain"),
-    prints_own("id", "-u -g -G -n -r --user --group --groups --name --real"),
-    prints_own("groups", ""),
-    prints_own("uname", "-a -s -n -r -v -m -p -i -o"),
-    prints_own("free", "-b -k -m -g -h -t -w"),
-    prints_own("getconf|tput", ""),
-    prints_own("pgrep", "-f -x -n -o -c -u= -U= -P= -g= -t= -i"),
-    prints_own("pidof", "-s -x"),
-    prints_own("lsof", "-t -n -P -a -i* -s* -u= -p= -c="),
-    prints_given("date", "-u -I* -d= -r= --date= --utc --iso-8601* --rfc-3339= --reference="),
-    prints_given("mktemp", "-d -u -q -t -p: --suffix: --tmpdir --directory --dry-run --quiet"),
-    prints_given("seq", "-w -s: -f: --separator: --format: --equal-width"),
-    // By itself it prints a time zone, `+0000`, and a word with a plus forces a push; `date -R` does so, too.
-    prints_given("stat -c|-f|-t|-Lc", "-L --dereference"),
-    prints_given("dirname", ""),
-    prints_given("realpath", "-e -m -s -q -P -L --canonicalize-existing --canonicalize-missing --no-symlinks --quiet"),
-    // Without one of these it prints what a link holds, which may be any text.
-    prints_given("readlink -f|-e|-m|-nf|-fn|--canonicalize", "-n -q -s -v"),
-    prints_given("wc", "-l -c -w -m -L --lines --bytes --words --chars"),
-    prints_given("du", "-s -h -k -m -b -c -a -x -d= --max-depth= --summarize --human-readable --total --exclude="),
-    prints_given("md5sum|sha1sum|sha256sum|sha512sum|cksum", "-b -t"),
-    prints_given(
-        "find",
-        "-L -H -P -name= -iname= -path= -ipath= -wholename= -regex= -iregex= -regextype= -type= -maxdepth= -mindepth= \
-        -mtime= -mmin= -atime= -amin= -ctime= -cmin= -newer= -size= -user= -group= -perm= -empty -executable -readable \
-        -writable -samefile= -links= -inum= -anewer= -cnewer= -used= -uid= -gid= -nouser -nogroup -daystart -lname= -ilname= \
-        -fstype= -noleaf -xdev -mount -depth -prune -print -print0 -printf% -quit -not -o -or -a -and -follow -delete",
-    ),
-    // What it prints are paths from the root.
-    prints_own(
-        "locate|plocate|mlocate",
-        "-i -e -b -w -q -0 -r= -l= -n= --regex= --regexp= --limit= --ignore-case --existing",
-    ),
-    prints_given("fd|fdfind", "-e= -t= -d= -E= -H -I -g -p -a -i -s -F -u -0 -L --type= --extension= --hidden --glob"),
-    prints_given(
-        "git rev-parse",
-        "-C= -q --quiet --verify --short* --abbrev-ref* --symbolic-full-name --show-toplevel --show-prefix --show-cdup \
-        --show-superproject-working-tree --git-dir --git-common-dir --absolute-git-dir --git-path --is-inside-work-tree \
-        --is-inside-git-dir --is-bare-repository --is-shallow-repository",
-    ),
-    prints_own("git diff --name-only", "-C= -z --cached --staged --diff-filter="),
-    prints_own("git merge-base", "-C= -a --all --fork-point --octopus --independent"),
-    prints_own("git branch --show-current", "-C="),
-    prints_own("git symbolic-ref", "-C= -q --quiet --short"),
-    prints_own(
-        "git describe",
-        "-C= --tags --all --always --long --contains --exact-match --first-parent --dirty --abbrev= --match= --exclude=",
-    ),
-    prints_own(
-        "git rev-list",
-        "-C= -n= -1 --count --all --branches* --tags* --remotes* --max-count= --skip= --since= --until= --after= --before= \
-        --author= --grep= --no-merges --merges --max-parents= --min-parents= --first-parent --reverse --abbrev-commit \
-        --ancestry-path --topo-order --date-order",
-    ),
-    prints_given(
-        "git ls-files",
-        "-C= -c -d -m -o -i -s -u -z -x= --cached --deleted --modified --others --ignored --stage --unmerged --exclude= \
-        --exclude-standard --full-name --error-unmatch --directory --recurse-submodules",
-    ),
-    prints_own("git hash-object|write-tree", "..."),
-    // The ids of what they make.
-    prints_own("docker|podman create", "..."),
-    prints_own(
-        "git tag",
-        "-C= -l --list --sort= --points-at= --merged= --no-merged= --contains= --no-contains= -i --ignore-case",
-    ),
-    prints_own("docker|podman run -d|-dit|-itd|-dt|--detach", "..."),
-    prints_own("docker|podman build -q|--quiet", "..."),
-    prints_own(
-        "docker|podman compose ps -q|--quiet",
-        "-f= --file= -p= --project-name= --project-directory= --profile= --env-file= --status= --filter= -a --all",
-    ),
-    prints_own("docker|podman ps|images", "-a -q -f= -l -n= -s --all --quiet --filter= --latest --last= --no-trunc"),
-    prints_own("docker|podman container ls", "-a -q -f= -l -n= -s --all --quiet --filter= --latest --last= --no-trunc"),
-    prints_own(
-        "kubectl get",
-        "-n= -A -l= -o: --namespace= --all-namespaces --selector= --output: --field-selector= --no-headers --context= \
-        --sort-by= --kubeconfig=",
-    ),
-    prints_given("brew --prefix", ""),
-    prints_own("conda|mamba info --base", ""),
-    prints_own("poetry env info -p|--path", ""),
-    prints_own("losetup", "-f -P --find --show --partscan -r --read-only -o= --offset= --sizelimit="),
-    prints_own("go env GOPATH|GOROOT|GOBIN|GOOS|GOARCH|GOMODCACHE|GOCACHE|GOVERSION|GOMOD", ""),
-    prints_own("npm bin|root|prefix", "-g --global"),
-];
-
 /// Whether a command prints nothing but paths, names and numbers, which are no options of what they are given to.
 pub(super) fn are_operands(words: &[Word]) -> bool {
     let Some((head, args)) = words.split_first() else { return false };
@@ -153,21 +43,37 @@ pub(super) fn are_operands(words: &[Word]) -> bool {
         "grep" | "egrep" | "fgrep" | "rg" => return lists_files(args),
         _ => {}
     }
-    producers(name).iter().any(|row| row.takes(row.path.split(' ').skip(1), args))
+    let Some(row) = programs::options::any_row(name) else { return false };
+    let parsed = Parsed::new(args, Some(row));
+    parsed.rows.last().is_some_and(|row| row.prints.is_some_and(|prints| prints_operands(prints, &parsed)))
 }
 
-/// The rows of a program.
-fn producers(name: &str) -> &'static [&'static Producer] {
-    static BY_PROGRAM: LazyLock<ByName<Vec<&Producer>>> = LazyLock::new(|| {
-        let mut rows: ByName<Vec<_>> = ByName::default();
-        for row in PRODUCERS {
-            for name in row.path.split(' ').take(1).flat_map(|names| names.split('|')) {
-                rows.entry(name).or_default().push(row);
-            }
-        }
-        rows
-    });
-    BY_PROGRAM.get(name).map_or(&[], Vec::as_slice)
+/// Whether a command holds nothing but what its row's column of what it prints names.
+fn prints_operands(prints: Prints, parsed: &Parsed) -> bool {
+    if !prints.conditions().all(|names| names.split('|').any(|name| parsed.has(name))) {
+        return false;
+    }
+    if prints.has("all") {
+        return true;
+    }
+    let takes = |item: &Item| {
+        let given = item.given();
+        let is_taken = |it: &Given| match (prints.sign(it.option), &it.value) {
+            (None, _) => false,
+            (Some(_), None) => item.word.is_constant(),
+            (Some(sign), Some(value)) => is_harmless(value, sign),
+        };
+        (item.known || given.last().is_some_and(|it| it.value.is_some())) && given.iter().all(is_taken)
+    };
+    let sign = if prints.has("given") { ":" } else { "" };
+    // Nothing says that what is computed is no option.
+    let is_operand = |item: &Item| {
+        let is_one_of = |all: &str| item.word.as_constant().is_some_and(|text| all.split('|').any(|it| it == text));
+        !matches!(item.word.openness, Openness::Computed(0, _))
+            && is_harmless(item.word, sign)
+            && prints.operands().is_none_or(is_one_of)
+    };
+    parsed.options.iter().all(takes) && parsed.operands.iter().filter(|item| item.names.is_empty()).all(is_operand)
 }
 
 /// Whether a text begins as the path of a file does that is no option.
@@ -220,84 +126,6 @@ fn cannot_fail(redirect: &Redirect) -> bool {
         RedirectKind::Read(word) | RedirectKind::Write(word) => word.plain() == Some("/dev/null"),
         _ => false,
     }
-}
-
-impl Producer {
-    /// Whether the words hold the rest of the path, and nothing else that may decide what is printed.
-    fn takes<'p>(&self, path: impl Iterator<Item = &'p str>, args: &[Word]) -> bool {
-        let mut path = path.peekable();
-        let mut args = args.iter();
-        let operands = if self.prints_operands { ":" } else { "=" };
-        while let Some(word) = args.next() {
-            let text = word.text.as_str();
-            if path.next_if(|names| word.is_constant() && names.split('|').any(|it| it == text)).is_some() {
-                continue;
-            }
-            if path.peek().is_none() && self.options == "..." {
-                return true;
-            }
-            if !word.beginning().starts_with('-') || text == "-" {
-                // Nothing says that what is computed is no option.
-                let may_be_option = matches!(word.openness, Openness::Computed(0, _));
-                if path.peek().is_some() || may_be_option || !is_harmless(word, operands) {
-                    return false;
-                }
-                continue;
-            }
-            let is_taken = match self.option(word.beginning()) {
-                Some(Taken::Whole) => word.is_constant(),
-                Some(Taken::Next(sign)) if word.is_constant() => {
-                    args.next().is_some_and(|value| is_harmless(value, sign))
-                }
-                Some(Taken::Next(_)) | None => false,
-                Some(Taken::Attached(from, sign)) => is_harmless(&super::commands::tail(word, from), sign),
-            };
-            if !is_taken {
-                return false;
-            }
-        }
-        path.next().is_none()
-    }
-
-    /// How a word that begins with a dash is taken; nothing if the row doesn't name all of it.
-    fn option(&self, word: &str) -> Option<Taken> {
-        let find = |name: &str| -> Option<&'static str> {
-            self.options.split_ascii_whitespace().find_map(|it| {
-                let sign = it.strip_prefix(name)?;
-                matches!(sign, "" | "=" | ":" | "%" | "*").then_some(sign)
-            })
-        };
-        let (name, value) = word.split_once('=').map_or((word, None), |(name, _)| (name, Some(name.len() + 1)));
-        if let Some(sign) = find(name).filter(|_| name.len() > 1) {
-            return match (sign, value) {
-                ("" | "*", None) => Some(Taken::Whole),
-                ("", Some(_)) => None,
-                (sign, None) => Some(Taken::Next(sign)),
-                (sign, Some(from)) => Some(Taken::Attached(from, sign)),
-            };
-        }
-        if word.starts_with("--") {
-            return None;
-        }
-        for (at, letter) in word.char_indices().skip(1) {
-            let from = at + letter.len_utf8();
-            match find(&format!("-{letter}"))? {
-                "" => {}
-                sign if from == word.len() && sign != "*" => return Some(Taken::Next(sign)),
-                sign => return Some(Taken::Attached(from, sign)),
-            }
-        }
-        Some(Taken::Whole)
-    }
-}
-
-/// How a word that is an option goes on, with the sign of the row for what its value does.
-enum Taken {
-    Whole,
-    /// The next word is its value.
-    Next(&'static str),
-    /// Its value begins at this byte.
-    Attached(usize, &'static str),
 }
 
 /// Whether an operand or a value, if it is printed, can't make an option of what is.

@@ -9,6 +9,7 @@ use super::judged::RuleId;
 use super::meeting;
 use super::path;
 use super::programs::options::{Act, Row, Style, Takes};
+use super::programs::parsed::{Item, Parsed, takes_value};
 use super::programs::{self, options, running};
 use super::{Command, Doubt, Judgement, Place, Role, Script, Span};
 use std::collections::HashMap;
@@ -26,9 +27,13 @@ pub struct CommandRule {
 struct Stage {
     /// The program's name, with `*` for any characters.
     program: String,
+    /// The program's other names, and whether a version may stand behind one.
+    other_names: (Vec<&'static str>, bool),
+    /// Other words may mean the same.
+    has_twins: bool,
     /// The directory that the pattern names.
     directory: Option<String>,
-    row: Option<std::sync::Arc<Row>>,
+    row: Option<&'static Row>,
     /// Sub-commands and operands, in order.
     operands: Vec<Operand>,
     /// How many of them are sub-commands.
@@ -178,7 +183,7 @@ impl CommandRule {
             let is_known = options::program_names().any(|name| glob(&stage.program, name));
             return (!is_known && !stage.program.contains('/')).then_some(stage.program.as_str());
         }
-        let row = stage.row.as_deref().filter(|row| row.has_commands)?;
+        let row = stage.row.filter(|row| row.has_commands)?;
         let word = &stage.operands.first()?.glob;
         let is_known = || row.children.iter().any(|child| child.names.iter().any(|name| glob(word, name)));
         (across(word) && !is_known()).then_some(word.as_str())
@@ -186,17 +191,15 @@ impl CommandRule {
 
     /// The words that name programs, sub-commands and options. A glob over the whole command names none.
     pub fn names(&self) -> Vec<Name<'_>> {
-        // These take the name of any script as a sub-command.
-        const RUN_SCRIPTS: [&str; 4] = ["yarn", "pnpm", "bun", "php"];
         let mut names = Vec::new();
         for stage in self.stages.iter().filter(|stage| stage.whole.is_none()) {
-            let mut row = stage.row.as_deref();
+            let mut row = stage.row;
             let known = if row.is_none() { options::program_names().collect() } else { Vec::new() };
             names.push(Name { word: &stage.program, of: String::new(), known });
             let mut of = stage.program.clone();
             let mut options: Vec<&Row> = row.into_iter().collect();
             for operand in &stage.operands[..stage.commands] {
-                let children = row.filter(|_| !RUN_SCRIPTS.contains(&&*stage.program)).map(|row| &row.children);
+                let children = row.filter(|_| !stage.row.is_some_and(|row| row.takes_scripts)).map(|row| &row.children);
                 let known = children.into_iter().flatten().flat_map(|child| child.names.iter().copied()).collect();
                 names.push(Name { word: &operand.glob, of: of.clone(), known });
                 of = format!("{of} {}", operand.glob);
@@ -233,7 +236,7 @@ impl CommandRule {
         let Some((stage, parsed)) = self.parsed(command) else { return Vec::new() };
         let mut items = parsed.operands.iter();
         let named = stage.operands.iter().map_while(|operand| {
-            let item = items.find(|item| operand.could_be_item(item) == Held::Yes)?;
+            let item = items.find(|item| operand.could_be_item(item, parsed.directories) == Held::Yes)?;
             place_of(command, item.word)
         });
         named.collect()
@@ -288,16 +291,12 @@ impl CommandRule {
             });
         }
         // Another act that means the same.
-        let path = stage.path();
-        for (_, option, same) in options::ACTS.iter().filter(|(act, ..)| *act == path) {
-            if !spellings(name, stage.deepest()).iter().any(|it| it == option) {
-                continue;
-            }
-            let other = match same {
+        for act in stage.acts().same_as(&spellings(name, stage.deepest())) {
+            let other = match act {
                 Act::Operand(pattern) => parsed.operands.iter().find(|item| glob(pattern, item.word.beginning())),
-                Act::Option(_) | Act::Options(_) => parsed.options.iter().find(|item| {
+                Act::Options(all) => parsed.options.iter().find(|item| {
                     let is_place = places.iter().any(|place| place_of(command, item.word) == Some(place.word));
-                    !is_place && same.options().iter().any(|it| denotes(item.word.beginning(), it, item.row))
+                    !is_place && all.iter().any(|it| denotes(item.word.beginning(), it, item.row))
                 }),
             };
             if let Some(other) = other {
@@ -308,10 +307,10 @@ impl CommandRule {
     }
 
     /// The rule's one stage, and the command read as it reads it.
-    fn parsed<'a>(&'a self, command: &'a Command) -> Option<(&'a Stage, Parsed<'a>)> {
+    fn parsed<'a>(&'a self, command: &'a Command) -> Option<(&'a Stage, Reading<'a>)> {
         let [stage] = self.stages.as_slice() else { return None };
         let words = command.words.get(1..)?;
-        Some((stage, Parsed::new(words, stage.row.as_deref(), &stage.operands[..stage.commands], &command.directories)))
+        Some((stage, Reading::new(words, stage.row, &stage.operands[..stage.commands], &command.directories)))
     }
 }
 
@@ -472,6 +471,8 @@ impl Stage {
         };
         let row = if program.contains('*') { None } else { options::row(&program) };
         let mut stage = Stage {
+            other_names: options::other_names(&program),
+            has_twins: programs::has_twins(&program),
             program,
             directory,
             row,
@@ -483,9 +484,8 @@ impl Stage {
             leading: rest.iter().take_while(|word| *word != "*").cloned().collect(),
             whole,
         };
-        let row = stage.row.clone();
-        let mut node = row.as_deref();
-        let mut path = stage.program.clone();
+        let row = stage.row;
+        let mut node = row;
         let mut at = 0;
         while let Some(word) = rest.get(at) {
             at += 1;
@@ -496,7 +496,7 @@ impl Stage {
             }
             let is_option = word.len() > 1 && word.starts_with('-') && node.is_none_or(|row| row.style != Style::None);
             if is_option {
-                let taken = stage.option(word, rest.get(at), node, &path);
+                let taken = stage.option(word, rest.get(at), node);
                 at += taken;
                 // `python -m pytest*`.
                 stage.open |= taken > 0 && at == rest.len() && rest[at - 1].ends_with('*');
@@ -527,13 +527,12 @@ impl Stage {
                             row.children.iter().filter(|child| child.names.iter().any(|name| glob(word, name)));
                         children.find(|child| child.has_commands).filter(|_| word.contains('*'))
                     });
-                    path = format!("{path} {name}");
                     row.child(name).map(|row| row.names.clone()).unwrap_or_default()
                 }
                 None => Vec::new(),
             };
             let is_nested =
-                || row.as_deref().is_some_and(|row| row.has_commands) && stage.operands.iter().all(|it| it.glob == "*");
+                || row.is_some_and(|row| row.has_commands) && stage.operands.iter().all(|it| it.glob == "*");
             let verb = child.is_some() || is_nested();
             stage.operands.push(Operand {
                 glob: word.to_string(),
@@ -544,14 +543,14 @@ impl Stage {
                 is_beginning: last && word.len() > 1 && word.ends_with('*'),
             });
             if node.is_none() {
-                node = row.as_deref().filter(|_| child.is_none());
+                node = row.filter(|_| child.is_none());
             }
         }
         Ok(stage)
     }
 
     /// Adds an option of the pattern; how many further words are its value.
-    fn option(&mut self, word: &str, next: Option<&String>, row: Option<&Row>, path: &str) -> usize {
+    fn option(&mut self, word: &str, next: Option<&String>, row: Option<&Row>) -> usize {
         let (name, value) = match word.split_once('=') {
             Some((name, value)) if word.starts_with("--") || row.is_some_and(|row| row.style == Style::Go) => {
                 (name, Some(value.to_string()))
@@ -567,14 +566,14 @@ impl Stage {
             && letters.chars().all(char::is_alphanumeric)
         {
             for letter in letters.chars() {
-                self.add_option(&format!("-{letter}"), None, row, path);
+                self.add_option(&format!("-{letter}"), None, row);
             }
             return 0;
         }
         let takes = row.and_then(|row| row.option(name)).is_some_and(|option| option.value == Takes::Value);
         match (takes && value.is_none(), next) {
             (true, Some(next)) => {
-                self.add_option(name, Some(next.clone()), row, path);
+                self.add_option(name, Some(next.clone()), row);
                 1
             }
             _ => {
@@ -583,25 +582,25 @@ impl Stage {
                 } else {
                     &name[..2]
                 };
-                self.add_option(name, value, row, path);
+                self.add_option(name, value, row);
                 0
             }
         }
     }
 
-    fn add_option(&mut self, name: &str, value: Option<String>, row: Option<&Row>, path: &str) {
+    fn add_option(&mut self, name: &str, value: Option<String>, row: Option<&Row>) {
         let mut names = spellings(name, row);
         let (mut operands, mut together) = (Vec::new(), Vec::new());
-        for (act, option, same) in options::ACTS {
-            if *act == path && names.iter().any(|it| it == option) {
-                match same {
-                    Act::Option(other) => names.push(other.to_string()),
-                    Act::Options(others) => {
+        for act in row.map(|row| row.acts).unwrap_or_default().same_as(&names.clone()) {
+            match act {
+                Act::Operand(glob) => operands.push(glob),
+                Act::Options(others) => match others.as_slice() {
+                    [other] => names.push(other.to_string()),
+                    others => {
                         let all = others.iter().map(|it| OptionPattern::new(it.to_string(), spellings(it, row)));
                         together.push(all.collect());
                     }
-                    Act::Operand(glob) => operands.push(*glob),
-                }
+                },
             }
         }
         names.dedup();
@@ -636,21 +635,26 @@ impl Stage {
         if is_one_of_files(head) {
             return self.program == "*" || meeting::may_be(name, &self.program);
         }
-        let by_name = |name: &str| glob(&self.program, name);
-        self.program == "*" || by_name(name) || programs::same_program(name).is_some_and(by_name)
+        let (other_names, has_versions) = &self.other_names;
+        let by_name = |name: &str| glob(&self.program, name) || other_names.contains(&name);
+        // `python3.11`
+        let bare = || name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        by_name(name)
+            || (*has_versions || !other_names.is_empty()) && by_name(bare())
+            || self.program.contains('*') && programs::same_program(name).is_some_and(by_name)
     }
 
     /// The command in the other words that mean the same, if the pattern may be about them.
     fn twins(&self, command: &Command) -> impl Iterator<Item = Command> {
-        const MOST: usize = 4;
-        let first = programs::has_twins(&self.program).then(|| programs::twin(&command.words)).flatten();
-        let of = |words: &Vec<Word>| programs::twin(words);
-        std::iter::successors(first, of).take(MOST).map(|words| command.with(words))
+        let name = command.words.first().map_or("", |head| base_name(&head.text));
+        let twins =
+            if self.has_twins && programs::has_twins(name) { programs::twins(&command.words) } else { Vec::new() };
+        twins.into_iter().map(|words| command.with(words))
     }
 
     /// Whether the command does what the pattern says: any reading of it is enough.
     fn hits(&self, command: &Command, piped: bool) -> Held {
-        if self.row.as_deref().is_some_and(|row| only_helps(row, &command.words)) && self.is_program(command) {
+        if self.row.is_some_and(|row| only_helps(row, &command.words)) && self.is_program(command) {
             return Held::No;
         }
         match self.hits_words(command, piped) {
@@ -704,15 +708,10 @@ impl Stage {
         {
             return Held::No;
         }
-        let parsed = Parsed::new(
-            &command.words[1..],
-            self.row.as_deref(),
-            &self.operands[..self.commands],
-            &command.directories,
-        );
+        let parsed = Reading::new(&command.words[1..], self.row, &self.operands[..self.commands], &command.directories);
         // A sub-command that a variable gives may bring options of its own.
         for (wanted, item) in self.operands.iter().take(self.commands).zip(&parsed.operands) {
-            match wanted.could_be_item(item) {
+            match wanted.could_be_item(item, parsed.directories) {
                 Held::No => break,
                 Held::Doubt(_) => return Held::Doubt("the sub-command is computed"),
                 Held::Yes => {}
@@ -775,18 +774,16 @@ impl Stage {
             };
             self.operands.iter().all(is_named) && self.options.iter().all(gives)
         };
-        if programs::GIT_PLUMBING.has(&verb.text) && (!programs::GIT_OWN_WORK.has(&verb.text) || is_said()) {
+        let runs = programs::git_runs(&verb.text);
+        if runs.has("instead") || runs.has("named") && is_said() {
             return Held::Doubt("a command of git that does another one's work");
         }
         // `git all push`: it hands the words behind it to git again.
-        if verb.is_constant()
-            && programs::GIT_REPEATERS.has(&verb.text)
-            && self.operands.first().is_some_and(|operand| says(&operand.glob))
-        {
+        if verb.is_constant() && runs.has("again") && self.operands.first().is_some_and(|operand| says(&operand.glob)) {
             let behind = command.words.iter().position(|word| std::ptr::eq(word, verb)).unwrap_or(0);
             let again = command.words[behind..].iter().position(|word| self.operands[0].glob == word.text);
             let rest = again.map_or(&[][..], |again| &command.words[behind + again..]);
-            let parsed = Parsed::new(rest, self.row.as_deref(), &self.operands[..self.commands], &command.directories);
+            let parsed = Reading::new(rest, self.row, &self.operands[..self.commands], &command.directories);
             let mut held = self.operands_hit(&parsed);
             for option in &self.options {
                 held = held.min(parsed.has(option));
@@ -796,29 +793,28 @@ impl Stage {
             }
         }
         let own = self.operands.first().is_some_and(|operand| glob(&operand.glob, &verb.text));
-        if settings && (own || !programs::GIT_COMMANDS.has(&verb.text)) {
+        if settings && (own || !runs.has("own")) {
             return Held::Doubt("a setting of git that changes what it does");
         }
         Held::No
     }
 
-    fn operands_hit(&self, parsed: &Parsed) -> Held {
+    fn operands_hit(&self, parsed: &Reading) -> Held {
         let is_open = self.open || !self.options.is_empty();
         let mut held = Held::Yes;
         let mut at = 0;
         for (index, operand) in self.operands.iter().enumerate() {
-            let is_command =
-                index < self.commands || index == 0 && matches!(self.program.as_str(), "chmod" | "chown" | "chgrp");
+            let is_command = index < self.commands || index == 0 && self.row.is_some_and(|row| row.first_is_verb);
             if operand.is_optional {
                 let next = self.operands.get(index + 1).zip(parsed.operands.get(at));
-                if next.is_none_or(|(next, item)| next.could_be_item(item) == Held::Yes) {
+                if next.is_none_or(|(next, item)| next.could_be_item(item, parsed.directories) == Held::Yes) {
                     continue;
                 }
             }
             let (from, mut has_passed) = (at, false);
             let mut found = Held::No;
             while let Some(item) = parsed.operands.get(at) {
-                let this = operand.could_be_item(item);
+                let this = operand.could_be_item(item, parsed.directories);
                 if !item.word.spreads() {
                     at += 1;
                 }
@@ -870,21 +866,22 @@ impl Stage {
         let held = self.covers_words(command, place);
         let name = command.words.first().map_or("", |head| base_name(&head.text));
         let names_all = || {
-            let parsed = Parsed::new(&command.words[1..], self.row.as_deref(), &[], &command.directories);
+            let parsed = Reading::new(&command.words[1..], self.row, &[], &command.directories);
             let names = |item: &Item| {
                 let is_it = |pattern: &OptionPattern| pattern.is(&item.word.text, item.row);
-                self.options.iter().any(|pattern| is_it(pattern) && pattern.value_fits(item) == Held::Yes)
+                self.options
+                    .iter()
+                    .any(|pattern| is_it(pattern) && pattern.value_fits(item, parsed.directories) == Held::Yes)
             };
             // Who allows an interpreter whole allows its code.
             let is_whole = self.leading.is_empty() && programs::is_interpreter(name);
-            let code = if is_whole { Vec::new() } else { running::code_options(name, &command.words) };
-            let is_code = |item: &&Item| code.iter().any(|option| denotes(&item.word.text, option, item.row));
-            running::running_options(name, &command.words).into_iter().all(|option| {
-                match parsed.options.iter().find(|item| std::ptr::eq(item.word, option)) {
+            let counts = |word: &&Word| !is_whole || !word.is_constant();
+            running::code_words(name, &command.words).into_iter().filter(counts).all(|word| {
+                match parsed.options.iter().find(|item| std::ptr::eq(item.word, word)) {
                     Some(item) => names(item),
-                    None => self.names_option(&option.text),
+                    None => self.names_option(&word.text),
                 }
-            }) && parsed.options.iter().filter(is_code).all(names)
+            })
         };
         match held {
             Held::Yes if !names_all() => Held::Doubt("an option that runs code"),
@@ -894,7 +891,7 @@ impl Stage {
             Held::Yes if programs::is_interpreter(name) && !self.leads(command) => {
                 Held::Doubt("what an interpreter runs comes before what the rule names")
             }
-            Held::Yes if running::RUNNERS.contains(&name) && !self.leads_behind_plain_options(command) => {
+            Held::Yes if programs::runs(name).has("runner") && !self.leads_behind_plain_options(command) => {
                 Held::Doubt("an option of a runner before what the rule names")
             }
             held => held,
@@ -904,7 +901,7 @@ impl Stage {
     /// Whether the command begins as the pattern does, word for word; an option may be spelt otherwise.
     fn leads(&self, command: &Command) -> bool {
         let is_option = |wanted: &str, word: &str| {
-            wanted.starts_with('-') && spellings(wanted, self.row.as_deref()).iter().any(|name| name == word)
+            wanted.starts_with('-') && spellings(wanted, self.row).iter().any(|name| name == word)
         };
         let mut words = command.words.iter().skip(1).map(Word::as_constant);
         let mut is_next =
@@ -946,7 +943,7 @@ impl Stage {
         if is_elsewhere {
             return Held::No;
         }
-        let parsed = Parsed::new(&command.words[1..], self.row.as_deref(), &[], &command.directories);
+        let parsed = Reading::new(&command.words[1..], self.row, &[], &command.directories);
         let everything = self.operands.is_empty() && self.open && self.commands == 0 && self.options.is_empty();
         if everything {
             return Held::Yes;
@@ -960,10 +957,9 @@ impl Stage {
         // The value of an option may be a path as well: `cp -t /etc ./build/a`.
         let has_paths = self.operands.iter().skip(self.commands).any(Operand::is_path);
         for option in &parsed.options {
-            let named =
-                self.options.iter().any(|pattern| {
-                    pattern.is(&option.word.text, option.row) && pattern.value_fits(option) == Held::Yes
-                }) || self.names_cluster(option);
+            let named = self.options.iter().any(|pattern| {
+                pattern.is(&option.word.text, option.row) && pattern.value_fits(option, parsed.directories) == Held::Yes
+            }) || self.names_cluster(option);
             let has_value = option.value.is_some() || option.word.text.contains('=');
             let after = option.depth >= self.commands.min(1) && self.open && !(has_paths && has_value);
             if !named && !after {
@@ -981,7 +977,7 @@ impl Stage {
             }
             at += 1;
             // Of files, `build*` names each: in `rm build /`, it doesn't name the second.
-            if is_last && operand.begins_file() && programs::TAKES_FILES.has(name) {
+            if is_last && operand.begins_file() && self.row.is_some_and(|row| row.takes_each) {
                 let files = &parsed.operands[at - 1..];
                 return to_held(files.iter().all(|item| operand.is_beginning_of(item.word, command, place)));
             }
@@ -1010,12 +1006,16 @@ impl Stage {
 
     /// Whether another option of the command undoes one that the rule names.
     fn is_undone(&self, option: &OptionPattern, words: &[Word]) -> bool {
-        let path = self.path();
-        let names = |list: &[&str]| option.names.iter().any(|name| list.contains(&name.as_str()));
-        options::UNDONE.iter().filter(|(of, ours, _)| *of == path && names(ours)).any(|(.., others)| {
-            let is_other = |word: &Word| others.iter().any(|it| denotes(&word.text, it, self.deepest()));
-            words.iter().skip(1).any(is_other)
-        })
+        let row = self.deepest();
+        let undoing: Vec<String> = self.acts().undone_by(&option.names).flat_map(|it| spellings(it, row)).collect();
+        let is_other = |word: &Word| undoing.iter().any(|it| denotes(&word.text, it, row));
+        !undoing.is_empty() && words.iter().skip(1).any(is_other)
+    }
+
+    /// What the options of the command say in other words; known of some programs whose other options aren't.
+    fn acts(&self) -> options::Acts {
+        let row = self.deepest().or_else(|| options::any_row(&self.program).filter(|_| self.commands == 0));
+        row.map(|row| row.acts).unwrap_or_default()
     }
 
     /// Whether the rule writes this option.
@@ -1189,15 +1189,9 @@ impl Stage {
         })
     }
 
-    /// The program and its sub-commands.
-    fn path(&self) -> String {
-        let commands = self.operands[..self.commands].iter().map(|operand| operand.glob.as_str());
-        std::iter::once(self.program.as_str()).chain(commands).collect::<Vec<_>>().join(" ")
-    }
-
     /// The row of the deepest sub-command that the pattern names.
     fn deepest(&self) -> Option<&Row> {
-        let mut row = self.row.as_deref()?;
+        let mut row = self.row?;
         for operand in &self.operands[..self.commands] {
             match row.child(&operand.glob) {
                 Some(child) => row = child,
@@ -1450,7 +1444,7 @@ impl OptionPattern {
 }
 
 impl Operand {
-    fn could_be_item(&self, item: &Item) -> Held {
+    fn could_be_item(&self, item: &Item, directories: &Directories) -> Held {
         // A variable behind what has no sub-commands: `docker logs $X`.
         if self.verb && item.leaf && matches!(item.word.openness, Openness::Operand(_)) && self.glob != "*" {
             return Held::No;
@@ -1463,7 +1457,7 @@ impl Operand {
         if let Some(pattern) = self.path.as_deref().filter(|_| held != Held::Yes && !self.verb)
             && (self.is_path() || path::is_written_as_path(item.word))
         {
-            held = held.max(path::could_be(pattern, item.word, item.directories));
+            held = held.max(path::could_be(pattern, item.word, directories));
         }
         if is_perhaps { held.max(Held::Doubt("a sub-command that may be short for another")) } else { held }
     }
@@ -1571,148 +1565,32 @@ impl Operand {
     }
 }
 
-/// A command's words, told apart.
-struct Parsed<'c> {
-    options: Vec<Item<'c>>,
-    operands: Vec<Item<'c>>,
-    /// Computed words that could be options.
-    open: Option<&'static str>,
-}
-
-struct Item<'c> {
-    word: &'c Word,
-    /// A value that follows an option as a word of its own.
-    value: Option<&'c Word>,
-    names: &'c [&'static str],
-    /// Names of sub-commands that it may be short for.
-    perhaps: Vec<&'static str>,
-    depth: usize,
-    row: Option<&'c Row>,
-    /// It stands behind a word that has no sub-commands.
-    leaf: bool,
-    /// An option before it isn't known, so it may be that one's value.
-    unsure: bool,
-    /// Where the command runs.
+/// A command's words, told apart, and where it runs.
+struct Reading<'c> {
+    words: Parsed<'c>,
     directories: &'c Directories,
 }
 
-impl<'c> Item<'c> {
-    fn new(
-        word: &'c Word,
-        depth: usize,
-        row: Option<&'c Row>,
-        (leaf, unsure): (bool, bool),
-        directories: &'c Directories,
-    ) -> Item<'c> {
-        Item { word, value: None, names: &[], perhaps: Vec::new(), depth, row, leaf, unsure, directories }
+impl<'c> std::ops::Deref for Reading<'c> {
+    type Target = Parsed<'c>;
+
+    fn deref(&self) -> &Parsed<'c> {
+        &self.words
     }
 }
 
-impl<'c> Parsed<'c> {
-    fn new(words: &'c [Word], row: Option<&'c Row>, wanted: &[Operand], directories: &'c Directories) -> Parsed<'c> {
-        let mut parsed =
-            Parsed { options: Vec::with_capacity(2), operands: Vec::with_capacity(words.len()), open: None };
-        let mut node = row;
-        let (mut depth, mut unsure, mut ended, mut at) = (0, false, false, 0);
-        let mut leaf = false;
-        // `cargo +nightly publish`
-        if row.is_some_and(|row| row.takes_toolchain()) && words.first().is_some_and(|it| it.text.starts_with('+')) {
-            at += 1;
-        }
-        while let Some(word) = words.get(at) {
-            at += 1;
-            let beginning = word.beginning();
-            let is_option =
-                beginning.len() > 1 && beginning.starts_with('-') || beginning == "-" && word.openness.from().is_some();
-            let no_options = node.is_some_and(|row| row.style == Style::None);
-            if is_option && !no_options && (!ended || unsure) {
-                if word.text == "--" {
-                    ended = !node.is_some_and(|row| row.has_commands);
-                    continue;
-                }
-                let (known, value) = takes_value(word, node);
-                let mut item = Item::new(word, depth, node, (leaf, unsure), directories);
-                if value {
-                    item.value = words.get(at);
-                    // What comes after an unknown option may be an option though it stands where a value does.
-                    if !unsure || !words.get(at).is_some_and(|word| word.text.starts_with('-')) {
-                        at += 1;
-                    }
-                }
-                unsure |= !known;
-                // `-o $(x)`: its first word is the value, and others follow.
-                if item.value.is_some_and(Word::spreads) {
-                    parsed.open = parsed.open.or(Some("a computed word may be an option"));
-                }
-                parsed.options.push(item);
-                continue;
-            }
-            let mut item = Item::new(word, depth, node, (leaf, unsure), directories);
-            if !ended || unsure {
-                match word.openness {
-                    // `"$(pyenv root)"/shims/x`: no option of such a program goes on with a `/`.
-                    Openness::Computed(0, false)
-                        if running::behind_expansions(&word.text).trim_start_matches('…').starts_with('/')
-                            && node.is_some_and(Row::has_only_switches) => {}
-                    Openness::Computed(at, splits) if at == 0 || splits => {
-                        parsed.open = parsed.open.or(Some("a computed word may be an option"))
-                    }
-                    Openness::Files(0)
-                        if word.text.starts_with('?')
-                            || word.text.starts_with('[')
-                                && word.text.contains('-')
-                                && !word.text.contains("a-z")
-                                && !word.text.contains("0-9")
-                                && !word.text.contains("A-Z") =>
-                    {
-                        parsed.open = parsed.open.or(Some("a pattern of file names may be an option"));
-                    }
-                    _ => {}
-                }
-            }
-            match node.filter(|row| row.has_commands) {
-                Some(parent) if depth == parsed.operands.len() || unsure => {
-                    let short_for = word.as_constant().map(|name| parent.abbreviated(name)).unwrap_or_default();
-                    let is_first = |(_, child): &(_, &Row)| std::ptr::eq(*child, short_for[0].1);
-                    let clear = short_for.first().map(|(_, child)| *child).filter(|_| short_for.iter().all(is_first));
-                    item.perhaps = short_for.iter().map(|(name, _)| *name).collect();
-                    if let Some(child) = word.as_constant().and_then(|name| parent.child(name)).or(clear) {
-                        item.names = &child.names;
-                        leaf = !child.has_commands;
-                        node = Some(child);
-                        depth += 1;
-                        parsed.operands.push(item);
-                        continue;
-                    }
-                    leaf |= word.is_constant() && item.perhaps.is_empty();
-                    // A name that isn't constant may be the one that the rule wants.
-                    if (word.openness != Openness::Constant || !item.perhaps.is_empty())
-                        && let Some(wanted) = wanted.get(depth)
-                        && wanted.could_be_item(&item) != Held::No
-                    {
-                        node = parent.child(&wanted.glob);
-                        depth += 1;
-                        parsed.operands.push(item);
-                        continue;
-                    }
-                    if !unsure {
-                        depth += 1;
-                        // What an unknown sub-command takes isn't known either.
-                        node = None;
-                    }
-                }
-                _ => ended |= node.is_some_and(|row| row.stops),
-            }
-            parsed.operands.push(item);
-        }
-        // If the one operand were an option, the program would have nothing to do it to.
-        if let [only] = parsed.operands.as_slice()
-            && only.word.openness == Openness::Computed(0, false)
-            && row.is_some_and(Row::needs_operand)
-        {
-            parsed.open = None;
-        }
-        parsed
+impl<'c> Reading<'c> {
+    fn new(
+        words: &'c [Word],
+        row: Option<&'static Row>,
+        wanted: &[Operand],
+        directories: &'c Directories,
+    ) -> Reading<'c> {
+        let child_of = |parent: &'static Row, depth: usize, item: &Item| {
+            let wanted = wanted.get(depth).filter(|it| it.could_be_item(item, directories) != Held::No)?;
+            Some(parent.child(&wanted.glob))
+        };
+        Reading { words: Parsed::wanting(words, row, &child_of), directories }
     }
 
     fn has(&self, option: &OptionPattern) -> Held {
@@ -1720,7 +1598,7 @@ impl<'c> Parsed<'c> {
         for item in &self.options {
             let this = match item.word.openness {
                 Openness::Constant => match option.is(&item.word.text, item.row) {
-                    true => option.value_fits(item),
+                    true => option.value_fits(item, self.directories),
                     false => Held::No,
                 },
                 _ => option.could_be(item),
@@ -1767,7 +1645,7 @@ impl<'c> Parsed<'c> {
 /// What a flag is given to say that it isn't meant: `--dry-run=false`, kubectl's `--dry-run=none`.
 const NO: [&str; 8] = ["false", "f", "no", "n", "none", "never", "off", "0"];
 
-impl Parsed<'_> {
+impl Reading<'_> {
     /// Whether an option is there and may be taken back: `--dry-run=false`, `--no-dry-run`, or a word that only the run
     /// tells.
     fn takes_back(&self, option: &OptionPattern) -> bool {
@@ -1787,7 +1665,7 @@ impl Parsed<'_> {
                     value.is_some_and(|value| is_no(value) || item.word.openness != Openness::Constant) || is_apart()
                 }
                 // The last one of several counts.
-                Some(_) => option.value_fits(item) != Held::Yes,
+                Some(_) => option.value_fits(item, self.directories) != Held::Yes,
             };
             option.names.iter().any(opposes) || option.is(name, item.row) && is_another()
         };
@@ -1800,11 +1678,11 @@ impl OptionPattern {
         OptionPattern { written, names, operands: Vec::new(), together: Vec::new(), value: None }
     }
 
-    fn value_fits(&self, item: &Item) -> Held {
+    fn value_fits(&self, item: &Item, directories: &Directories) -> Held {
         let Some(wanted) = &self.value else { return Held::Yes };
         let pattern = if path::is_path(wanted) { path::tidied_pattern(wanted) } else { None };
         let path = |value: &Word| match &pattern {
-            Some(pattern) => path::could_be(pattern, value, item.directories),
+            Some(pattern) => path::could_be(pattern, value, directories),
             None => Held::No,
         };
         let attached = item.word.text.split_once('=').map(|(_, value)| value);
@@ -1854,46 +1732,6 @@ impl OptionPattern {
 
 fn to_held(holds: bool) -> Held {
     if holds { Held::Yes } else { Held::No }
-}
-
-/// Whether the option is known, and takes the next word as its value.
-fn takes_value(word: &Word, row: Option<&Row>) -> (bool, bool) {
-    let Some(row) = row else { return (false, false) };
-    let text = word.beginning();
-    if word.openness != Openness::Constant && !text.contains('=') {
-        return (false, false);
-    }
-    let (name, attached) = text.split_once('=').map_or((text, false), |(name, _)| (name, true));
-    let needs = |takes: Takes| takes == Takes::Value && !attached && word.openness == Openness::Constant;
-    if row.style == Style::Go {
-        let bare = name.trim_start_matches('-');
-        let option = row.options.iter().find(|option| option.names.iter().any(|it| it.trim_start_matches('-') == bare));
-        return option.map_or((false, false), |option| (true, needs(option.value)));
-    }
-    if let Some(option) = row.option(name) {
-        return (true, needs(option.value));
-    }
-    if name.starts_with("--") {
-        if row.abbreviates() {
-            let mut found = row.options.iter().filter(|option| option.names.iter().any(|it| it.starts_with(name)));
-            return match (found.next(), found.next()) {
-                (Some(option), None) => (true, needs(option.value)),
-                _ => (name.starts_with("--no-"), false),
-            };
-        }
-        return (false, false);
-    }
-    if row.clusters() {
-        for (at, letter) in name.char_indices().skip(1) {
-            let Some(option) = row.option(&format!("-{letter}")) else { return (false, false) };
-            if option.value != Takes::Nothing {
-                let rest = at + letter.len_utf8() < text.len();
-                return (true, option.value == Takes::Value && !rest && word.openness == Openness::Constant);
-            }
-        }
-        return (true, false);
-    }
-    (false, false)
 }
 
 /// Whether a word is the option of that name, in any spelling that the program takes.
@@ -2179,7 +2017,7 @@ const MAX_CODE: usize = 64 * 1024;
 fn given_to_code(script: &Script) -> Option<Vec<&str>> {
     let runs_code = |command: &&Command| {
         let name = command.words.first().map_or("", |head| base_name(&head.text));
-        !programs::DATA.has(name) && !programs::INERT.has(name)
+        !programs::runs(name).has("data") && !programs::runs(name).has("files")
     };
     let words = script.commands.iter().filter(runs_code).flat_map(|command| command.words.iter().skip(1));
     let texts = script.texts.iter().map(|(text, _)| text.as_str()).chain(words.map(|word| word.text.as_str()));
@@ -2289,11 +2127,8 @@ fn is_excepted(unless: &[&CommandRule], command: &Command, place: &Place) -> boo
 fn options_behind(command: &Command) -> Option<Command> {
     let (head, words) = command.words.split_first()?;
     let name = base_name(head.as_constant()?);
-    if !programs::TAKES_OPTIONS_ANYWHERE.has(name) && name != "git" {
-        return None;
-    }
-    let row = options::row(name)?;
-    let parsed = Parsed::new(words, Some(&row), &[], &command.directories);
+    let row = options::row(name).filter(|row| row.deep || name == "git")?;
+    let parsed = Reading::new(words, Some(row), &[], &command.directories);
     let verb = parsed.operands.first()?;
     let (before, behind) = words.split_at(words.iter().position(|word| std::ptr::eq(word, verb.word))?);
     let is_of_printing = |word: &Word| matches!(word.as_constant(), Some("--no-pager" | "-P" | "--no-optional-locks"));
@@ -2310,11 +2145,8 @@ fn options_behind(command: &Command) -> Option<Command> {
 fn one_by_one(command: &Command) -> Option<Vec<Command>> {
     const MOST: usize = 64;
     let name = command.words.first().and_then(Word::as_constant)?;
-    if !matches!(base_name(name), "rm" | "rmdir" | "mkdir" | "touch" | "cat") {
-        return None;
-    }
-    let row = options::row(base_name(name))?;
-    let parsed = Parsed::new(&command.words[1..], Some(&row), &[], &command.directories);
+    let row = options::row(base_name(name)).filter(|row| row.takes_each)?;
+    let parsed = Reading::new(&command.words[1..], Some(row), &[], &command.directories);
     let count = parsed.operands.len();
     if !(2..=MOST).contains(&count) || parsed.open.is_some() || parsed.operands.iter().any(|item| item.unsure) {
         return None;

@@ -400,7 +400,7 @@ impl Walk {
         }
         let may_run = |command: &Command| {
             let name = command.words.first().map_or("", |word| base_name(&word.text));
-            let is_other = command.runs_words || programs::RUNS_INPUT.has(name);
+            let is_other = command.runs_words || programs::runs(name).has("input");
             is_other && !command.data && !command.shell_text && !programs::is_shell(name)
         };
         if self.commands.iter().any(may_run) {

@@ -1,12 +1,14 @@
 //! Programs that run others: shells, interpreters, wrappers, and options that are commands.
 
 use super::super::expand::{Openness, Word, join};
-use super::super::programs::{self, Given, Wrapper, running};
+use super::super::programs::options::Takes;
+use super::super::programs::parsed::{Given, Item};
+use super::super::programs::{self, Does, Parsed, Wrapper, running};
 use super::super::{Command, Role, Shell, Span, grammar};
 use super::expansion::as_operand;
 use super::xargs::{Ends, with_item};
 use super::{By, COMPLETED, Directories, Facts, Input, MAX_KEPT, Passed, TOO_LARGE, Walk, base_name, tail};
-use compact_str::{CompactString, format_compact};
+use compact_str::format_compact;
 
 impl Walk {
     pub(super) fn shell(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) {
@@ -303,17 +305,17 @@ impl Walk {
         let computed = words[1..].iter().any(|word| matches!(word.openness, Openness::Computed(0, _)));
         self.runs_words();
         if let Some(row) = programs::options::row(if name.ends_with("sed") { "sed" } else { "gawk" }) {
-            let given = Given::new(&row, &words[1..]);
+            let given = Parsed::new(&words[1..], Some(row));
             self.scripts.extend(given.values("-f").map(|path| path.text.to_string()));
             // What it puts into a file may be run.
-            let scripts = || given.values("-e").chain(given.operands.first().copied());
-            scripts().filter(|_| given.has("-i")).for_each(|script| self.text(written_by_sed(&script.text), span));
+            let scripts: Vec<Word> = given.values("-e").chain(given.operand_words().take(1).cloned()).collect();
+            scripts.iter().filter(|_| given.has("-i")).for_each(|it| self.text(written_by_sed(&it.text), span));
             // `w ./-f` makes a file.
             let makes_option =
                 |text: &str| text.contains('w') && [" -", "/-", " +", "/+"].iter().any(|it| text.contains(it));
-            self.makes_option |= scripts().any(|script| makes_option(&script.text));
+            self.makes_option |= scripts.iter().any(|script| makes_option(&script.text));
             if name.ends_with("sed") && running::script_runs_code(name, words) {
-                for script in scripts() {
+                for script in &scripts {
                     let Some(run) = run_by_sed(&script.text) else {
                         self.gap(TOO_LARGE, span);
                         continue;
@@ -377,9 +379,7 @@ impl Walk {
                 let text = &words[at + 1 + skip..];
                 self.elsewhere(|this| this.text_for_shell(text, Shell::Posix, "git is given computed text", span));
             }
-            Some((Some(name), _)) if programs::GIT_COMMANDS.has(name) => {
-                let mut full_name = CompactString::from("git ");
-                full_name.push_str(name);
+            Some((Some(name), _)) if programs::git_runs(name).has("own") => {
                 if matches!(name, "remote" | "push") {
                     self.configured_push(words, verb.unwrap_or(0), span, facts);
                 }
@@ -394,7 +394,7 @@ impl Walk {
                 if transport {
                     // Its URL is a command line with escapes of its own.
                     self.gap("a URL of git that runs a program", span);
-                } else if self.text_options(&full_name, words, span) {
+                } else if self.text_options("git", words, span) {
                     self.unseen("an option of git runs a program", span);
                 } else if self.aliases {
                     self.unseen("git has settings or hooks that the text has written", span);
@@ -500,7 +500,7 @@ impl Walk {
                 (["checkout", "-b", ..] | ["switch", "-c", ..], [_, _, name, ..]) if name.is_constant() => {
                     begun.push(name.clone());
                 }
-                ([verb, ..], _) if programs::GIT_STAYS.has(verb) => {}
+                ([verb, ..], _) if programs::git_runs(verb).has("stays") => {}
                 (["branch", "--show-current"] | ["symbolic-ref", "--short", "HEAD"] | [], _) => {}
                 _ => stays = false,
             }
@@ -530,57 +530,62 @@ impl Walk {
             let text = tail(&words[at], skip);
             self.text_for_shell(std::slice::from_ref(&text), Shell::Posix, "an argument is computed and run", span);
         }
-        let Some((letters, names)) = programs::text_options(program) else { return found };
-        for (at, word) in words.iter().enumerate().skip(1) {
-            let option = word.beginning();
-            if !option.starts_with('-') {
-                continue;
+        let Some(row) = programs::options::any_row(program).filter(|row| !row.code_options.is_empty()) else {
+            return found;
+        };
+        let parsed = Parsed::new(&words[1..], Some(row));
+        for item in &parsed.options {
+            // `man --pag=x`: the beginning of a name, which some parsers take and others don't.
+            if let Some(text) = item.value_of_beginning().or_else(|| words.get(item.at + 2).cloned())
+                && item.may_begin(Does::Command)
+            {
+                self.text_of_option(text, span);
+                found = true;
             }
-            // zip's `-TT` is one letter twice.
-            let twice = if program == "zip" { option.find("TT").map(|at| at + 2) } else { None };
-            let Some(skip) = twice.or_else(|| programs::text_option(option, letters, names)) else { continue };
-            let attached = match option.starts_with("--") {
-                true => option.get(..skip).is_some_and(|name| name.ends_with('=')),
-                false => word.text.len() > skip,
-            };
-            if matches!(program, "fd" | "fdfind") && !attached {
-                // What follows is its command, up to a `;`.
-                let rest = words.get(at + 1..).unwrap_or_default();
-                let end = rest.iter().position(|word| word.text == ";").unwrap_or(rest.len());
-                let mut given = rest[..end].to_vec();
-                let mut is_placed = false;
-                for word in given.iter_mut().filter(|word| word.is_constant()) {
-                    if let Some(mark) = ["{}", "{/}", "{//}", "{.}", "{/.}"].iter().find_map(|it| word.text.find(it)) {
-                        word.openness = Openness::Operand(mark);
-                        is_placed = true;
+            for Given { option, value } in item.given() {
+                // Behind a letter that isn't known, it isn't told whose value a word is.
+                let next = || words.get(item.at + 2).filter(|_| option.value == Takes::Value).cloned();
+                match (option.does, value.or_else(next)) {
+                    (Does::Until, None) => {
+                        self.run_until(&words[item.at + 2..], span);
+                        return true;
                     }
+                    (Does::Command | Does::Until, Some(text)) => self.text_of_option(text, span),
+                    (Does::Command, None) => {}
+                    _ => continue,
                 }
-                if !is_placed {
-                    given.push(Word { openness: Openness::Operand(0), ..Word::constant("{}") });
-                }
-                self.run(&given, span, &Facts::default());
-                return true;
-            }
-            let texts: Vec<Word> =
-                if attached { vec![tail(word, skip)] } else { words.get(at + 1).cloned().into_iter().collect() };
-            found = true;
-            for text in texts {
-                let text = match text.text.strip_prefix("exec=") {
-                    Some(_) => tail(&text, 5),
-                    None => text,
-                };
-                if text.text.contains('/') && !text.text.contains(' ') && !programs::is_system_path(&text.text) {
-                    self.gap("an option runs a program that isn't at hand", span);
-                }
-                self.text_for_shell(
-                    std::slice::from_ref(&text),
-                    Shell::Unknown,
-                    "an option's value is computed and run",
-                    span,
-                );
+                found = true;
             }
         }
         found
+    }
+
+    fn text_of_option(&mut self, text: Word, span: &Span) {
+        let text = match text.text.strip_prefix("exec=") {
+            Some(_) => tail(&text, 5),
+            None => text,
+        };
+        if text.text.contains('/') && !text.text.contains(' ') && !programs::is_system_path(&text.text) {
+            self.gap("an option runs a program that isn't at hand", span);
+        }
+        self.text_for_shell(&[text], Shell::Unknown, "an option's value is computed and run", span);
+    }
+
+    /// Runs what stands behind an option, up to a `;`, with what was found.
+    fn run_until(&mut self, rest: &[Word], span: &Span) {
+        let end = rest.iter().position(|word| word.text == ";").unwrap_or(rest.len());
+        let mut given = rest[..end].to_vec();
+        let mut is_placed = false;
+        for word in given.iter_mut().filter(|word| word.is_constant()) {
+            if let Some(mark) = ["{}", "{/}", "{//}", "{.}", "{/.}"].iter().find_map(|it| word.text.find(it)) {
+                word.openness = Openness::Operand(mark);
+                is_placed = true;
+            }
+        }
+        if !is_placed {
+            given.push(Word { openness: Openness::Operand(0), ..Word::constant("{}") });
+        }
+        self.run(&given, span, &Facts::default());
     }
 
     pub(super) fn find(&mut self, words: &[Word], span: &Span, facts: &Facts) {
@@ -657,15 +662,15 @@ impl Walk {
         let mark = all.iter().position(|word| matches!(word.text.as_str(), ":::" | ":::+" | "::::"));
         let own = &all[1..mark.unwrap_or(all.len())];
         let row = programs::options::row("parallel");
-        let options = row.as_deref().map(|row| Given::new(row, own)).unwrap_or_default();
+        let options = Parsed::new(own, row);
         // `parallel 'git push {}'` is the same in one word.
-        let words = &own[own.len() - options.operands.len()..];
+        let words = &own[options.operands.first().map_or(own.len(), |it| it.at)..];
         let (template, beginnings) = match words {
             [text] if text.is_constant() => (text.text.split_whitespace().map(Word::constant).collect(), 1),
             words => (words.to_vec(), words.len().min(3)),
         };
         let ends = match options.values("-d").last() {
-            Some(delimiter) => Ends::at(Some(delimiter)),
+            Some(delimiter) => Ends::at(Some(&delimiter)),
             None if options.has("-0") => Ends::At('\0'),
             None => Ends::Line,
         };
@@ -737,33 +742,12 @@ impl Walk {
         {
             return self.run(command, span, facts);
         }
-        let mut given = matches!(name, "su" | "runuser") && self.shell_of_user(words, span, facts);
-        for (at, word) in words.iter().enumerate().skip(1) {
-            let option = word.beginning();
-            let text = match option {
-                _ if word.as_constant().is_none() && !option.starts_with('-') => continue,
-                _ if "--command".starts_with(option) && option.len() > 3
-                    || "--session-command".starts_with(option) && option.len() > 3 =>
-                {
-                    words.get(at + 1).cloned()
-                }
-                _ if option.starts_with("--") => match option.split_once('=') {
-                    Some((long, _)) if "--command".starts_with(long) || "--session-command".starts_with(long) => {
-                        let skip = long.len() + 1;
-                        Some(tail(word, skip))
-                    }
-                    _ => None,
-                },
-                _ if option.starts_with('-') && option.contains('c') => {
-                    let skip = option.find('c').unwrap_or(0) + 1;
-                    if word.text.len() > skip { Some(tail(word, skip)) } else { words.get(at + 1).cloned() }
-                }
-                _ => None,
-            };
-            if let Some(text) = text {
-                given = true;
-                self.text_for_shell(&[text], Shell::Unknown, "a shell is given computed text", span);
-            }
+        let parsed = Parsed::new(&words[1..], programs::options::any_row(name));
+        let mut given = matches!(name, "su" | "runuser") && self.shell_of_user(&parsed, span, facts);
+        for Given { value, .. } in parsed.given().filter(|it| it.option.does == Does::Command) {
+            let Some(text) = value else { continue };
+            given = true;
+            self.text_for_shell(&[text], Shell::Unknown, "a shell is given computed text", span);
         }
         if name == "sg"
             && let Some(text) = words.get(2)
@@ -795,57 +779,24 @@ impl Walk {
 
     /// `su -s PROGRAM USER ARGUMENT...`: any program may stand for the shell, which is given the arguments behind the
     /// user's name. Whether one was.
-    fn shell_of_user(&mut self, words: &[Word], span: &Span, facts: &Facts) -> bool {
-        const VALUED: [&str; 4] = ["--group", "--supp-group", "--user", "--whitelist-environment"];
-        let is_long = |long: &str, name: &str| long.len() > 3 && name.starts_with(long);
-        let (mut shell, mut text, mut operands) = (None, None, Vec::new());
-        let mut rest = words.iter().skip(1);
-        while let Some(word) = rest.next() {
-            let option = word.beginning();
-            if word.text == "--" {
-                operands.extend(rest.by_ref().cloned());
-            } else if option.starts_with("--") {
-                let (long, attached) = match option.find('=') {
-                    Some(end) => (&option[..end], Some(tail(word, end + 1))),
-                    None => (option, None),
-                };
-                if is_long(long, "--shell") {
-                    shell = attached.or_else(|| rest.next().cloned());
-                } else if is_long(long, "--command") || is_long(long, "--session-command") {
-                    text = attached.or_else(|| rest.next().cloned());
-                } else if VALUED.iter().any(|it| is_long(long, it)) {
-                    if attached.is_none() {
-                        rest.next();
-                    }
-                } else if !operands.is_empty() {
-                    // Where options end with the first operand, it is the shell's.
-                    operands.push(word.clone());
-                }
-            } else if option.len() > 1 && option.starts_with('-') {
-                match option.char_indices().skip(1).find(|(_, c)| "scCgGuw".contains(*c)) {
-                    Some((at, letter)) => {
-                        let skip = at + 1;
-                        let value = if word.text.len() > skip { Some(tail(word, skip)) } else { rest.next().cloned() };
-                        match letter {
-                            's' => shell = value,
-                            'c' => text = value,
-                            _ => {}
-                        }
-                    }
-                    None if !operands.is_empty() => operands.push(word.clone()),
-                    None => {}
-                }
-            } else if word.text != "-" {
-                operands.push(word.clone());
-            }
-        }
+    fn shell_of_user(&mut self, parsed: &Parsed, span: &Span, facts: &Facts) -> bool {
+        let (shell, mut text) = (parsed.values("-s").last(), parsed.values("-c").last());
+        text = text.or_else(|| parsed.values("--session-command").last());
+        // Where options end with the first operand, it is the shell's.
+        let first = parsed.operands.iter().find(|item| item.word.text != "-").map_or(usize::MAX, |item| item.at);
+        let has_value = |item: &Item| item.given().iter().any(|it| it.value.is_some());
+        let behind = parsed.options.iter().filter(|item| item.at > first && !has_value(item));
+        let mut operands: Vec<&Item> =
+            parsed.operands.iter().filter(|item| item.word.text != "-").chain(behind).collect();
+        operands.sort_by_key(|item| item.at);
+        let operands = operands.into_iter().map(|item| item.word.clone());
         let Some(shell) = shell else { return false };
         // What the shells among them are given is read by the caller.
         if text.is_some() && shell.as_constant().is_some_and(|it| programs::is_shell(base_name(it))) {
             return false;
         }
         let text = text.into_iter().flat_map(|text| [Word::constant("-c"), text]);
-        let words: Vec<Word> = std::iter::once(shell).chain(text).chain(operands.into_iter().skip(1)).collect();
+        let words: Vec<Word> = std::iter::once(shell).chain(text).chain(operands.skip(1)).collect();
         self.run(&words, span, facts);
         true
     }
@@ -869,127 +820,77 @@ impl Walk {
         self.directories = outer;
     }
 
-    /// Takes a wrapper off, whose own name ends with the word at `verb`. Where an option isn't known, every reading of the
-    /// rest is listed.
-    pub(super) fn unwrap(&mut self, wrapper: &Wrapper, words: &[Word], verb: usize, span: &Span) {
+    /// Takes a wrapper off. Where an option isn't known, every reading of the rest is listed.
+    pub(super) fn unwrap(&mut self, wrapper: &Wrapper, words: &[Word], span: &Span) {
         // dash has no such builtin.
-        if wrapper.name == "builtin" && self.shell.may_be_dash() {
+        if words[0].text == "builtin" && self.shell.may_be_dash() {
             let before = self.state();
-            self.unwrap_any(wrapper, words, verb, span);
+            self.unwrap_any(wrapper, words, span);
             return self.join(&before);
         }
-        self.unwrap_any(wrapper, words, verb, span);
+        self.unwrap_any(wrapper, words, span);
     }
 
-    fn unwrap_any(&mut self, wrapper: &Wrapper, words: &[Word], verb: usize, span: &Span) {
+    fn unwrap_any(&mut self, wrapper: &Wrapper, words: &[Word], span: &Span) {
         let facts = Facts::default();
-        let (before, words) = words.split_at(verb);
-        let ordered = if wrapper.name == "ssh" { with_host_behind_options(wrapper, words) } else { None };
-        let words = ordered.as_deref().unwrap_or(words);
-        let is_joining = |word: &Word| wrapper.joining.is_some_and(|(letter, long)| gives(word, letter, long));
-        let mut joins = wrapper.joins || before.iter().any(is_joining);
-        let mut at = 1;
-        let (mut unsure, mut moves, mut entry_point) = (false, false, None);
-        while let Some(word) = words.get(at) {
-            let option = word.beginning();
-            if !option.starts_with('-') {
-                if matches!(word.openness, Openness::Computed(0, _)) {
-                    return self.gap("a wrapper's arguments are computed", span);
+        let (row, runs) = (wrapper.row, wrapper.runs);
+        let place = |n: usize| wrapper.operands().get(n).map_or(words.len(), |item| item.at + 1);
+        let mut at = place(0);
+        if words.get(at).is_some_and(|word| matches!(word.openness, Openness::Computed(0, _))) {
+            return self.gap("a wrapper's arguments are computed", span);
+        }
+        // Options may stand on either side of its own operands.
+        let n_own = runs.rest().unwrap_or_default();
+        let command = place(n_own);
+        let unsure = wrapper.is_unsure(command - 1);
+        let (mut moves, mut joins, mut entry_point) = (unsure, runs.has("joined"), None);
+        for item in wrapper.options(command - 1) {
+            let next = item.at + 2 + usize::from(item.value.is_some());
+            for Given { option, value } in item.given() {
+                if let Some(value) = &value {
+                    self.sets_by_option(value);
                 }
-                break;
-            }
-            if word.text == "--" {
-                at += 1;
-                break;
-            }
-            if word.text == "-" {
-                if wrapper.name == "env" {
-                    at += 1;
-                    continue;
-                }
-                break;
-            }
-            at += 1;
-            joins |= is_joining(word);
-            let letters = option[1..].to_string();
-            if let Some(long) = letters.strip_prefix('-') {
-                let (name, value) = long
-                    .split_once('=')
-                    .map_or((long, None), |(name, _)| (name, Some(tail(word, name_end(&word.text)))));
-                moves |= programs::moves(wrapper.name, name);
-                let known = |list: &str| {
-                    list.split(' ')
-                        .filter(|it| !it.is_empty())
-                        .any(|it| it == name || (name.len() > 1 && it.starts_with(name)))
-                };
-                if (wrapper.name == "env"
-                    && "split-string".starts_with(name)
-                    && !name.is_empty()
-                    && name.starts_with('s')
-                    && name != "s")
-                    || wrapper.text_long.split(' ').any(|it| !it.is_empty() && it.starts_with(name) && !name.is_empty())
-                {
-                    let skip = usize::from(value.is_none());
-                    let text = value.or_else(|| words.get(at).cloned());
-                    let mut all: Vec<Word> = text.into_iter().collect();
-                    if wrapper.name == "env" {
-                        all.extend_from_slice(words.get(at + skip..).unwrap_or_default());
+                match (option.does, value) {
+                    (Does::Moves, _) => moves = true,
+                    (Does::Joined, _) => joins = true,
+                    (Does::Shows, _) => return,
+                    (Does::Words, Some(text)) => {
+                        let rest = words.get(next..).unwrap_or_default();
+                        let all: Vec<Word> = std::iter::once(text).chain(rest.iter().cloned()).collect();
                         return self.split_string(&all, span);
                     }
-                    self.text_for_shell(&all, Shell::Posix, "a shell is given computed text", span);
-                    at += skip;
-                } else if known(wrapper.valued_long) {
-                    let skip = usize::from(value.is_none());
-                    if name == "entrypoint" {
-                        entry_point = value.clone().or_else(|| words.get(at).cloned());
+                    (Does::Command, text) => {
+                        let texts: Vec<Word> = text.into_iter().collect();
+                        self.text_for_shell(&texts, Shell::Posix, "a shell is given computed text", span);
                     }
-                    self.traces_into(wrapper, value.as_ref().or(words.get(at)), span);
-                    self.property_of_unit(wrapper, value.as_ref().or(words.get(at)), span);
-                    self.sets_by_option(value.as_ref().or(words.get(at)));
-                    at += skip;
-                } else if !known(wrapper.long) && !is_joining(word) {
-                    unsure = true;
-                }
-                continue;
-            }
-            if wrapper.name == "nice" && letters.bytes().all(|b| b.is_ascii_digit() || b == b'-') {
-                continue;
-            }
-            for (n, letter) in letters.char_indices() {
-                let skip = 1 + n + letter.len_utf8();
-                moves |= programs::moves(wrapper.name, letter.encode_utf8(&mut [0; 4]));
-                let attached = word.text.len() > skip;
-                if wrapper.text_letter == Some(letter) {
-                    let text = if attached { Some(tail(word, skip)) } else { words.get(at).cloned() };
-                    let next = at + usize::from(!attached);
-                    let mut texts: Vec<Word> = text.into_iter().collect();
-                    if wrapper.name == "env" {
-                        texts.extend_from_slice(words.get(next..).unwrap_or_default());
-                        return self.split_string(&texts, span);
-                    }
-                    self.text_for_shell(&texts, Shell::Posix, "a shell is given computed text", span);
-                    at = next;
-                    break;
-                } else if wrapper.valued.contains(letter) {
-                    let value = if attached { Some(tail(word, skip)) } else { words.get(at).cloned() };
-                    at += usize::from(!attached);
-                    self.sets_by_option(value.as_ref());
-                    self.traces_into(wrapper, value.as_ref(), span);
-                    self.property_of_unit(wrapper, value.as_ref(), span);
-                    if wrapper.name == "ssh" {
+                    (Does::Program, program) => entry_point = program,
+                    (Does::Pipe, Some(value)) => self.traces_into(&value, span),
+                    (Does::Unit, Some(value)) => self.property_of_unit(&value, span),
+                    (Does::Setting, Some(value)) => {
                         // If nothing has set a variable, the next word is the value.
-                        let next = words.get(at).filter(|_| value.as_ref().is_some_and(|value| value.vanishes));
-                        value.iter().chain(next).for_each(|value| self.setting_of_ssh(letter, value, span));
+                        let next = words.get(next).filter(|_| value.vanishes);
+                        let values = std::iter::once(&value).chain(next);
+                        values.for_each(|value| self.setting_of_ssh(option.letter().unwrap_or('o'), value, span));
                     }
-                    break;
-                } else if wrapper.shows.contains(letter) {
-                    return;
-                } else if !wrapper.flags.contains(letter) {
-                    unsure = true;
+                    (
+                        Does::Words
+                        | Does::Pipe
+                        | Does::Unit
+                        | Does::Setting
+                        | Does::Config
+                        | Does::Until
+                        | Does::Nothing,
+                        _,
+                    ) => {}
                 }
             }
         }
-        while let Some(word) = words.get(at).filter(|_| wrapper.assigns) {
+        // `env - git push`
+        if runs.has("sets") && words.get(at).is_some_and(|word| word.text == "-") {
+            at += 1;
+        }
+        let n_set = at;
+        while let Some(word) = words.get(at).filter(|_| runs.has("sets")) {
             let Some((name, value)) = word.text.split_once('=') else { break };
             if word.openness.from().is_some_and(|at| at <= name.len()) {
                 self.gap("the name of a variable is computed", span);
@@ -1015,14 +916,11 @@ impl Walk {
             self.beside("a wrapper that sets variables", span);
             at += 1;
         }
-        let mut rest = words.get(at..).unwrap_or_default();
-        for _ in 0..wrapper.positionals {
-            rest = rest.get(1..).unwrap_or_default();
-            if wrapper.name == "flock"
-                && rest.first().is_some_and(|word| matches!(word.text.as_str(), "-c" | "--command"))
-            {
-                return self.text_for_shell(&rest[1..], Shell::Posix, "a shell is given computed text", span);
-            }
+        let mut rest = words.get(if at > n_set || n_own == 0 { at } else { command }..).unwrap_or_default();
+        // `flock file -c 'git push'`
+        let is_text = |word: &Word| row.spelt(&word.text).is_some_and(|it| it.does == Does::Command);
+        if n_own > 0 && rest.first().is_some_and(is_text) {
+            return self.text_for_shell(&rest[1..], Shell::Posix, "a shell is given computed text", span);
         }
         if rest.first().is_some_and(|word| word.text == "--") {
             rest = &rest[1..];
@@ -1040,34 +938,31 @@ impl Walk {
         });
         let rest = entered.as_deref().unwrap_or(rest);
         if rest.is_empty() {
-            if wrapper.bare_shell {
+            if runs.has("bare") {
                 self.input_text(Shell::Unknown, span);
             }
             return;
         }
-        if wrapper.remote {
+        if runs.has("unseen") {
             self.unseen("it runs elsewhere", span);
         }
-        if wrapper.valued_long.ends_with(" entrypoint")
+        if runs.has("image")
             && let Some(program) = image.filter(|_| entered.is_none()).and_then(programs::entry_point)
         {
             let words: Vec<Word> = std::iter::once(Word::constant(program)).chain(rest.iter().cloned()).collect();
             self.run(&words, span, &facts);
         }
-        let versioned = programs::without_version(wrapper.name, rest);
+        let versioned = programs::without_version(runs, rest);
         let mut readings = vec![versioned.as_deref().unwrap_or(rest)];
-        if wrapper.name == "setarch" {
-            // Options may stand on either side of its architecture, which may be left out behind them.
-            let n_options = rest.iter().take_while(|word| word.text.starts_with('-')).count();
-            readings = vec![&rest[n_options..]];
-            readings.extend(words.get(at..).filter(|_| at > 1));
+        if runs.has("optional") && at > 1 {
+            readings.extend(words.get(at..));
         }
         if unsure {
             self.beside("an option of a wrapper that isn't known", span);
             readings.extend((1..rest.len().min(4)).map(|skip| &rest[skip..]));
         }
         let outer = self.directories.clone();
-        if moves {
+        if moves || runs.has("elsewhere") {
             self.directories = Directories::Unknown;
         }
         for reading in readings {
@@ -1077,7 +972,7 @@ impl Walk {
                 self.run(reading, span, &facts);
             }
         }
-        if !programs::is_part_of_shell(wrapper.name) {
+        if !runs.has("here") {
             self.directories = outer;
         }
     }
@@ -1100,30 +995,25 @@ impl Walk {
     }
 
     /// `strace -o '|git push'`
-    fn traces_into(&mut self, wrapper: &Wrapper, value: Option<&Word>, span: &Span) {
+    fn traces_into(&mut self, value: &Word, span: &Span) {
         // What nobody has set before the sign is empty.
-        if let Some(command) = value.and_then(|value| running::behind_expansions(&value.text).strip_prefix(['|', '!']))
-            && matches!(wrapper.name, "strace" | "ltrace")
-        {
+        if let Some(command) = running::behind_expansions(&value.text).strip_prefix(['|', '!']) {
             let command = as_operand(command);
             self.in_another_shell(|this| this.nested(&command, Shell::Posix, span));
         }
     }
 
     /// `systemd-run -p ExecStartPre='git push'`
-    fn property_of_unit(&mut self, wrapper: &Wrapper, value: Option<&Word>, span: &Span) {
-        let Some((_, command)) = value.and_then(|value| value.text.strip_prefix("Exec")?.split_once('=')) else {
-            return;
-        };
-        if wrapper.name == "systemd-run" {
+    fn property_of_unit(&mut self, value: &Word, span: &Span) {
+        if let Some((_, command)) = value.text.strip_prefix("Exec").and_then(|rest| rest.split_once('=')) {
             let command = as_operand(command.trim_start_matches(['-', '@', ':', '+', '!', '|', ' ']));
             self.in_another_shell(|this| this.nested(&command, Shell::Posix, span));
         }
     }
 
     /// `docker run -e X=--force`: what the command of a wrapper finds in its environment.
-    fn sets_by_option(&mut self, value: Option<&Word>) {
-        if let Some((name, text)) = value.and_then(Word::as_constant).and_then(|value| value.split_once('=')) {
+    fn sets_by_option(&mut self, value: &Word) {
+        if let Some((name, text)) = value.as_constant().and_then(|value| value.split_once('=')) {
             self.variables.set_constant(name, Some(text));
             self.has_set(name);
             self.set_names.export(name);
@@ -1188,15 +1078,6 @@ fn run_by_sed(script: &str) -> Option<Vec<(&str, bool)>> {
     Some(texts.collect())
 }
 
-/// Whether a word gives an option: a letter alone or among others, or a long name.
-fn gives(word: &Word, letter: char, long: &str) -> bool {
-    match word.text.strip_prefix('-').map(|rest| (rest, rest.strip_prefix('-'))) {
-        Some((_, Some(name))) => name == long,
-        Some((letters, None)) => letters.contains(letter),
-        None => false,
-    }
-}
-
 /// A command of ssh's settings, in which `%h` is the host and `%r` the user: variables whose values a shell doesn't know.
 fn with_places_of_ssh(command: &str) -> String {
     let mut made = String::new();
@@ -1211,33 +1092,6 @@ fn with_places_of_ssh(command: &str) -> String {
     made
 }
 
-/// The words of `ssh host -v command`, which takes options behind the host too, as `ssh -v host command`.
-fn with_host_behind_options(wrapper: &Wrapper, words: &[Word]) -> Option<Vec<Word>> {
-    let options_from = |from: usize| {
-        let mut at = from;
-        while let Some(letters) = words.get(at).and_then(|word| word.beginning().strip_prefix('-')) {
-            if letters.is_empty() || letters == "-" {
-                break;
-            }
-            let valued = letters.char_indices().find(|(_, letter)| wrapper.valued.contains(*letter));
-            let takes_next =
-                valued.is_some_and(|(place, letter)| words[at].text.len() == 1 + place + letter.len_utf8());
-            at += 1 + usize::from(takes_next);
-        }
-        at.min(words.len())
-    };
-    let host = options_from(1);
-    let end = options_from(host + 1);
-    (host + 1 < end).then(|| {
-        let behind = words[host + 1..end].iter().chain([&words[host]]).chain(&words[end..]);
-        words[..host].iter().chain(behind).cloned().collect()
-    })
-}
-
-fn name_end(text: &str) -> usize {
-    text.find('=').map_or(text.len(), |at| at + 1)
-}
-
 /// Whether what an interpreter reads was decoded by the command before it.
 fn is_decoded(commands: &[Command], interpreter: &str) -> bool {
     commands
@@ -1245,5 +1099,5 @@ fn is_decoded(commands: &[Command], interpreter: &str) -> bool {
         .rev()
         .skip_while(|command| command.words.first().is_some_and(|word| base_name(&word.text) == interpreter))
         .take(2)
-        .any(|command| command.words.first().is_some_and(|word| programs::DECODERS.has(base_name(&word.text))))
+        .any(|command| command.words.first().is_some_and(|word| programs::runs(base_name(&word.text)).has("decodes")))
 }

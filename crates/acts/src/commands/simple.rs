@@ -4,7 +4,9 @@ use super::super::expand::{
     Openness, Word, is_positional, is_variable, join, may_set_variables, names_what_it_sets, own_default,
 };
 use super::super::grammar::{Assign, Change, Node, Part, Redirect, RedirectKind, Stage, Value, Word as Written};
-use super::super::programs::{Given, Wrapper, running};
+use super::super::programs::options::Row;
+use super::super::programs::parsed::Given;
+use super::super::programs::{Does, Parsed, running};
 use super::super::{Command, Role, Shell, Span, Writes, grammar, output, programs};
 use super::{
     By, Directories, Facts, Function, Input, MAX_ALTERNATIVES, MAX_COMMANDS, MAX_KEPT, TOO_LARGE, Walk, base_name,
@@ -45,19 +47,10 @@ fn takes_some_lines(words: &[Word]) -> bool {
         // Behind a wrapper each of the words may be the program: of many, one is taken to do it.
         n_asked += 1;
         let row = programs::options::row(name);
-        n_asked > MAX_KEPT || row.is_none_or(|row| Given::new(&row, &words[at + 1..]).operands.len() <= beside)
+        n_asked > MAX_KEPT || row.is_none_or(|row| Parsed::new(&words[at + 1..], Some(row)).operands.len() <= beside)
     };
     let is_wrapped = words.first().is_some_and(|head| programs::wrapper_of(base_name(&head.text), words).is_some());
     (0..words.len()).take(if is_wrapped { usize::MAX } else { 1 }).any(takes)
-}
-
-/// Whether an option of a wrapper keeps variables from its command, or may: `env -i`, `env -u x`, `exec -c`.
-fn clears_environment(wrapper: &Wrapper, args: &[Word]) -> bool {
-    let is_option = |word: &Word| word.text.starts_with('-');
-    match wrapper.name {
-        "exec" => args.first().is_some_and(is_option),
-        _ => wrapper.assigns && args.iter().take_while(|word| !word.text.contains('=')).any(is_option),
-    }
 }
 
 /// Whether a redirection reads a file, which `$(< file)` prints.
@@ -465,7 +458,7 @@ impl Walk {
         // `sed -i s/fetch/push/ .git/config`
         if program != "git"
             && words.iter().skip(1).any(|word| is_settings_of_git(&word.text))
-            && !programs::DATA.has(program)
+            && !programs::runs(program).has("data")
             && !programs::is_shell(program)
         {
             self.writes_settings_of_git(None);
@@ -615,39 +608,22 @@ impl Walk {
             }
             return;
         }
-        if let Some((wrapper, at)) = programs::wrapper_of(name, words) {
+        if let Some(wrapper) = programs::wrapper_of(name, words) {
             self.emit(words, span, facts, Role::Plain);
-            // Those may write what they are told into a file.
-            if !matches!(wrapper.name, "time" | "strace" | "ltrace" | "systemd-run" | "unbuffer") {
+            if !wrapper.runs.has("partly") {
                 self.reads_words();
             }
-            // `ssh $x h -o ProxyCommand='git push'`: if nothing has set `x`, the host is the next word.
-            if wrapper.name == "ssh"
-                && let Some(set) = without_vanishing(words)
-                && let Some(row) = programs::options::row("ssh")
-            {
-                let behind = set.iter().skip(1).position(|word| !word.text.starts_with('-')).unwrap_or(0) + 1;
-                for from in [1, behind + 1, behind + 2] {
-                    let given = Given::new(&row, set.get(from..).unwrap_or_default());
-                    given.values("-o").for_each(|setting| self.setting_of_ssh('o', setting, span));
-                }
-            }
-            // Options before its verb: `pnpm -C dir exec`.
-            let moves = |word: &Word| match word.text.strip_prefix("--") {
-                Some(long) => programs::moves(wrapper.name, long.split('=').next().unwrap_or(long)),
-                None => word.text.starts_with("-C"),
-            };
-            let clears = clears_environment(wrapper, &words[at + 1..]);
-            return match words[..at].iter().any(moves) || programs::runs_elsewhere(wrapper.name) {
-                true => self.elsewhere(|this| this.unwrap(wrapper, words, at, span)),
-                // What it sets is set for its command, and what it takes away isn't.
-                false if wrapper.assigns || clears => self.in_subshell(|this| {
+            self.settings_behind_vanishing(wrapper.row, words, span);
+            // What it sets is set for its command, and what it takes away isn't.
+            let clears = wrapper.runs.has("clears") && wrapper.options(words.len()).next().is_some();
+            return match wrapper.runs.has("sets") || clears {
+                true => self.in_subshell(|this| {
                     if clears {
                         this.set_names.export_none();
                     }
-                    this.unwrap(wrapper, words, at, span);
+                    this.unwrap(&wrapper, words, span);
                 }),
-                false => self.unwrap(wrapper, words, at, span),
+                false => self.unwrap(&wrapper, words, span),
             };
         }
         if !self.builtin(name, words, span, facts) {
@@ -655,9 +631,30 @@ impl Walk {
         }
     }
 
+    /// `ssh $x h -o ProxyCommand='git push'`: if nothing has set `x`, the host is the next word.
+    fn settings_behind_vanishing(&mut self, row: &'static Row, words: &[Word], span: &Span) {
+        let has_settings = || row.options.iter().any(|option| option.does == Does::Setting);
+        let Some(set) = without_vanishing(words).filter(|_| has_settings()) else { return };
+        let behind = set.iter().skip(1).position(|word| !word.text.starts_with('-')).unwrap_or(0) + 1;
+        for from in [1, behind + 1, behind + 2] {
+            let parsed = Parsed::new(set.get(from..).unwrap_or_default(), Some(row));
+            // A host `tail` mostly stands before a `-F` of tail's.
+            parsed.values("-o").for_each(|setting| self.setting_of_ssh('o', &setting, span));
+        }
+    }
+
+    /// The settings of ssh that a command is given.
+    fn settings(&mut self, parsed: &Parsed, span: &Span) {
+        for Given { option, value } in parsed.given() {
+            if let (Does::Setting, Some(value)) = (option.does, &value) {
+                self.setting_of_ssh(option.letter().unwrap_or('o'), value, span);
+            }
+        }
+    }
+
     /// A program that isn't part of the shell.
     fn program(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) {
-        match name {
+        match programs::same_program(name).unwrap_or(name) {
             "find" => self.find(words, span, facts),
             "xargs" => self.xargs(words, span, facts),
             "parallel" => self.parallel(words, span, facts),
@@ -672,7 +669,7 @@ impl Walk {
                     false => self.switch_user(name, words, span, facts),
                 }
             }
-            "awk" | "gawk" | "mawk" | "nawk" | "sed" | "gsed" => self.awk(name, words, span, facts),
+            "awk" | "gawk" | "mawk" | "nawk" | "sed" => self.awk(name, words, span, facts),
             _ if programs::is_interpreter(name) => {
                 self.interpreter(name, words, span, facts);
                 // `perl $x s.pl`
@@ -698,7 +695,7 @@ impl Walk {
             return;
         }
         self.copies(name, &words[1..]);
-        match name {
+        match programs::same_program(name).unwrap_or(name) {
             "just" => {
                 let at = words.iter().position(|word| matches!(word.text.as_str(), "-c" | "--command"));
                 if let Some(command) = at.and_then(|at| words.get(at + 1..)) {
@@ -706,12 +703,10 @@ impl Walk {
                 }
             }
             "scp" | "sftp" => {
-                let row = programs::options::row(name);
-                let settings = row.map(|row| Given::new(&row, &words[1..])).unwrap_or_default();
-                settings.values("-o").for_each(|setting| self.setting_of_ssh('o', setting, span));
-                settings.values("-F").for_each(|setting| self.setting_of_ssh('F', setting, span));
+                let parsed = Parsed::new(&words[1..], programs::options::row(name));
+                self.settings(&parsed, span);
             }
-            "make" | "gmake" => self.shell_of_make(words, span),
+            "make" => self.shell_of_make(words, span),
             "tmux" => self.typed(&words[1..], span),
             // `docker service create IMAGE COMMAND`
             "docker" if words.iter().any(|word| word.text == "service") => {
@@ -723,7 +718,7 @@ impl Walk {
             // A file of commands for later.
             "at" | "batch" => {
                 let row = programs::options::row(name);
-                let file = row.and_then(|row| Given::new(&row, &words[1..]).values("-f").next().cloned());
+                let file = Parsed::new(&words[1..], row).values("-f").next();
                 if let Some(file) = file {
                     self.script(&file, &[], Shell::Posix, span);
                 }
@@ -739,9 +734,10 @@ impl Walk {
         }
         // `gh codespace ssh -- CMD`
         let passes_on = matches!(name, "gh" | "glab") && words.iter().any(|word| word.text == "--");
-        if programs::DATA.has(name) && !passes_on {
+        let runs = programs::runs(name);
+        if runs.has("data") && !passes_on {
             self.mark_data(facts);
-        } else if !programs::INERT.has(name) {
+        } else if !runs.has("files") {
             let slashes = words[0].text.contains('/');
             if self.paths && !slashes {
                 self.scripts.push(name.to_string());
@@ -759,11 +755,11 @@ impl Walk {
                 return;
             }
             self.unseen("a program runs code that the text doesn't show", span);
-            if !programs::is_known(name) {
+            if !runs.has("own") {
                 self.runs_words();
             }
         }
-        if programs::RUNS_INPUT.has(name) {
+        if runs.has("input") {
             match self.input.clone() {
                 Input::Text(text) => self.text(&text, span),
                 Input::Computed => {
@@ -781,8 +777,8 @@ impl Walk {
         let Some(verb) = args.iter().position(|word| word.text.starts_with("send")) else { return };
         let Some(row) = programs::options::row("tmux") else { return };
         let Some(row) = row.child("send-keys") else { return };
-        let given = Given::new(row, &args[verb + 1..]);
-        let typed = given.operands.iter().map(|word| match word.text.as_str() {
+        let given = Parsed::new(&args[verb + 1..], Some(row));
+        let typed = given.operand_words().map(|word| match word.text.as_str() {
             "Space" => " ",
             "Enter" | "C-m" | "C-j" | "KPEnter" => "\n",
             key => key,
@@ -790,7 +786,7 @@ impl Walk {
         let typed: String = typed.collect();
         self.text(&typed, span);
         // `-H 67 69 74`
-        let by_number = given.operands.iter().filter_map(|word| u8::from_str_radix(&word.text, 16).ok());
+        let by_number = given.operand_words().filter_map(|word| u8::from_str_radix(&word.text, 16).ok());
         let typed: String = by_number.map(char::from).collect();
         if !typed.is_empty() {
             self.text(&typed, span);

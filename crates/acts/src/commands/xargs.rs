@@ -1,6 +1,8 @@
 //! `xargs`: the command that it is given, with the words that it reads.
 
 use super::super::expand::{Openness, Word, join};
+use super::super::programs::parsed::{Given, Item};
+use super::super::programs::{self, Parsed};
 use super::super::{Role, Span};
 use super::{Facts, Input, Walk};
 
@@ -40,24 +42,6 @@ const MAX_ITEMS: usize = 32;
 
 const MAX_ITEM_TEXT: usize = 4096;
 
-const LONG_OPTIONS: [&str; 15] = [
-    "arg-file",
-    "delimiter",
-    "eof",
-    "exit",
-    "interactive",
-    "max-args",
-    "max-chars",
-    "max-lines",
-    "max-procs",
-    "no-run-if-empty",
-    "null",
-    "open-tty",
-    "process-slot-var",
-    "replace",
-    "verbose",
-];
-
 impl Ends {
     pub(super) fn at(delimiter: Option<&Word>) -> Ends {
         let Some(text) = delimiter.and_then(Word::as_constant) else { return Ends::Unknown };
@@ -82,108 +66,35 @@ impl Batch {
 impl Options {
     /// Reads the options; why they can't be told, or nothing if it is an error to any xargs, which ends it.
     fn new(words: &[Word]) -> Result<Options, Option<&'static str>> {
-        let mut options = Options { mark: None, from_file: false, ends: Ends::Blanks, batch: Batch::All, at: 1 };
-        while let Some(word) = words.get(options.at) {
-            let Some(option) = word.as_constant() else {
-                if matches!(word.openness, Openness::Computed(0, _)) {
-                    return Err(Some("the program's name is computed"));
-                }
-                break;
-            };
-            if !option.starts_with('-') || option.len() < 2 {
-                break;
-            }
-            options.at += 1;
-            match option.strip_prefix("--") {
-                Some("") => break,
-                Some(long) => options.long(long, words)?,
-                None => options.letters(&option[1..], words)?,
+        let parsed = Parsed::new(&words[1..], programs::options::row("xargs"));
+        let at = parsed.operands.first().map_or(words.len(), |item| item.at + 1);
+        if words.get(at).is_some_and(|word| matches!(word.openness, Openness::Computed(0, _))) {
+            return Err(Some("the program's name is computed"));
+        }
+        let mut options = Options { mark: None, from_file: false, ends: Ends::Blanks, batch: Batch::All, at };
+        let is_unknown = |item: &&Item| !item.known && (item.word.is_constant() || item.given().is_empty());
+        if let Some(word) = parsed.options.iter().find(is_unknown).map(|item| item.word) {
+            return Err(match word.text.starts_with("--") {
+                _ if matches!(word.openness, Openness::Computed(0, _)) => Some("the program's name is computed"),
+                true => Some("an unknown option of xargs"),
+                // GNU's, the BSDs', illumos' and busybox' have all letters of the row and no other.
+                false => None,
+            });
+        }
+        for Given { option, value } in parsed.given() {
+            let mark = || value.as_ref().map_or_else(|| "{}".to_string(), |word| word.text.to_string());
+            match option.letter() {
+                Some('0') => options.ends = Ends::At('\0'),
+                Some('d') => options.ends = Ends::at(value.as_ref()),
+                Some('I' | 'J' | 'i') => options.mark = Some(mark()),
+                Some('a') => options.from_file = true,
+                Some('n') => options.batch = Batch::of(value.as_ref()),
+                Some('L' | 's' | 'l') => options.batch = Batch::Unknown,
+                _ if option.names.contains(&"--max-lines") => options.batch = Batch::Unknown,
+                _ => {}
             }
         }
         Ok(options)
-    }
-
-    fn long(&mut self, long: &str, words: &[Word]) -> Result<(), Option<&'static str>> {
-        let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
-        let attached = value.map(Word::constant);
-        let mut next = || attached.clone().or_else(|| self.next(words));
-        let mut names = LONG_OPTIONS.iter().filter(|it| it.starts_with(name));
-        let (Some(&name), None) = (names.next(), names.next()) else { return Err(Some("an unknown option of xargs")) };
-        match name {
-            "replace" => self.mark = Some(value.unwrap_or("{}").to_string()),
-            "null" => self.ends = Ends::At('\0'),
-            "delimiter" => self.ends = Ends::at(next().as_ref()),
-            "max-args" => self.batch = Batch::of(next().as_ref()),
-            "max-lines" => self.batch = Batch::Unknown,
-            "arg-file" => {
-                next();
-                self.from_file = true;
-            }
-            "max-chars" => {
-                next();
-                self.batch = Batch::Unknown;
-            }
-            "max-procs" | "process-slot-var" => drop(next()),
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn letters(&mut self, letters: &str, words: &[Word]) -> Result<(), Option<&'static str>> {
-        for (at, letter) in letters.char_indices() {
-            let behind = &letters[at + letter.len_utf8()..];
-            let attached = (!behind.is_empty()).then(|| Word::constant(behind));
-            let mut next = || attached.clone().or_else(|| self.next(words));
-            match letter {
-                '0' => self.ends = Ends::At('\0'),
-                'p' | 'r' | 't' | 'x' | 'o' => {}
-                // What follows in the word is its value.
-                'I' | 'J' => {
-                    self.mark = Some(next().map_or_else(|| "{}".to_string(), |word| word.text.into()));
-                    break;
-                }
-                'i' => {
-                    self.mark = Some(attached.map_or_else(|| "{}".to_string(), |word| word.text.into()));
-                    break;
-                }
-                'a' => {
-                    next();
-                    self.from_file = true;
-                    break;
-                }
-                'd' => {
-                    self.ends = Ends::at(next().as_ref());
-                    break;
-                }
-                'n' => {
-                    self.batch = Batch::of(next().as_ref());
-                    break;
-                }
-                'L' | 's' => {
-                    next();
-                    self.batch = Batch::Unknown;
-                    break;
-                }
-                'P' | 'E' | 'R' | 'S' => {
-                    next();
-                    break;
-                }
-                'l' => {
-                    self.batch = Batch::Unknown;
-                    break;
-                }
-                'e' => break,
-                // GNU's, the BSDs', illumos' and busybox' have all letters above and no other.
-                _ => return Err(None),
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes the next word as a value.
-    fn next(&mut self, words: &[Word]) -> Option<Word> {
-        self.at += 1;
-        words.get(self.at - 1).cloned()
     }
 
     /// The items of each command that it runs.

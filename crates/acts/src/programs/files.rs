@@ -2,8 +2,8 @@
 
 use super::super::commands::{base_name, tail};
 use super::super::expand::{Openness, Word};
-use super::given::{Given, GivenOption};
-use super::options;
+use super::options::{self, Opt};
+use super::parsed::{Given, Parsed};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -147,9 +147,9 @@ impl Clause {
         })
     }
 
-    fn holds(&self, given: &Given<'_>, names: &[&str]) -> bool {
+    fn holds(&self, given: &Parsed<'_>, names: &[&str]) -> bool {
         let is_one = |it: &&str| match (*it, it.strip_prefix('@')) {
-            ("0", _) => given.operands.is_empty(),
+            ("0", _) => given.operand_words().next().is_none(),
             (_, Some(name)) => names.contains(&name),
             (option, None) => given.has(option),
         };
@@ -211,7 +211,8 @@ impl<'w> Uses<'w> {
         let Some(row) = options::any_row(name) else { return unknown() };
         let bundled = row.bundles.then(|| unbundled(args)).flatten();
         let args = bundled.map_or(Cow::Borrowed(args), Cow::Owned);
-        let (given, rows) = Given::of_program(&row, &args);
+        let given = Parsed::new(&args, Some(row));
+        let rows = &given.rows;
         let Some(clauses) = rows.iter().rev().find_map(|row| row.files.as_ref()) else { return unknown() };
         let commands = rows[1..].iter().flat_map(|row| row.names.iter().copied());
         let names: Vec<&str> = [name].into_iter().chain(commands).collect();
@@ -222,35 +223,36 @@ impl<'w> Uses<'w> {
         let kinds = clause.before.iter().chain(&clause.repeated).chain(&clause.after);
         let may_run = kinds.into_iter().any(|kind| matches!(kind, Kind::Any | Kind::Code));
         let mut uses = Uses { may_run, patches: clause.patches, ..Uses::default() };
-        let kind_of = |option: &GivenOption| {
+        let kind_of = |option: &Opt| {
             let own = clause.options.iter().find(|(name, _)| option.names.contains(name));
             own.map_or(option.kind, |(_, kind)| *kind)
         };
-        let valued = given.options.iter().filter_map(|option| Some((option, option.value.as_ref()?, kind_of(option))));
+        let options: Vec<(usize, Given)> = given.placed().collect();
+        let valued = options.iter().filter_map(|(at, it)| Some((*at, it.value.as_ref()?, kind_of(it.option))));
         let (directories, values): (Vec<_>, Vec<_>) =
             valued.partition(|(.., kind)| matches!(kind, Kind::Dir | Kind::From));
         uses.directories = directories.iter().map(|(_, word, _)| (*word).clone()).collect();
         // Where it takes operands from is nothing to what stands before.
-        let counts_from =
-            |place| directories.iter().filter(|(it, _, kind)| *kind == Kind::Dir || it.place <= place).count();
+        let counts_from = |place| directories.iter().filter(|(it, _, kind)| *kind == Kind::Dir || *it <= place).count();
         let always = directories.iter().filter(|(.., kind)| *kind == Kind::Dir).count();
         for (_, value, kind) in values {
             uses.add(value, kind, false, always);
         }
         uses.words.iter_mut().for_each(|it| it.of_option = true);
         // What stands behind an option that isn't known may be a file.
-        for (word, place) in &given.unknown {
-            let values = given.operands.iter().skip(*place).take(MOST_VALUES);
-            [word].into_iter().chain(values).for_each(|word| uses.add(word, Kind::Any, false, always));
+        for (place, word) in given.unknown() {
+            let values = given.operand_words().skip(place).take(MOST_VALUES);
+            std::iter::once(word).chain(values).for_each(|word| uses.add(word, Kind::Any, false, always));
         }
         let key = |at: usize, word: &Word| clause.key(word, at);
         let (keyed, plain): (Vec<_>, Vec<_>) =
-            given.operands.iter().enumerate().partition(|(at, it)| key(*at, it).is_some());
+            given.operand_words().enumerate().partition(|(at, it)| key(*at, it).is_some());
         for (at, word) in keyed {
             let Some((length, kind)) = key(at, word) else { continue };
             uses.add(&tail(word, length), kind, false, counts_from(at));
         }
-        let is_behind = |at: usize| given.dashes.is_some_and(|dashes| at >= dashes);
+        let n_commands = rows.len() - 1;
+        let is_behind = |at: usize| given.dashes.is_some_and(|dashes| at + n_commands >= dashes);
         for (place, (at, word)) in plain.iter().enumerate() {
             uses.add(word, clause.kind_at(place, plain.len()), is_behind(*at), counts_from(*at));
         }

@@ -2,23 +2,26 @@
 //! options decide what code runs, and how each takes its options ([`options`]).
 
 pub(super) mod files;
-mod given;
 pub(super) mod inline;
 pub(super) mod options;
+pub(super) mod parsed;
 pub(super) mod running;
 mod twins;
 
-pub(super) use given::Given;
-pub(super) use twins::{has_twins, other_program, twin};
+pub(super) use options::{Does, runs, same_program};
+pub(super) use parsed::Parsed;
+pub(super) use twins::{has_twins, other_programs, twins};
 
 use super::Shell;
 use super::expand::{Openness, Word};
-use compact_str::format_compact;
+use compact_str::{CompactString, format_compact};
+use options::{Row, Runs};
+use parsed::{Given, Item};
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::iter::Peekable;
 use std::str::Chars;
-use std::sync::{LazyLock, OnceLock};
+use std::sync::OnceLock;
 
 /// For tables of our own names: nobody can add names that collide, and the hash of the standard library took a tenth of
 /// reading a command. (FNV-1a.)
@@ -61,306 +64,49 @@ impl Names {
     }
 }
 
-/// A program that runs the rest of its arguments. One row each.
-pub(super) struct Wrapper {
-    pub(super) name: &'static str,
-    pub(super) flags: &'static str,
-    /// Letters that take a value, attached or as the next word.
-    pub(super) valued: &'static str,
-    pub(super) long: &'static str,
-    pub(super) valued_long: &'static str,
-    /// Arguments of its own before the command.
-    pub(super) positionals: usize,
-    /// `A=b` words may come before the command.
-    pub(super) assigns: bool,
-    /// Without a command it opens a shell.
-    pub(super) bare_shell: bool,
-    /// The rest is joined and given to a shell.
-    pub(super) joins: bool,
-    /// A letter and a long option with which it is.
-    pub(super) joining: Option<(char, &'static str)>,
-    /// A letter and long options whose value is shell text.
-    pub(super) text_letter: Option<char>,
-    pub(super) text_long: &'static str,
-    /// Letters with which nothing is run.
-    pub(super) shows: &'static str,
-    /// The command runs on another machine or file system.
-    pub(super) remote: bool,
+/// A command of a program that runs the rest of its arguments.
+pub(super) struct Wrapper<'w> {
+    pub(super) row: &'static Row,
+    pub(super) runs: Runs,
+    /// Its words behind the program's name.
+    pub(super) parsed: Parsed<'w>,
+    /// Which of its operands names it: the sub-command; none if the program itself does.
+    verb: Option<usize>,
 }
 
-const PLAIN_WRAPPER: Wrapper = Wrapper {
-    name: "",
-    flags: "",
-    valued: "",
-    long: "",
-    valued_long: "",
-    positionals: 0,
-    assigns: false,
-    bare_shell: false,
-    joins: false,
-    joining: None,
-    text_letter: None,
-    text_long: "",
-    shows: "",
-    remote: false,
-};
-
-const fn wrapper(name: &'static str, flags: &'static str, valued: &'static str, positionals: usize) -> Wrapper {
-    Wrapper { name, flags, valued, positionals, ..PLAIN_WRAPPER }
-}
-
-/// One that changes who or where the command is.
-const fn elsewhere(name: &'static str, flags: &'static str, valued: &'static str, positionals: usize) -> Wrapper {
-    Wrapper { bare_shell: true, ..wrapper(name, flags, valued, positionals) }
-}
-
-/// One that runs a program of the project by its name.
-const fn script_runner(name: &'static str, flags: &'static str, valued: &'static str) -> Wrapper {
-    Wrapper { remote: true, ..wrapper(name, flags, valued, 0) }
-}
-
-const SETARCH_FLAGS: &str = "vRFZLXBIS3T";
-const UNSHARE_LONG: &str = "\
-    map-root-user map-current-user fork mount uts ipc net pid user cgroup time mount-proc \
-    kill-child keep-caps";
-const CONTAINER_EXEC: Wrapper = Wrapper {
-    // Compose has `-T`.
-    long: "detach interactive tty privileged no-TTY no-tty",
-    valued_long: "env user workdir env-file detach-keys",
-    remote: true,
-    ..elsewhere("docker exec", "ditT", "euw", 1)
-};
-const CONTAINER_RUN: Wrapper = Wrapper {
-    long: "rm interactive tty detach privileged init read-only no-TTY no-tty no-deps service-ports quiet-pull",
-    valued_long: "name network volume mount env user workdir platform env-file memory publish entrypoint",
-    text_long: "health-cmd",
-    remote: true,
-    ..wrapper("docker run", "ditT", "evupwhlm", 1)
-};
-
-/// Options with which pnpm gives a command to a shell.
-const SHELL_MODE: Option<(char, &str)> = Some(('c', "shell-mode"));
-const MISE_EXEC: Wrapper = Wrapper {
-    text_letter: Some('c'),
-    text_long: "command",
-    valued_long: "cd jobs",
-    ..wrapper("mise exec", "", "Cj", 0)
-};
-
-static WRAPPERS: &[Wrapper] = &[
-    Wrapper {
-        assigns: true,
-        long: "login shell preserve-env set-home non-interactive stdin background reset-timestamp askpass bell preserve-groups",
-        valued_long: "user group host prompt chdir close-from chroot command-timeout",
-        ..elsewhere("sudo", "AbBEHknNPSis", "CDghpRrTtUu", 0)
-    },
-    elsewhere("doas", "nLs", "uCa", 0),
-    Wrapper { valued_long: "user", long: "disable-internal-agent keep-cwd", ..elsewhere("pkexec", "", "", 0) },
-    Wrapper {
-        assigns: true,
-        text_letter: Some('S'),
-        long: "ignore-environment null debug",
-        valued_long: "unset chdir",
-        ..wrapper("env", "i0v", "uC", 0)
-    },
-    wrapper("nohup", "", "", 0),
-    wrapper("ssh-agent", "Ddcks", "EOPat", 0),
-    Wrapper { long: "ctty fork wait", ..wrapper("setsid", "cfw", "", 0) },
-    Wrapper { valued_long: "adjustment", ..wrapper("nice", "", "n", 0) },
-    Wrapper { long: "ignore", valued_long: "class classdata", ..wrapper("ionice", "t", "cn", 0) },
-    Wrapper {
-        long: "batch deadline fifo idle other rr reset-on-fork verbose all-tasks",
-        valued_long: "sched-runtime sched-period sched-deadline",
-        ..wrapper("chrt", "bdfiorRva", "TPD", 1)
-    },
-    Wrapper { long: "cpu-list all-tasks", ..wrapper("taskset", "ca", "", 1) },
-    Wrapper {
-        long: "foreground preserve-status verbose",
-        valued_long: "kill-after signal",
-        ..wrapper("timeout", "fpv", "ks", 1)
-    },
-    Wrapper {
-        long: "foreground preserve-status verbose",
-        valued_long: "kill-after signal",
-        ..wrapper("gtimeout", "fpv", "ks", 1)
-    },
-    Wrapper {
-        long: "portability append verbose quiet",
-        valued_long: "format output",
-        ..wrapper("time", "apvlhq", "fo", 0)
-    },
-    Wrapper { valued_long: "input output error", ..wrapper("stdbuf", "", "ioe", 0) },
-    Wrapper { shows: "vV", ..wrapper("command", "p", "", 0) },
-    wrapper("builtin", "", "", 0),
-    wrapper("exec", "cl", "a", 0),
-    wrapper("noglob", "", "", 0),
-    wrapper("nocorrect", "", "", 0),
-    Wrapper { long: "skip-chdir", valued_long: "userspec groups", ..elsewhere("chroot", "", "", 1) },
-    Wrapper {
-        long: UNSHARE_LONG,
-        valued_long: "setuid setgid root wd propagation",
-        ..elsewhere("unshare", "rcfmuinpUCT", "RwSG", 0)
-    },
-    Wrapper {
-        long: "all mount uts ipc net pid user cgroup preserve-credentials no-fork",
-        valued_long: "target setuid setgid",
-        ..elsewhere("nsenter", "amuinpUCTF", "tSG", 0)
-    },
-    Wrapper { long: "uname-2.6 addr-no-randomize 32bit 3gb 4gb verbose", ..elsewhere("setarch", SETARCH_FLAGS, "", 1) },
-    elsewhere("linux32", SETARCH_FLAGS, "", 0),
-    elsewhere("linux64", SETARCH_FLAGS, "", 0),
-    elsewhere("i386", SETARCH_FLAGS, "", 0),
-    elsewhere("x86_64", SETARCH_FLAGS, "", 0),
-    Wrapper {
-        long: "no-new-privs clear-groups keep-groups init-groups reset-env",
-        valued_long: "reuid regid ruid euid rgid egid groups inh-caps bounding-set",
-        ..wrapper("setpriv", "d", "", 0)
-    },
-    Wrapper { valued_long: "output trace", ..wrapper("strace", "cCdDfFhiknqrtTvwxyYzZ", "aAbeEIoOpPsSuUX", 0) },
-    Wrapper { valued_long: "output", ..wrapper("ltrace", "bcCfihLrStTV", "aAeFlnopsuwx", 0) },
-    wrapper("catchsegv", "", "", 0),
-    elsewhere("fakeroot", "uv", "", 0),
-    wrapper("eatmydata", "", "", 0),
-    wrapper("proxychains", "q", "f", 0),
-    wrapper("proxychains4", "q", "f", 0),
-    wrapper("torsocks", "di", "aPup", 0),
-    wrapper("torify", "", "", 0),
-    wrapper("caffeinate", "dimsu", "tw", 0),
-    wrapper("dbus-run-session", "", "", 0),
-    wrapper("dbus-launch", "", "", 0),
-    wrapper("unbuffer", "p", "", 0),
-    wrapper("chronic", "ve", "", 0),
-    Wrapper { long: "auto-servernum", valued_long: "server-num server-args", ..wrapper("xvfb-run", "al", "enfpsw", 0) },
-    Wrapper {
-        valued_long: "cpunodebind membind physcpubind interleave",
-        long: "localalloc all",
-        ..wrapper("numactl", "la", "NmCip", 0)
-    },
-    Wrapper { valued_long: "what who why mode", ..wrapper("systemd-inhibit", "", "", 0) },
-    Wrapper {
-        long: "user system scope pty pipe wait quiet collect same-dir no-block shell",
-        valued_long: "unit property uid gid slice description setenv nice working-directory",
-        ..elsewhere("systemd-run", "tPqGdrS", "upEM", 0)
-    },
-    Wrapper {
-        long: "shared exclusive unlock nonblock nb no-fork close verbose",
-        valued_long: "timeout wait conflict-exit-code",
-        ..wrapper("flock", "sxeunoFv", "wE", 1)
-    },
-    Wrapper {
-        joins: true,
-        long: "beep color differences errexit chgexit precise no-title",
-        valued_long: "interval",
-        ..elsewhere("watch", "bcdegprtw", "nq", 0)
-    },
-    Wrapper { joins: true, remote: true, ..elsewhere("ssh", "46AaCfGgKkMNnqsTtVvXxYy", "BbcDEeFIiJLlmOoPpQRSWw", 1) },
-    elsewhere("busybox", "", "", 0),
-    elsewhere("shx", "", "", 0),
-    elsewhere("toybox", "", "", 0),
-    CONTAINER_EXEC,
-    Wrapper { name: "podman exec", ..CONTAINER_EXEC },
-    CONTAINER_RUN,
-    Wrapper { name: "podman run", ..CONTAINER_RUN },
-    Wrapper { name: "docker create", ..CONTAINER_RUN },
-    Wrapper { name: "podman create", ..CONTAINER_RUN },
-    Wrapper { name: "docker-compose exec", ..CONTAINER_EXEC },
-    Wrapper { name: "podman-compose exec", ..CONTAINER_EXEC },
-    Wrapper { name: "docker-compose run", ..CONTAINER_RUN },
-    Wrapper { name: "podman-compose run", ..CONTAINER_RUN },
-    Wrapper {
-        long: "stdin tty",
-        valued_long: "container namespace",
-        remote: true,
-        ..elsewhere("kubectl exec", "it", "cn", 1)
-    },
-    Wrapper {
-        long: "stdin tty attach quiet share-processes same-node replace",
-        valued_long: "container image target profile copy-to env namespace set-image image-pull-policy custom",
-        remote: true,
-        ..elsewhere("kubectl debug", "itq", "cn", 1)
-    },
-    Wrapper {
-        long: "yes no-install quiet no",
-        valued_long: "package",
-        text_letter: Some('c'),
-        text_long: "call",
-        ..script_runner("npx", "yq", "p")
-    },
-    script_runner("bunx", "", ""),
-    script_runner("bun x", "", ""),
-    script_runner("corepack", "", ""),
-    wrapper("podman unshare", "", "", 0),
-    wrapper("bundle e", "", "", 0),
-    wrapper("meson devenv", "", "Cw", 0),
-    wrapper("composer exec", "v", "", 0),
-    wrapper("netlify dev:exec", "", "", 0),
-    wrapper("coreutils", "", "", 0),
-    Wrapper {
-        text_letter: Some('c'),
-        text_long: "call",
-        valued_long: "package workspace",
-        ..script_runner("npm exec", "y", "pw")
-    },
-    Wrapper {
-        text_letter: Some('c'),
-        text_long: "call",
-        valued_long: "package workspace",
-        ..script_runner("npm x", "y", "pw")
-    },
-    Wrapper { joining: SHELL_MODE, ..script_runner("pnpm exec", "rc", "C") },
-    Wrapper { joining: SHELL_MODE, ..script_runner("pnpm dlx", "c", "") },
-    Wrapper { joins: true, ..script_runner("yarn exec", "", "") },
-    script_runner("yarn dlx", "", ""),
-    script_runner("yarn run", "", ""),
-    Wrapper { positionals: 1, ..script_runner("rustup run", "", "") },
-    script_runner("nix run", "", ""),
-    Wrapper {
-        joins: true,
-        long: "stream parallel no-bail no-prefix profile no-sort no-private include-dependents include-dependencies",
-        valued_long: "scope ignore since concurrency",
-        ..script_runner("lerna exec", "", "")
-    },
-    script_runner("conda run", "", "np"),
-    script_runner("uvx", "q", ""),
-    script_runner("pipx run", "", ""),
-    Wrapper {
-        long: "quiet verbose offline no-sync locked frozen isolated no-project active all-extras dev no-dev exact",
-        valued_long: "with with-editable python package group extra directory project env-file index-url color",
-        ..script_runner("uv run", "qvn", "pi")
-    },
-    wrapper("poetry run", "", "", 0),
-    wrapper("pipenv run", "", "", 0),
-    wrapper("pdm run", "", "", 0),
-    wrapper("hatch run", "", "", 0),
-    wrapper("bundle exec", "", "", 0),
-    MISE_EXEC,
-    Wrapper { name: "mise x", ..MISE_EXEC },
-    wrapper("direnv exec", "", "", 1),
-    elsewhere("ip netns", "", "", 2),
-];
-
-/// Whether a wrapper runs its command in another directory than its own, or on another machine.
-pub(super) fn runs_elsewhere(wrapper: &str) -> bool {
-    let program = wrapper.split(' ').next().unwrap_or(wrapper);
-    matches!(program, "ssh" | "chroot" | "nsenter" | "systemd-run" | "docker" | "podman" | "kubectl")
-}
-
-/// Whether a letter or a long option of a wrapper says in which directory its command runs.
-pub(super) fn moves(wrapper: &str, option: &str) -> bool {
-    let letters = match wrapper {
-        "env" | "pnpm exec" | "pnpm dlx" => "C",
-        "sudo" => "DRi",
-        "unshare" => "wR",
-        "su" | "runuser" => "l",
-        _ => "",
-    };
-    const LONG: &[&str] =
-        &["chdir", "chroot", "wd", "root", "directory", "dir", "working-directory", "cwd", "prefix", "login"];
-    match option.chars().count() {
-        0 => false,
-        1 => letters.contains(option),
-        _ => LONG.iter().any(|it| it.starts_with(option)),
+impl<'w> Wrapper<'w> {
+    /// The operands that aren't sub-commands.
+    pub(super) fn operands(&self) -> &[Item<'w>] {
+        self.parsed.operands.get(self.verb.map_or(0, |verb| verb + 1)..).unwrap_or_default()
     }
+
+    /// Its options that stand before its command, which begins with that word.
+    pub(super) fn options(&self, command: usize) -> impl Iterator<Item = &Item<'w>> {
+        self.parsed.options.iter().filter(move |item| item.at < command)
+    }
+
+    /// Whether an option behind its name isn't known, so that what follows may be that one's value.
+    pub(super) fn is_unsure(&self, command: usize) -> bool {
+        let verb = self.verb.map(|verb| self.parsed.operands[verb].at);
+        self.options(command).any(|item| !item.known && verb.is_none_or(|verb| item.at > verb))
+    }
+}
+
+/// The wrapper that a command is.
+pub(super) fn wrapper_of<'w>(name: &str, words: &'w [Word]) -> Option<Wrapper<'w>> {
+    let row = options::wrapper(name)?;
+    let parsed = Parsed::new(words.get(1..)?, Some(row));
+    let depth = parsed.rows.iter().rposition(|row| row.runs.rest().is_some())?;
+    let is_verb = |item: &Item| !item.names.is_empty();
+    let verb = parsed.operands.iter().enumerate().filter(|(_, item)| is_verb(item)).map(|(at, _)| at);
+    let verb = depth.checked_sub(1).and_then(|depth| verb.into_iter().nth(depth));
+    let row = parsed.rows[depth];
+    Some(Wrapper { row, runs: row.runs, parsed, verb })
+}
+
+/// Whether a program may run what stands behind so many operands of its own.
+pub(super) fn wraps_behind(name: &str, n_operands: usize) -> bool {
+    runs(name).rest().is_some_and(|n| n_operands == 0 || n >= n_operands)
 }
 
 /// The module that python is told to run, with its arguments: its options are letters, of which `W` and `X` take a value and
@@ -416,54 +162,34 @@ pub(super) fn in_place_of(head: &Word, program: &str) -> Word {
 
 /// The program that a file of it is: the scripts of node's package managers, and what starts them on Windows.
 pub(super) fn program_of_file(name: &str) -> Option<&'static str> {
-    if !name.ends_with("js") && !name.ends_with(".cmd") {
-        return None;
-    }
-    Some(match name {
-        "npm-cli.js" | "npm.cmd" => "npm",
-        "npx-cli.js" | "npx.cmd" => "npx",
-        "yarn.js" | "yarn.cjs" | "yarn.cmd" => "yarn",
-        "pnpm.cjs" | "pnpm.cmd" => "pnpm",
-        _ => return None,
-    })
+    let is_file = [".js", ".cjs", ".cmd"].iter().any(|end| name.ends_with(end));
+    if is_file { same_program(name) } else { None }
 }
 
 /// The program that an image of containers starts, where its name says so.
-pub(super) fn entry_point(image: &Word) -> Option<&'static str> {
-    const PROGRAMS: [(&str, &str); 8] = [
-        ("aws-cli", "aws"),
-        ("terraform", "terraform"),
-        ("opentofu", "tofu"),
-        ("git", "git"),
-        ("kubectl", "kubectl"),
-        ("helm", "helm"),
-        ("flyctl", "fly"),
-        ("pulumi", "pulumi"),
-    ];
-    let name = image.as_constant()?.rsplit('/').next()?;
-    let name = name.split([':', '@']).next()?;
-    PROGRAMS.iter().find(|(it, _)| *it == name).map(|(_, program)| *program)
+pub(super) fn entry_point(image: &Word) -> Option<CompactString> {
+    let name = image.as_constant()?.rsplit('/').next()?.split([':', '@']).next()?;
+    runs(name).has("entry").then(|| same_program(name).unwrap_or(name).into())
 }
 
-/// What a runner of packages runs, if that is written with a version or is another name's package: `npm@9`, `twine==5.0`.
-pub(super) fn without_version(wrapper: &str, words: &[Word]) -> Option<Vec<Word>> {
-    if wrapper == "nix run" {
-        // `nix run nixpkgs#git -- push`
+/// What a wrapper runs, if that is written with a version, as another name's package or behind where it is: `npm@9`,
+/// `twine==5.0`, `nixpkgs#git`.
+pub(super) fn without_version(runs: Runs, words: &[Word]) -> Option<Vec<Word>> {
+    let behind = |sign: char| {
         let (first, rest) = words.split_first()?;
-        let (_, package) = first.as_constant()?.rsplit_once('#')?;
+        let (_, program) = first.as_constant()?.rsplit_once(sign)?;
+        Some((Word::constant(program), rest))
+    };
+    if runs.has("flake") {
+        let (program, rest) = behind('#')?;
         let rest = if rest.first().is_some_and(|word| word.text == "--") { &rest[1..] } else { rest };
-        return Some([Word::constant(package)].into_iter().chain(rest.iter().cloned()).collect());
+        return Some([program].into_iter().chain(rest.iter().cloned()).collect());
     }
-    if wrapper == "hatch run" {
-        // `hatch run test:git push`: in that environment.
-        let (first, rest) = words.split_first()?;
-        let (_, program) = first.as_constant()?.split_once(':')?;
-        return Some([Word::constant(program)].into_iter().chain(rest.iter().cloned()).collect());
+    if runs.has("environment") {
+        let (program, rest) = behind(':')?;
+        return Some([program].into_iter().chain(rest.iter().cloned()).collect());
     }
-    if !matches!(
-        wrapper,
-        "npx" | "bunx" | "bun x" | "corepack" | "npm exec" | "npm x" | "pnpm dlx" | "yarn dlx" | "uvx" | "pipx run"
-    ) {
+    if !runs.has("package") {
         return None;
     }
     let (first, rest) = words.split_first()?;
@@ -471,164 +197,18 @@ pub(super) fn without_version(wrapper: &str, words: &[Word]) -> Option<Vec<Word>
     let end = name.char_indices().skip(1).find(|(at, c)| *c == '@' || name[*at..].starts_with("=="));
     let bare = &name[..end.map_or(name.len(), |(at, _)| at)];
     let bare = bare.strip_prefix("npm:").unwrap_or(bare);
-    let program = match bare {
-        "netlify-cli" => "netlify",
-        "firebase-tools" => "firebase",
-        "aws-cdk" => "cdk",
-        bare => bare,
-    };
+    let program = same_program(bare).unwrap_or(bare);
     (program != name).then(|| [Word::constant(program)].into_iter().chain(rest.iter().cloned()).collect())
-}
-
-/// Whether a program may run what stands behind so many operands of its own.
-pub(super) fn wraps_behind(name: &str, n_operands: usize) -> bool {
-    WRAPPERS.iter().any(|row| row.name == name && (n_operands == 0 || row.positionals >= n_operands))
-}
-
-/// The wrapper that a command is, and where among its words the wrapper's own name ends.
-pub(super) fn wrapper_of(name: &str, words: &[Word]) -> Option<(&'static Wrapper, usize)> {
-    type Rows = ByName<Vec<(&'static str, &'static Wrapper)>>;
-    static BY_NAME: LazyLock<Rows> = LazyLock::new(|| {
-        let mut rows = Rows::default();
-        for row in WRAPPERS {
-            let (name, verb) = row.name.split_once(' ').unwrap_or((row.name, ""));
-            rows.entry(name).or_default().push((verb, row));
-        }
-        rows
-    });
-    let rows = BY_NAME.get(name)?;
-    if let [("", row)] = rows.as_slice() {
-        return Some((row, 0));
-    }
-    // `uv -q run`: whether an option before the verb takes a value needn't be known.
-    let mut after_option = false;
-    for (at, word) in words.iter().enumerate().skip(1).take(8) {
-        if word.text.starts_with('-') {
-            after_option = true;
-            continue;
-        }
-        // npm takes the beginning of a verb.
-        let is_short = |verb: &str| name == "npm" && word.text.len() > 2 && verb.starts_with(word.text.as_str());
-        if let Some((_, row)) = rows.iter().find(|(verb, _)| !verb.is_empty() && (*verb == word.text || is_short(verb)))
-        {
-            return Some((row, at));
-        }
-        let is_group = at == 1 && matches!(word.text.as_str(), "compose" | "container");
-        if !std::mem::take(&mut after_option) && !is_group {
-            break;
-        }
-    }
-    rows.iter().find(|(verb, _)| verb.is_empty()).map(|(_, row)| (*row, 0))
-}
-
-static SHELLS: Names = Names::new(
-    "\
-    sh bash dash zsh ksh ksh93 mksh ash rbash yash posh fish csh tcsh pwsh powershell nu elvish xonsh \
-    osh ysh oksh loksh hush brush",
-);
-
-/// Whether what stands behind it is still run by the shell itself: `command cd x`.
-pub(super) fn is_part_of_shell(wrapper: &str) -> bool {
-    matches!(wrapper, "command" | "builtin" | "noglob" | "nocorrect" | "-")
 }
 
 /// Whether a program is a shell, of some version: `bash-5.2`.
 pub(super) fn is_shell(name: &str) -> bool {
     let unversioned = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
-    SHELLS.has(name) || unversioned.len() < name.len() && SHELLS.has(unversioned)
-}
-
-static INTERPRETERS: Names = Names::new(
-    "\
-    python pypy perl ruby node nodejs php lua luajit tclsh wish Rscript julia osascript guile \
-    expect racket irb groovy scala ghci runghc ipython ts-node tsx elixir erl swipl ocaml sbcl clisp deno bun",
-);
-
-/// They print, compare or change the shell's own state: no argument of theirs becomes code.
-pub(super) static DATA: Names = Names::new(
-    "\
-    echo printf true false : cd pwd dirs ls cat tac head tail wc uniq cut tr grep egrep fgrep rg ag ack test [ \
-    mkdir rmdir basename dirname realpath readlink stat file du df date sleep seq diff cmp comm paste fold nl rev \
-    expand column yes which type whoami id hostname uname clear md5sum sha1sum sha256sum cksum od hexdump \
-    strings tree let umask ulimit read getopts shift return exit break continue times expr nproc free uptime \
-    groups tty locale ps pgrep lsof rm chmod chown chgrp touch unlink mktemp kill killall pkill gh glab jira \
-    export declare typeset local readonly unset unalias wait jobs less more man whereis apropos printenv tput",
-);
-
-/// They make or change files, and run nothing.
-pub(super) static INERT: Names = Names::new(
-    "\
-    cp mv ln tee truncate shred dd install mkfifo base64 base32 xxd jq yq join sort split csplit patch iconv \
-    gzip gunzip zcat bzip2 bunzip2 xz unxz unzip curl wget fg bg disown suspend logger cal factor shuf tsort ptx \
-    pr fmt expand unexpand sum b2sum sha512sum sha224sum sha384sum ping dig host nslookup ifconfig netstat ss lscpu lsblk lsusb \
-    lspci dmesg last history w who users finger mesg wall write cksum cmp numfmt pbcopy xclip xsel wl-copy dos2unix unix2dos sync mount umount \
-    getent adduser deluser addgroup delgroup gpasswd chage info whatis tldr notify-send terminal-notifier figlet cowsay",
-);
-
-/// They run, or may run, what they read from their input.
-pub(super) static RUNS_INPUT: Names = Names::new(
-    "\
-    make gmake at batch crontab psql mysql sqlite3 gdb lldb ed ex vi vim nvim ftp sftp telnet nc ncat socat bc dc \
-    m4 expect tclsh gnuplot octave R docker podman kubectl ssh patch git apply entr",
-);
-
-/// They give another text than they read.
-pub(super) static DECODERS: Names = Names::new(
-    "\
-    base64 base32 basenc xxd openssl rev tr uudecode gunzip zcat gzip bzcat xzcat gpg iconv",
-);
-
-/// Whether a program's arguments are known not to be another program's command line.
-pub(super) fn is_known(name: &str) -> bool {
-    static OTHERS: Names = Names::new(
-        "\
-        make gmake ninja meson gcc g++ cc clang ld ar cargo rustc rustup go gofmt javac java mvn gradle npm \
-        pip pip3 pipx poetry uv conda brew apt apt-get apt-cache dpkg rpm zypper yum dnf pacman apk snap service journalctl \
-        systemctl eslint prettier jest vitest pytest mypy ruff black flake8 tsc top htop bat ssh-keygen \
-        ssh-add openssl gpg aws gcloud az reboot shutdown halt poweroff useradd userdel passwd mkfs fdisk iptables \
-        helm terraform tofu pulumi ansible ansible-playbook ansible-lint ansible-doc open xdg-open kubectl docker podman psql mysql mysqldump pg_dump pg_restore createdb dropdb \
-        redis-cli mongosh rsync scp sftp tar zip vercel netlify fly flyctl wrangler firebase supabase stripe gsutil twilio composer \
-        gem bundle rake rails dotnet swift xcodebuild bazel just task code claude cursor vi vim nvim nano emacs ed ex sha1 pg_ctl initdb openssl \
-        crontab at parted sgdisk lvm mdadm ufw nft usermod groupadd visudo chpasswd hugo jekyll webpack vite esbuild rollup turbo nx lerna",
-    );
-    OTHERS.has(name)
-}
-
-/// The name by which a program is mostly known, if this is another one of it.
-pub(super) fn same_program(name: &str) -> Option<&'static str> {
-    if name == "." {
-        return Some("source");
-    }
-    Some(match name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.') {
-        "pip" => "pip",
-        "python" => "python",
-        "nodejs" => "node",
-        "gmake" => "make",
-        "gtar" | "bsdtar" => "tar",
-        "yarnpkg" => "yarn",
-        "vc" => "vercel",
-        "ntl" => "netlify",
-        "flyctl" => "fly",
-        "hub" | "yadm" => "git",
-        "kubectl" | "kubecolor" | "microk8s.kubectl" => "kubectl",
-        "terraform" => "terraform",
-        "sudo-rs" => "sudo",
-        "grm" => "rm",
-        "gmv" => "mv",
-        "gcp" => "cp",
-        "gchmod" => "chmod",
-        "gchown" => "chown",
-        "gdd" => "dd",
-        "gfind" => "find",
-        "gsed" => "sed",
-        "iptables-legacy" | "iptables-nft" => "iptables",
-        "ip6tables-legacy" | "ip6tables-nft" => "ip6tables",
-        _ => return None,
-    })
+    runs(name).has("shell") || unversioned.len() < name.len() && runs(unversioned).has("shell")
 }
 
 pub(super) fn is_interpreter(name: &str) -> bool {
-    INTERPRETERS.has(name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'))
+    runs(name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')).has("code")
 }
 
 pub(super) fn is_system_path(path: &str) -> bool {
@@ -799,37 +379,24 @@ pub(super) fn hazard(name: &str, value: Option<&str>) -> Hazard {
 
 /// Which word is git's command, and whether a setting before it may run a program.
 pub(super) fn git_verb(words: &[Word]) -> (Option<usize>, bool) {
-    let (mut at, mut settings) = (1, false);
-    while let Some(word) = words.get(at) {
-        let text = word.text.as_str();
-        match text {
-            "-C" | "--git-dir" | "--work-tree" | "--namespace" | "--super-prefix" | "--exec-path" | "--attr-source"
-            | "--list-cmds" => at += 2,
-            "-c" | "--config-env" => {
-                settings |=
-                    words.get(at + 1).is_some_and(|word| match (word.as_constant(), word.text.split_once('=')) {
-                        (_, Some((key, value))) if word.openness.from().is_none_or(|from| from > key.len()) => {
-                            !is_harmless_setting(key, value)
-                        }
-                        (Some(key), None) => !is_harmless_setting(key, "true"),
-                        _ => true,
-                    });
-                at += 2;
-            }
-            _ if text.starts_with("-c") && text.len() > 2 && !text.starts_with("--") => {
-                let (key, value) = text[2..].split_once('=').unwrap_or((&text[2..], "true"));
-                settings |= !is_harmless_setting(key, value);
-                at += 1;
-            }
-            _ if text.starts_with("--config-env=") || text.starts_with("--exec-path=") => {
-                settings = true;
-                at += 1;
-            }
-            _ if text.starts_with('-') => at += 1,
-            _ => return (Some(at), settings),
-        }
-    }
-    (None, settings)
+    let parsed = Parsed::leading(words.get(1..).unwrap_or_default(), options::row("git"));
+    let verb = parsed.operands.first().map(|item| item.at + 1);
+    let mut settings = parsed.given().filter(|given| given.option.does == Does::Config);
+    (verb, settings.any(|given| may_configure_program(&given)))
+}
+
+/// Whether an option of git sets what may start a program.
+fn may_configure_program(Given { option, value }: &Given) -> bool {
+    let Some(value) = value else { return false };
+    let (key, set) = value.text.split_once('=').unwrap_or((&value.text, "true"));
+    // The value of `--config-env` is a variable's.
+    let set = if option.names.contains(&"-c") { set } else { "…" };
+    value.openness.from().is_some_and(|from| from <= key.len()) || !is_harmless_setting(key, set)
+}
+
+/// What a command of git runs.
+pub(super) fn git_runs(command: &str) -> Runs {
+    options::row("git").and_then(|row| row.child(command)).map(|row| row.runs).unwrap_or_default()
 }
 
 const HARMLESS_SETTINGS: &str = "\
@@ -873,21 +440,6 @@ pub(super) fn is_harmless_ssh_option(letter: char, value: &Word) -> bool {
         _ => true,
     }
 }
-
-/// Commands of git itself, which no alias can replace. Others may be an alias for anything.
-pub(super) static GIT_COMMANDS: Names = Names::new(
-    "\
-    add am annotate apply archive bisect blame branch bundle cat-file check-attr check-ignore \
-    check-mailmap check-ref-format checkout checkout-index cherry cherry-pick clean clone commit \
-    commit-graph commit-tree config count-objects describe \
-    diff diff-files diff-index diff-tree difftool fetch for-each-ref format-patch fsck gc grep \
-    hash-object help index-pack init log ls-files ls-remote ls-tree merge merge-base merge-file merge-tree \
-    mktree multi-pack-index mv name-rev notes pack-objects pack-refs patch-id prune prune-packed pull push \
-    range-diff read-tree rebase reflog remote repack \
-    reset restore rev-list rev-parse revert rm shortlog show show-branch show-index show-ref \
-    sparse-checkout stash status stripspace submodule switch symbolic-ref tag unpack-file update-index update-ref \
-    var verify-commit verify-pack verify-tag version whatchanged worktree write-tree",
-);
 
 /// Whether a sed script holds only commands that edit and print. Anything not understood isn't plain.
 pub(super) fn is_plain_sed(script: &str) -> bool {
@@ -1013,140 +565,6 @@ fn askpass_of_wget(word: &str) -> Option<usize> {
     names.find(|(is_askpass, _)| *is_askpass).map(|(_, value)| value)
 }
 
-/// Options whose value is a command line: the program (and git's command), letters, long names.
-static TEXT_OPTIONS: &[(&str, &str, &[&str])] = &[
-    ("rsync", "e", &["rsh", "rsync-path"]),
-    // It runs each, in order.
-    ("fish", "cC", &["command", "init-command"]),
-    ("scp", "S", &[]),
-    ("sftp", "SD", &[]),
-    (
-        "tar",
-        "IF",
-        &[
-            "to-command",
-            "use-compress-program",
-            "rsh-command",
-            "info-script",
-            "new-volume-script",
-            "rmt-command",
-            "checkpoint-action",
-        ],
-    ),
-    (
-        "gtar",
-        "IF",
-        &[
-            "to-command",
-            "use-compress-program",
-            "rsh-command",
-            "info-script",
-            "new-volume-script",
-            "rmt-command",
-            "checkpoint-action",
-        ],
-    ),
-    ("bsdtar", "", &["use-compress-program"]),
-    ("sort", "", &["compress-program"]),
-    ("split", "", &["filter"]),
-    ("man", "PH", &["pager", "html"]),
-    ("zip", "", &["unzip-command"]),
-    ("wget", "", &["use-askpass"]),
-    ("svn", "", &["diff-cmd", "diff3-cmd", "editor-cmd"]),
-    (
-        "aria2c",
-        "",
-        &[
-            "on-download-complete",
-            "on-download-error",
-            "on-download-pause",
-            "on-download-start",
-            "on-download-stop",
-            "on-bt-download-complete",
-        ],
-    ),
-    ("yt-dlp", "", &["exec", "exec-before-download", "downloader", "external-downloader"]),
-    ("youtube-dl", "", &["exec", "external-downloader"]),
-    ("cpio", "", &["rsh-command"]),
-    ("mysql", "", &["pager"]),
-    ("mariadb", "", &["pager"]),
-    ("iptables", "", &["modprobe"]),
-    ("ip6tables", "", &["modprobe"]),
-    ("gpg", "", &["photo-viewer", "agent-program", "dirmngr-program"]),
-    ("rg", "", &["pre", "hostname-bin"]),
-    ("fd", "xX", &["exec", "exec-batch"]),
-    ("fdfind", "xX", &["exec", "exec-batch"]),
-    ("bat", "", &["pager"]),
-    ("batcat", "", &["pager"]),
-    ("delta", "", &["pager"]),
-    ("ag", "", &["pager"]),
-    ("ack", "", &["pager"]),
-    ("git grep", "O", &["open-files-in-pager"]),
-    ("git rebase", "x", &["exec"]),
-    ("git clone", "u", &["upload-pack"]),
-    ("git fetch", "", &["upload-pack"]),
-    ("git pull", "", &["upload-pack"]),
-    ("git ls-remote", "", &["upload-pack", "exec"]),
-    ("git push", "", &["receive-pack", "exec"]),
-    ("git archive", "", &["exec"]),
-    ("git difftool", "x", &["extcmd"]),
-    (
-        "git filter-branch",
-        "",
-        &[
-            "tree-filter",
-            "index-filter",
-            "msg-filter",
-            "env-filter",
-            "commit-filter",
-            "parent-filter",
-            "tag-name-filter",
-            "setup",
-        ],
-    ),
-    ("git send-email", "", &["sendmail-cmd", "to-cmd", "cc-cmd", "header-cmd"]),
-    ("git instaweb", "d", &["httpd"]),
-    ("git daemon", "", &["access-hook"]),
-    ("start-stop-daemon", "ax", &["exec", "startas"]),
-    ("entr", "", &[]),
-    ("gcc", "", &["wrapper"]),
-];
-
-/// Commands of git that do another one's work or run programs.
-pub(super) static GIT_PLUMBING: Names = Names::new(
-    "\
-    send-pack http-push receive-pack upload-pack remote-http remote-https remote-ext remote-fd \
-    subtree svn p4 lfs shell daemon instaweb gui citool filter-branch filter-repo \
-    for-each-repo credential send-email imap-send web--browse submodule--helper \
-    rebase--helper rebase--interactive merge-index fast-import cvsserver upload-archive scalar \
-    annex merge-one-file mergetool--lib remote-ssh",
-);
-
-/// What isn't git's own, and hands the words behind it to git again, in many repositories or with more arguments.
-pub(super) static GIT_REPEATERS: Names =
-    Names::new("all xargs each every foreach for-each for-each-repo multi bulk repeat repos workspace meta recurse");
-
-/// Programs of which every operand is a file.
-pub(super) static TAKES_FILES: Names = Names::new("rm rmdir mkdir touch cat head tail less more");
-
-/// Programs to which an option before the sub-command is the same as behind it.
-pub(super) static TAKES_OPTIONS_ANYWHERE: Names =
-    Names::new("kubectl kubecolor oc helm aws gcloud az gh doctl fly wrangler vercel netlify npm pnpm cargo uv poetry");
-
-/// Those of them that do another command's work only where they name it.
-pub(super) static GIT_OWN_WORK: Names = Names::new(
-    "\
-    lfs subtree credential fast-import send-email imap-send instaweb gui citool daemon svn p4 web--browse \
-    filter-branch filter-repo shell scalar annex",
-);
-
-/// Commands of git after which the same branch is checked out, whatever they are given.
-pub(super) static GIT_STAYS: Names = Names::new(
-    "\
-    add am cherry-pick clean commit describe diff fetch grep log ls-files merge merge-base mv push remote reset restore \
-    rev-list rev-parse revert rm show status tag",
-);
-
 /// Operands that hold a command line: which words, and where in them it begins.
 pub(super) fn text_operands(program: &str, words: &[Word]) -> Vec<(usize, usize)> {
     let all = words.iter().enumerate().skip(1);
@@ -1172,7 +590,7 @@ pub(super) fn text_operands(program: &str, words: &[Word]) -> Vec<(usize, usize)
 /// The files that `curl` and `wget` write, by their names; `*` is one whose name only the run tells.
 pub(super) fn downloads(program: &str, args: &[Word]) -> Vec<String> {
     let Some(row) = options::row(program) else { return Vec::new() };
-    let given = Given::new(&row, args);
+    let given = Parsed::new(args, Some(row));
     let mut names: Vec<String> = Vec::new();
     let is_wget = program == "wget";
     let output = if is_wget { "-O" } else { "-o" };
@@ -1188,7 +606,7 @@ pub(super) fn downloads(program: &str, args: &[Word]) -> Vec<String> {
     if chosen_by_server {
         names.push("*".to_string());
     }
-    let urls = given.operands.iter().copied().chain(given.values("--url"));
+    let urls = given.operand_words().cloned().chain(given.values("--url"));
     for url in urls {
         let text = url.text.split('#').next().unwrap_or_default();
         // wget keeps the query.
@@ -1203,22 +621,4 @@ pub(super) fn downloads(program: &str, args: &[Word]) -> Vec<String> {
         });
     }
     names
-}
-
-/// The letters and the long names of a program's options whose value is a command line.
-pub(super) fn text_options(program: &str) -> Option<(&'static str, &'static [&'static str])> {
-    static BY_PROGRAM: LazyLock<ByName<(&str, &[&str])>> =
-        LazyLock::new(|| TEXT_OPTIONS.iter().map(|(program, letters, names)| (*program, (*letters, *names))).collect());
-    BY_PROGRAM.get(program).copied()
-}
-
-/// Where the value of an option of [`TEXT_OPTIONS`] begins in its word, or would; none if it is another option.
-pub(super) fn text_option(option: &str, letters: &str, names: &[&str]) -> Option<usize> {
-    if let Some(long) = option.strip_prefix("--") {
-        let (name, attached) = long.split_once('=').map_or((long, false), |(name, _)| (name, true));
-        let is_one = !name.is_empty() && names.iter().any(|it| it.starts_with(name));
-        return is_one.then_some(name.len() + 2 + usize::from(attached));
-    }
-    let cluster = option.strip_prefix('-')?;
-    cluster.find(|c| letters.contains(c)).map(|at| at + 2)
 }

@@ -2,10 +2,10 @@
 
 use super::ByName;
 use super::files::{Clause, Kind};
-use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock, Mutex, OnceLock};
+use compact_str::CompactString;
+use std::sync::{Arc, LazyLock, OnceLock};
 
-/// `PATH<TAB>HABITS<TAB>OPTIONS<TAB>FILES`; it says itself what the columns are.
+/// `PATH<TAB>HABITS<TAB>OPTIONS<TAB>FILES<TAB>RUNS<TAB>ACTS<TAB>PRINTS`; it says itself what the columns are.
 static TABLE: &str = include_str!("programs.txt");
 
 /// How a program's parser reads its arguments.
@@ -33,6 +33,55 @@ pub(in super::super) struct Opt {
     pub(in super::super) value: Takes,
     /// What its value is.
     pub(in super::super) kind: Kind,
+    /// What it makes its program run.
+    pub(in super::super) does: Does,
+    /// It is no part of what the `*` of a rule that allows covers.
+    pub(in super::super) is_code: bool,
+}
+
+/// What an option makes its program run, as the table says behind a `!`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in super::super) enum Does {
+    #[default]
+    Nothing,
+    Command,
+    Until,
+    Words,
+    Program,
+    Setting,
+    Config,
+    Unit,
+    Pipe,
+    Moves,
+    Joined,
+    Shows,
+}
+
+impl Does {
+    fn named(name: &str) -> Does {
+        match name {
+            "command" | "text" => Does::Command,
+            "until" => Does::Until,
+            "words" => Does::Words,
+            "program" => Does::Program,
+            "setting" => Does::Setting,
+            "config" => Does::Config,
+            "unit" => Does::Unit,
+            "pipe" => Does::Pipe,
+            "moves" => Does::Moves,
+            "joined" => Does::Joined,
+            "shows" => Does::Shows,
+            _ => Does::Nothing,
+        }
+    }
+}
+
+impl Opt {
+    /// Its letter, if it has one.
+    pub(in super::super) fn letter(&self) -> Option<char> {
+        let mut letters = self.names.iter().filter_map(|name| name.strip_prefix('-'));
+        letters.find(|name| name.chars().count() == 1).and_then(|name| name.chars().next())
+    }
 }
 
 /// Whether an option takes a value.
@@ -51,8 +100,20 @@ pub(in super::super) struct Row {
     /// The sub-command's names.
     pub(in super::super) names: Vec<&'static str>,
     pub(in super::super) style: Style,
-    /// Options end at the first operand.
-    pub(in super::super) stops: bool,
+    /// Options end at the operand behind so many.
+    pub(in super::super) stops: Option<usize>,
+    /// Options stand behind `--`, too.
+    pub(in super::super) goes_through: bool,
+    /// Without an operand it does nothing.
+    pub(in super::super) needs_operand: bool,
+    /// The first operand says what is done, as a sub-command does.
+    pub(in super::super) first_is_verb: bool,
+    /// A word in the place of a sub-command may be the name of a script.
+    pub(in super::super) takes_scripts: bool,
+    /// A word before the sub-command may name a toolchain, as rustup's stand-ins take it.
+    pub(in super::super) takes_toolchain: bool,
+    /// A number behind a dash is an option.
+    pub(in super::super) takes_numbers: bool,
     pub(in super::super) options: Vec<Opt>,
     pub(in super::super) children: Vec<Row>,
     /// The names of the sub-commands, each with its place among them: git has 150.
@@ -62,34 +123,27 @@ pub(in super::super) struct Row {
     /// The first operand is a sub-command.
     pub(in super::super) has_commands: bool,
     /// The options hold after sub-commands too.
-    deep: bool,
+    pub(in super::super) deep: bool,
+    /// Its operands are files, each taken as if it stood alone.
+    pub(in super::super) takes_each: bool,
     /// A sub-command may be written by its beginning.
     shortens: bool,
     /// The first word is letters of options even without a dash.
     pub(in super::super) bundles: bool,
+    /// Two letters may be one option.
+    has_pairs: bool,
     /// Which options it takes isn't known.
     is_open: bool,
     /// What it does with files; nothing if that isn't known.
     pub(in super::super) files: Option<Arc<[Clause]>>,
-}
-
-impl Act {
-    /// The options that are part of it.
-    pub(in super::super) fn options(&self) -> &[&'static str] {
-        match self {
-            Act::Option(one) => std::slice::from_ref(one),
-            Act::Options(all) => all,
-            Act::Operand(_) => &[],
-        }
-    }
+    pub(in super::super) runs: Runs,
+    pub(in super::super) acts: Acts,
+    pub(in super::super) prints: Option<Prints>,
+    /// The options that make it run code, its own and those of its sub-commands.
+    pub(in super::super) code_options: Vec<&'static str>,
 }
 
 impl Row {
-    /// Whether a word before the sub-command may name a toolchain, as rustup's stand-ins take it.
-    pub(in super::super) fn takes_toolchain(&self) -> bool {
-        self.names.iter().any(|name| ["cargo", "rustc", "rustdoc"].contains(name))
-    }
-
     fn place(&self, name: &str) -> Option<usize> {
         self.places.get(name).copied()
     }
@@ -125,9 +179,29 @@ impl Row {
         self.children.push(child);
     }
 
-    /// Whether an option of that name is its own, or one of its sub-commands'.
-    pub(in super::super) fn knows(&self, name: &str) -> bool {
-        self.option(name).is_some() || self.children.iter().any(|child| child.knows(name))
+    /// Gives the row of a path all that the row of other words has, if both are sub-commands of it.
+    fn share(&mut self, path: &str, words: &str) {
+        let (programs, path) = path.split_once(' ').unwrap_or((path, ""));
+        let (program, words) = words.split_once(' ').unwrap_or((words, ""));
+        let mut words = words.split(' ').filter(|word| !word.starts_with('-'));
+        let Some(mut shared) = words.try_fold(&*self, |row, word| row.child(word)).cloned() else { return };
+        let mut row = self;
+        for word in path.split(' ').filter(|_| programs.split('|').any(|it| it == program)) {
+            let Some(place) = row.place(word.split('|').next().unwrap_or(word)) else { return };
+            row = &mut row.children[place];
+        }
+        shared.names = std::mem::take(&mut row.names);
+        *row = shared;
+    }
+
+    fn find_code_options(&self, found: &mut Vec<&'static str>) {
+        let own = self.options.iter().filter(|option| option.is_code).flat_map(|option| &option.names);
+        for name in own {
+            if !found.contains(name) {
+                found.push(name);
+            }
+        }
+        self.children.iter().for_each(|child| child.find_code_options(found));
     }
 
     pub(in super::super) fn option(&self, name: &str) -> Option<&Opt> {
@@ -139,9 +213,50 @@ impl Row {
         self.options.get(*places.get(name)?)
     }
 
-    /// Whether it does nothing with options alone.
-    pub(in super::super) fn needs_operand(&self) -> bool {
-        self.names.iter().any(|name| ["rm", "shred", "chmod"].contains(name))
+    /// The option that a program takes for a word with a dash, without the word's value: by its name, with one dash or two
+    /// where that is the same, or by the beginning of a long name if it is no other's.
+    pub(in super::super) fn spelt(&self, name: &str) -> Option<&Opt> {
+        if let Some(option) = self.option(name) {
+            return Some(option);
+        }
+        if self.style == Style::Go {
+            let bare = name.trim_start_matches('-');
+            return self.options.iter().find(|option| option.names.iter().any(|it| it.trim_start_matches('-') == bare));
+        }
+        if !self.abbreviates() || name.len() < 3 || !name.starts_with("--") {
+            return None;
+        }
+        let mut found = self.options.iter().filter(|option| option.names.iter().any(|it| it.starts_with(name)));
+        found.next().filter(|_| found.next().is_none())
+    }
+
+    /// The option that has its value attached to its name without a sign, and where that begins: `-ofile`.
+    pub(in super::super) fn attached(&self, text: &str) -> Option<(usize, &Opt)> {
+        if self.style != Style::Word || self.spelt(text.split('=').next().unwrap_or_default()).is_some() {
+            return None;
+        }
+        let begins = |it: &&&str| !it.starts_with("--") && text.starts_with(**it);
+        let valued = self.options.iter().filter(|option| option.value != Takes::Nothing);
+        let all = valued.flat_map(|option| option.names.iter().filter(begins).map(move |name| (name.len(), option)));
+        all.max_by_key(|(length, _)| *length)
+    }
+
+    /// The options that a cluster gives, with where each one's value would begin; none for a letter that isn't known. Two
+    /// letters may be one option: zip's `-TT`.
+    pub(in super::super) fn letters<'r>(&'r self, cluster: &str) -> impl Iterator<Item = (usize, Option<&'r Opt>)> {
+        let mut rest = cluster.char_indices().skip(1).peekable();
+        std::iter::from_fn(move || {
+            let (at, letter) = rest.next()?;
+            let mut name = CompactString::from("-");
+            name.push(letter);
+            let pair =
+                rest.peek().filter(|_| self.has_pairs).and_then(|(_, next)| self.option(&format!("-{letter}{next}")));
+            let end = match pair {
+                Some(_) => rest.next().map_or(at, |(at, next)| at + next.len_utf8()),
+                None => at + letter.len_utf8(),
+            };
+            Some((end, pair.or_else(|| self.option(&name))))
+        })
     }
 
     /// Whether letters may be written together after one dash.
@@ -178,58 +293,220 @@ fn begins(name: &str, word: &str) -> bool {
     word.split(':').all(|part| names.next().is_some_and(|name| name.starts_with(part)))
 }
 
-/// The lines of the table by each name of their program. Searching the table for a name took as long as all else that a
-/// rule's program needs.
-static BY_NAME: LazyLock<BTreeMap<&str, Vec<&str>>> = LazyLock::new(|| {
-    let mut by_name: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for line in TABLE.lines() {
-        let program = line.split(['\t', ' ']).next().unwrap_or_default();
-        for name in program.split('|').filter(|_| !program.starts_with('#')) {
-            by_name.entry(name).or_default().push(line);
+/// What a program runs: the words of that column.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in super::super) struct Runs(&'static str);
+
+impl Runs {
+    /// Whether the column has the word.
+    pub(in super::super) fn has(self, word: &str) -> bool {
+        self.0.split(' ').any(|it| it == word)
+    }
+
+    /// What the column's words of a kind say: `code:X`.
+    pub(in super::super) fn of(self, kind: &str) -> impl Iterator<Item = &'static str> {
+        self.0.split(' ').filter_map(move |word| word.strip_prefix(kind))
+    }
+
+    /// Behind how many operands of its own what it is given is a command, if it is.
+    pub(in super::super) fn rest(self) -> Option<usize> {
+        self.0.split(' ').find_map(|word| match word {
+            "rest" => Some(0),
+            "rest+1" => Some(1),
+            _ => None,
+        })
+    }
+}
+
+/// What a program prints: the words of that column.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Prints(&'static str);
+
+impl Prints {
+    pub(in super::super) fn has(self, word: &str) -> bool {
+        self.0.split(' ').any(|it| it == word)
+    }
+
+    /// Of each of these, one option must be given.
+    pub(in super::super) fn conditions(self) -> impl Iterator<Item = &'static str> {
+        self.0.split(' ').filter_map(|word| word.strip_prefix("if:"))
+    }
+
+    /// The operands that it may be given, if it may not be given others.
+    pub(in super::super) fn operands(self) -> Option<&'static str> {
+        self.0.split(' ').find_map(|word| word.strip_prefix("of:"))
+    }
+
+    /// How an option decides what is printed, if it may be given.
+    pub(in super::super) fn sign(self, option: &Opt) -> Option<&'static str> {
+        let is_it = |name: &str| option.names.contains(&name);
+        let own = self.0.split(' ').find_map(|word| {
+            let name = word.trim_end_matches([':', '%']);
+            is_it(name).then(|| &word[name.len()..])
+        });
+        own.or_else(|| self.conditions().any(|names| names.split('|').any(is_it)).then_some(""))
+    }
+}
+
+/// A program by one of its names: its lines, and what is read of them once it is asked for.
+#[derive(Default)]
+struct Program {
+    lines: Vec<&'static str>,
+    /// The program of which this is another name.
+    name: Option<&'static str>,
+    /// The words of another program that it is the same as.
+    same: Option<&'static str>,
+    runs: OnceLock<Runs>,
+    /// It or one of its sub-commands runs what it is given as a command.
+    wraps: OnceLock<bool>,
+    row: OnceLock<Option<Row>>,
+}
+
+/// Two ways to say the same: the path of a line, and the words that the line says it is the same as.
+pub(in super::super) struct Same {
+    pub(in super::super) path: &'static str,
+    pub(in super::super) words: &'static str,
+}
+
+#[derive(Default)]
+struct Table {
+    programs: ByName<Program>,
+    /// By the programs of both.
+    same: ByName<Vec<Same>>,
+}
+
+/// The lines by the names of their programs. Searching the table for a name took as long as all else that a rule's program
+/// needs.
+static BY_NAME: LazyLock<Table> = LazyLock::new(|| {
+    let mut table = Table::default();
+    for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
+        let programs = line.split(['\t', ' ']).next().unwrap_or_default();
+        let last = line.rsplit('\t').next().unwrap_or_default();
+        let same = last.strip_prefix("as:");
+        let path = path_of(line);
+        for name in programs.split('|') {
+            let program = table.programs.entry(name).or_default();
+            program.lines.push(line);
+            if path == programs {
+                (program.name, program.same) = (last.strip_prefix("name:"), same);
+            }
+        }
+        let Some(words) = same else { continue };
+        let other = words.split(' ').next().unwrap_or_default();
+        let is_other = !programs.split('|').any(|name| name == other);
+        for name in programs.split('|').chain(is_other.then_some(other)) {
+            table.same.entry(name).or_default().push(Same { path, words });
         }
     }
-    by_name
+    table
 });
 
-/// The lines of a program, by any of its names, shorter paths first.
-fn lines_of(name: &str) -> Vec<&'static str> {
-    let mut lines = BY_NAME.get(name).cloned().unwrap_or_default();
-    lines.sort_by_key(|line| line.split('\t').next().map_or(0, |path| path.split(' ').count()));
-    lines
+fn program(name: &str) -> Option<&'static Program> {
+    match BY_NAME.programs.get(name) {
+        Some(program) if program.name.is_none() => Some(program),
+        _ => BY_NAME.programs.get(same_program(name)?),
+    }
+}
+
+/// The name by which a program is mostly known, if this is another one of it.
+pub(in super::super) fn same_program(name: &str) -> Option<&'static str> {
+    let programs = &BY_NAME.programs;
+    if let Some(own) = programs.get(name).and_then(|program| program.name) {
+        return Some(own);
+    }
+    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let (bare, program) = if bare.len() < name.len() { programs.get_key_value(bare)? } else { return None };
+    program.name.or_else(|| program.has_versions().then_some(*bare))
+}
+
+impl Program {
+    fn has_versions(&self) -> bool {
+        let mut own = self.lines.iter().filter(|line| !path_of(line).contains(' '));
+        own.any(|line| acts_of(line).0.split(' ').any(|word| word == "versions"))
+    }
+}
+
+/// Other names of a program, and whether a version may stand behind its name.
+pub(in super::super) fn other_names(program: &str) -> (Vec<&'static str>, bool) {
+    let all = BY_NAME.programs.iter();
+    let names = all.filter(|(_, other)| other.name == Some(program)).map(|(name, _)| *name).collect();
+    (names, BY_NAME.programs.get(program).is_some_and(Program::has_versions))
+}
+
+/// The ways to say the same of which one is about the program.
+pub(in super::super) fn same_as(name: &str) -> &'static [Same] {
+    BY_NAME.same.get(name).map_or(&[], Vec::as_slice)
+}
+
+/// The row of the words that a program is the same as.
+fn row_of_same(program: &'static Program) -> Option<&'static Row> {
+    let mut words = program.same?.split(' ');
+    let row = any_row(words.next()?)?;
+    words.filter(|word| !word.starts_with('-')).try_fold(row, Row::child)
 }
 
 /// The names of all programs in the table.
 pub(in super::super) fn program_names() -> impl Iterator<Item = &'static str> {
-    BY_NAME.keys().copied()
+    BY_NAME.programs.keys().copied()
+}
+
+/// What a program runs; nothing is said of one that the table doesn't have.
+pub(in super::super) fn runs(name: &str) -> Runs {
+    let Some(program) = program(name) else { return Runs::default() };
+    *program.runs.get_or_init(|| {
+        if let Some(row) = row_of_same(program) {
+            return row.runs;
+        }
+        let own = program.lines.iter().find(|line| !path_of(line).contains(' '));
+        own.map(|line| runs_of(line)).unwrap_or_default()
+    })
+}
+
+/// The row of a program of which some command runs what it is given as a command.
+pub(in super::super) fn wrapper(name: &str) -> Option<&'static Row> {
+    let program = program(name)?;
+    let wraps = || match row_of_same(program) {
+        Some(row) => row.runs.rest().is_some() || row.children.iter().any(|child| child.runs.rest().is_some()),
+        None => program.lines.iter().any(|line| runs_of(line).rest().is_some()),
+    };
+    program.wraps.get_or_init(wraps).then(|| any_row(name)).flatten()
 }
 
 /// The row of a program with its sub-commands, if its options are known.
-pub(in super::super) fn row(name: &str) -> Option<Arc<Row>> {
+pub(in super::super) fn row(name: &str) -> Option<&'static Row> {
     any_row(name).filter(|row| !row.is_open)
 }
 
 /// The row of a program with its sub-commands.
-pub(in super::super) fn any_row(name: &str) -> Option<Arc<Row>> {
-    // One for all rules of a program.
-    static ROWS: Mutex<BTreeMap<String, Arc<Row>>> = Mutex::new(BTreeMap::new());
-    let known = ROWS.lock().ok().and_then(|rows| rows.get(name).cloned());
-    if known.is_some() || name.is_empty() {
-        return known;
-    }
-    let row = Arc::new(read(name).or_else(|| read(super::same_program(name)?))?);
-    if let Ok(mut rows) = ROWS.lock() {
-        rows.insert(name.to_string(), row.clone());
-    }
-    Some(row)
+pub(in super::super) fn any_row(name: &str) -> Option<&'static Row> {
+    let program = program(name)?;
+    row_of_same(program).or_else(|| program.row.get_or_init(|| read(&program.lines)).as_ref())
 }
 
-fn read(name: &str) -> Option<Row> {
+fn runs_of(line: &'static str) -> Runs {
+    Runs(line.split('\t').nth(4).unwrap_or_default())
+}
+
+fn acts_of(line: &'static str) -> Acts {
+    Acts(line.split('\t').nth(5).unwrap_or_default())
+}
+
+fn path_of(line: &'static str) -> &'static str {
+    line.split('\t').next().unwrap_or_default()
+}
+
+fn read(lines: &[&'static str]) -> Option<Row> {
     let mut root: Option<Row> = None;
-    for line in lines_of(name) {
+    let mut lines = lines.to_vec();
+    // Shorter paths come first.
+    lines.sort_by_key(|line| path_of(line).split(' ').count());
+    for line in &lines {
         let mut columns = line.split('\t');
-        let path = columns.next().unwrap_or_default();
         let mut column = || columns.next().unwrap_or_default();
-        let row = parse(path, column(), column(), column());
+        let path = column();
+        let mut row = parse(path, column(), column(), column());
+        (row.runs, row.acts) = (Runs(column()), Acts(column()));
+        row.prints = Some(column()).filter(|it| !it.is_empty()).map(Prints);
         let words: Vec<&str> = path.split(' ').collect();
         match words.as_slice() {
             [_] => root = Some(row),
@@ -250,6 +527,16 @@ fn read(name: &str) -> Option<Row> {
             [] => {}
         }
     }
+    if let Some(root) = &mut root {
+        for line in &lines {
+            if let Some(words) = acts_of(line).0.strip_prefix("as:") {
+                root.share(path_of(line), words);
+            }
+        }
+        let mut found = Vec::new();
+        root.find_code_options(&mut found);
+        root.code_options = found;
+    }
     root
 }
 
@@ -259,81 +546,122 @@ fn parse(path: &'static str, habits: &str, options: &'static str, files: &'stati
     for habit in habits.split(',') {
         match habit {
             "getopt" | "git" | "argparse" | "npm" => row.style = Style::Getopt,
-            "posix" => (row.style, row.stops) = (Style::Posix, true),
-            "go" => (row.style, row.stops) = (Style::Go, true),
+            "posix" => (row.style, row.stops) = (Style::Posix, Some(0)),
+            "go" => (row.style, row.stops) = (Style::Go, Some(0)),
             "cobra" | "clap" | "exact" => row.style = Style::Exact,
             "word" => row.style = Style::Word,
             "none" => row.style = Style::None,
             "sub" => row.has_commands = true,
-            "stop" => row.stops = true,
+            "stop" => row.stops = Some(0),
+            "stop+1" => row.stops = Some(1),
+            "number" => row.takes_numbers = true,
+            "through" => row.goes_through = true,
+            "needs" => row.needs_operand = true,
+            "first" => row.first_is_verb = true,
+            "scripts" => row.takes_scripts = true,
+            "toolchain" => row.takes_toolchain = true,
             "deep" => row.deep = true,
             "short" => row.shortens = true,
             "bundle" => row.bundles = true,
+            "each" => row.takes_each = true,
             "-" => (row.style, row.is_open) = (Style::Exact, true),
             _ => {}
         }
     }
-    // A program's global options don't end at its sub-command's name by `stop`.
     for text in options.split(' ').filter(|text| !text.is_empty()) {
+        let (text, does) = text.split_once('!').unwrap_or((text, ""));
         let (names, kind, value) = match (text.split_once("[=]"), text.rsplit_once('=')) {
             (Some((names, kind)), _) => (names, kind, Takes::Attached),
             (None, Some((names, kind))) => (names, kind, Takes::Value),
             (None, None) => (text, "", Takes::Nothing),
         };
         let kind = Kind::named(kind).unwrap_or(Kind::Text);
-        row.options.push(Opt { names: names.split(',').collect(), value, kind });
+        let marks = || does.split('!');
+        let is_code = marks().any(|mark| matches!(mark, "code" | "command" | "until"));
+        let does = marks().map(Does::named).find(|does| *does != Does::Nothing).unwrap_or_default();
+        let is_pair = |name: &str| name.len() == 3 && name.as_bytes()[1] != b'-';
+        row.has_pairs |= row.clusters() && names.split(',').any(is_pair);
+        row.options.push(Opt { names: names.split(',').collect(), value, kind, does, is_code });
     }
     row
 }
 
+/// What the options of a program say in other words: the words of that column.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in super::super) struct Acts(&'static str);
+
 /// Another way to say what an option says.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(in super::super) enum Act {
-    /// This option.
-    Option(&'static str),
-    /// All of these options.
-    Options(&'static [&'static str]),
+    /// All of these options together.
+    Options(Vec<&'static str>),
     /// An operand that matches this glob.
     Operand(&'static str),
 }
 
-/// Options that undo another one that stands before or behind them: a rule that names only the other doesn't cover both.
-pub(in super::super) static UNDONE: &[(&str, &[&str], &[&str])] = &[
-    ("git reset", &["--soft"], &["--hard", "--mixed", "--merge", "--keep"]),
-    ("git apply", &["--check", "--stat", "--numstat", "--summary"], &["--apply"]),
-    ("git branch", &["-d", "--delete"], &["-D", "-f", "--force"]),
-    ("rm", &["-i", "-I"], &["-f", "--i*=n*"]),
-    ("cp", &["-n", "-i"], &["-f", "--remove-destination"]),
-    ("mv", &["-n", "-i"], &["-f"]),
-    ("bash", &["-n"], &["+n"]),
-    ("apt-get", &["-s"], &["-o"]),
-    ("prettier", &["--check", "-c", "-l"], &["--write", "-w"]),
-    ("gofmt", &["-l", "-d"], &["-w"]),
-    ("curl", &["-I", "--head"], &["-X", "--request", "-d", "--data", "-T", "--upload-file"]),
-];
+impl Acts {
+    /// The other ways to say what an option says that has any of these names.
+    pub(in super::super) fn same_as(self, names: &[String]) -> impl Iterator<Item = Act> {
+        self.behind('=', names).map(|other| match other.starts_with('-') {
+            true => Act::Options(other.split('&').collect()),
+            false => Act::Operand(other),
+        })
+    }
 
-/// Second spellings of an act: program and sub-command, an option, what means the same.
-pub(in super::super) static ACTS: &[(&str, &str, Act)] = &[
-    ("git push", "--force", Act::Operand("+*")),
-    ("git push", "--force", Act::Option("--mirror")),
-    ("git push", "--delete", Act::Operand(":*")),
-    ("git push", "--delete", Act::Operand("+:*")),
-    ("git push", "--delete", Act::Option("--mirror")),
-    ("git push", "--delete", Act::Option("--prune")),
-    ("git branch", "-D", Act::Options(&["--delete", "--force"])),
-    ("git branch", "-M", Act::Options(&["--move", "--force"])),
-    ("git branch", "-C", Act::Options(&["--copy", "--force"])),
-    ("git checkout", "--force", Act::Option("-f")),
-    ("rm", "-f", Act::Option("--i*=n*")),
-    ("rm", "-r", Act::Option("-R")),
-    ("rm", "-r", Act::Option("--recursive")),
-    ("npm install", "-g", Act::Option("--global")),
-    ("node", "-e", Act::Option("-p")),
-    ("node", "-e", Act::Option("-pe")),
-    ("node", "--eval", Act::Option("--print")),
-    ("rsync", "--delete", Act::Option("--delete-before")),
-    ("rsync", "--delete", Act::Option("--delete-during")),
-    ("rsync", "--delete", Act::Option("--delete-delay")),
-    ("rsync", "--delete", Act::Option("--delete-after")),
-    ("rsync", "--delete", Act::Option("--delete-excluded")),
-];
+    /// The options that undo one of these names, wherever they stand.
+    pub(in super::super) fn undone_by(self, names: &[String]) -> impl Iterator<Item = &'static str> {
+        self.behind('^', names)
+    }
+
+    fn behind(self, sign: char, names: &[String]) -> impl Iterator<Item = &'static str> {
+        let all = self.0.split(' ').filter_map(move |word| {
+            let (option, others) = word.split_at(word.find(['=', '^'])?);
+            Some((option, others.strip_prefix(sign)?))
+        });
+        let own = all.filter(|(option, _)| names.iter().any(|name| name == option));
+        own.flat_map(|(_, others)| others.split('|'))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The words of the columns that the top of the table explains.
+    const HABITS: &str = "\
+        getopt posix git go cobra clap argparse npm word none - sub stop stop+1 deep short bundle each number through \
+        needs first scripts toolchain";
+    const MARKS: &str = "command text until words program setting config unit pipe moves joined shows code";
+    const RUNS: &str = "\
+        data files own shell code input decodes runner client entry stays instead named again rest rest+1 optional sets \
+        clears bare joined here elsewhere unseen package flake environment image partly filter filter+1 filter+2";
+
+    /// A word that nothing reads is a slip of the pen.
+    #[test]
+    fn every_word_of_the_table_is_read() {
+        let is_one = |all: &str, word: &str| all.split_whitespace().any(|it| it == word);
+        let mut paths = std::collections::HashSet::new();
+        for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
+            let columns: Vec<&str> = line.split('\t').collect();
+            let column =
+                |at: usize| columns.get(at).copied().unwrap_or_default().split(' ').filter(|it| !it.is_empty());
+            assert!(columns.len() <= 7, "{line}");
+            assert!(columns[1].split(',').all(|it| it.is_empty() || is_one(HABITS, it)), "{line}");
+            for option in column(2) {
+                let (names, marks) = option.split_once('!').unwrap_or((option, ""));
+                assert!(marks.split('!').all(|it| it.is_empty() || is_one(MARKS, it)), "{option} in {line}");
+                assert!(names.split(',').all(|it| it.len() > 1), "{option} in {line}");
+            }
+            let is_known = |it: &str| is_one(RUNS, it) || it.starts_with("code:") || it.starts_with("but:");
+            assert!(column(4).all(is_known), "{line}");
+            for act in column(5).filter_map(|it| it.strip_prefix("as:").or(it.strip_prefix("name:"))) {
+                let program = act.split(' ').next().unwrap_or_default();
+                assert!(BY_NAME.programs.contains_key(program), "{line}");
+            }
+            let (before, last) = columns[0].rsplit_once(' ').unwrap_or(("", columns[0]));
+            for name in last.split('|') {
+                assert!(paths.insert((before, name)), "{name} has two lines: {line}");
+            }
+        }
+    }
+}

@@ -1,156 +1,15 @@
 //! What makes a program run code, write a file or read its settings elsewhere: no `*` of a rule that allows covers it.
 
 use super::super::expand::{Openness, Word, is_of_name};
+use super::options::{Does, Row, Style};
+use super::parsed::{Given, Item};
 use super::{
-    Given, git_verb, is_harmless_setting, is_harmless_ssh_option, is_plain_sed, is_plain_setting, options,
-    skip_delimited, skip_regex, text_option, text_options,
+    Parsed, git_verb, is_harmless_setting, is_harmless_ssh_option, is_plain_sed, is_plain_setting,
+    may_configure_program, options, skip_delimited, skip_regex,
 };
 use std::borrow::Cow;
 
-/// Options of programs, or of one of their commands, in the table's spelling.
-static CODE_OPTIONS: &[(&str, &[&str])] = &[
-    ("curl", &["-K", "--config", "--libcurl", "--trace", "--trace-ascii"]),
-    ("wget", &["-e", "--execute", "--config", "--use-askpass"]),
-    ("kubectl", &["-s", "--server", "--kubeconfig", "--kuberc", "--cache-dir", "--profile-output"]),
-    ("man", &["-C", "--config-file", "--config"]),
-    ("docker", &["-H", "--host", "--config", "-c", "--context"]),
-    ("podman", &["--connection", "-c", "--url", "--module"]),
-    ("pip", &["--python", "--editor"]),
-    ("pip3", &["--python", "--editor"]),
-    ("tar", &["--index-file", "--volno-file"]),
-    ("sort", &["-o", "--output"]),
-    ("git archive", &["-o", "--output"]),
-    ("git format-patch", &["-o", "--output-directory"]),
-    ("git fetch-pack", &["--exec", "--upload-pack"]),
-    ("git send-pack", &["--exec", "--receive-pack"]),
-    ("git clone", &["-c", "--config", "--template"]),
-    ("git init", &["--template"]),
-    ("git send-email", &["--smtp-server"]),
-    ("git checkout-index", &["--prefix"]),
-    ("git credential-store", &["--file"]),
-    (
-        "node",
-        &[
-            "-r",
-            "--require",
-            "--import",
-            "--loader",
-            "--experimental-loader",
-            "-e",
-            "--eval",
-            "-p",
-            "--print",
-            "--test-reporter",
-            "--env-file",
-            "--openssl-config",
-        ],
-    ),
-    ("perl", &["-e", "-E", "-M", "-m", "-I", "-x", "-d"]),
-    ("ruby", &["-e", "-r", "-I", "-x"]),
-    ("php", &["-r", "-B", "-E", "-R", "-F", "-d", "-c"]),
-];
-
-/// The same of programs without a table, as they are written: with a `*`, whatever begins so.
-static WRITTEN_OPTIONS: &[(&str, &str)] = &[
-    (
-        "go",
-        "-exec --exec -toolexec --toolexec -vettool --vettool -C* -overlay --overlay -modfile --modfile -ldflags --ldflags \
-        -gcflags --gcflags -asmflags --asmflags -pkgdir --pkgdir -o* --o",
-    ),
-    ("gcc", "-wrapper -fplugin* -B* @*"),
-    ("g++", "-wrapper -fplugin* -B* @*"),
-    ("cc", "-wrapper -fplugin* -B* @*"),
-    ("rustc", "-C* --codegen -Z* @*"),
-    ("cargo", "--config --manifest-path -C* -Z*"),
-    (
-        "make",
-        "-f* --file --makefile -C* --directory -E* --eval -I* --include-dir SHELL=* .SHELLFLAGS=* MAKEFLAGS=* MAKEFILES=*",
-    ),
-    (
-        "pytest",
-        "-p* -c* --config-file --rootdir --pyargs --confcutdir --override-ini -o* -W* --pythonwarnings --basetemp --junitxml --junit-xml --log-file --debug",
-    ),
-    ("mypy", "--python-executable --config-file --install-types --junit-xml --cache-dir"),
-    ("flake8", "--config --append-config --output-file"),
-    ("psql", "-f* --file -o* --output -L* --log-file"),
-    ("sqlite3", "-init"),
-    ("mvn", "-f* --file -s* --settings -D*"),
-    ("gradle", "-I* --init-script -c* -b* -p* --project-dir"),
-    ("eslint", "-c* --config --rulesdir --plugin --resolve-plugins-relative-to -o* --output-file"),
-    ("jest", "-c* --config --globalSetup --globalTeardown --setupFiles --testRunner --runner --transform"),
-    ("mocha", "-r* --require --config -R* --reporter"),
-    ("pylint", "--init-hook --rcfile --load-plugins"),
-    ("pandoc", "-F* --filter -L* --lua-filter -o* --output"),
-    ("helm", "--post-renderer --kubeconfig"),
-    ("tree", "-o*"),
-    ("vim", "-c* --cmd +* -S* -s* -u* -w* -W*"),
-    (
-        "npm",
-        "--script-shell --shell --prefix -C* --userconfig --globalconfig --editor --node-options --viewer --browser --git",
-    ),
-    ("cmake", "-E -P*"),
-    ("less", "+* -k* --lesskey* -o* -O* --log-file --LOG-FILE"),
-    ("more", "+*"),
-    ("openssl", "-engine -out -provider-path -provider"),
-    ("find", "-exec -execdir -ok -okdir -fprint -fprint0 -fprintf -fls -delete"),
-    ("git", "--output --ext-diff --textconv --export-marks --httpd --access-hook"),
-    ("zip", "-T* --unzip*"),
-];
-
-/// A program that only passes on some of what it reads.
-struct Filter {
-    name: &'static str,
-    /// How many operands aren't files.
-    n_operands: usize,
-    /// Options that name a file, or a program.
-    refused: &'static [&'static str],
-    /// What a script of its own says to read something else: another file, the environment.
-    reads_other: &'static [&'static str],
-}
-
-const fn filter(name: &'static str, n_operands: usize, refused: &'static [&'static str]) -> Filter {
-    Filter { name, n_operands, refused, reads_other: &[] }
-}
-
-const fn awk(name: &'static str) -> Filter {
-    Filter { reads_other: &["ARG", "ENVIRON", "PROCINFO"], ..filter(name, 1, &[]) }
-}
-
-static FILTERS: &[Filter] = &[
-    filter("cat", 0, &[]),
-    filter("head", 0, &[]),
-    filter("tail", 0, &["-f", "-F", "--follow", "--pid"]),
-    filter("wc", 0, &["--files0-from"]),
-    filter("sort", 0, &["-o", "--output", "--compress-program", "--files0-from", "-T", "--random-source"]),
-    filter("uniq", 0, &[]),
-    filter("cut", 0, &[]),
-    filter("tr", 2, &[]),
-    filter("nl", 0, &[]),
-    filter("tac", 0, &[]),
-    filter("rev", 0, &[]),
-    filter("fold", 0, &[]),
-    filter("column", 0, &[]),
-    filter("grep", 1, GREP_FILES),
-    filter("egrep", 1, GREP_FILES),
-    filter("fgrep", 1, GREP_FILES),
-    filter("rg", 1, &["-f", "--files", "--pre", "--hostname-bin", "--ignore-file", "-z"]),
-    filter("md5sum", 0, &["-c"]),
-    filter("sha1sum", 0, &["-c"]),
-    filter("sha256sum", 0, &["-c"]),
-    filter("sed", 1, &["-i"]),
-    awk("awk"),
-    awk("gawk"),
-    awk("mawk"),
-    Filter { reads_other: &["import", "include", "modulemeta", "env", "ENV"], ..filter("jq", 1, &["-f", "-L"]) },
-];
-
-const GREP_FILES: &[&str] = &["-f", "--file", "-r", "-R", "--recursive", "--exclude-from"];
-
-/// Programs that find another one by what they are told, and run it.
-pub(in super::super) const RUNNERS: [&str; 10] =
-    ["npx", "bunx", "pnpx", "uvx", "uv", "poetry", "pdm", "hatch", "pipx", "bundle"];
-
-/// Their options that leave open nothing of what is run.
+/// Options of what finds a program by its name and runs it that leave open nothing of what is run.
 pub(in super::super) const PLAIN_RUNNER_OPTIONS: [&str; 17] = [
     "--yes",
     "-y",
@@ -256,17 +115,20 @@ pub(in super::super) fn prints_with_nul(words: &[Word]) -> bool {
 /// Whether a command behind a pipe does nothing but pass on some of what it reads.
 pub(in super::super) fn is_filter(words: &[Word]) -> bool {
     let Some(name) = words.first().and_then(Word::as_constant) else { return false };
-    let Some(filter) = FILTERS.iter().find(|filter| filter.name == name) else { return false };
-    let Some(row) = options::row(name).filter(|_| words.iter().all(Word::is_constant)) else { return false };
-    let given = Given::new(&row, &words[1..]);
-    let is_refused = |option: &&str| given.has(option);
-    let reads_other = |word: &Word| filter.reads_other.iter().any(|it| word.text.contains(it));
+    let runs = options::runs(name);
+    // How many operands aren't files.
+    let Some(n_operands) = ["filter", "filter+1", "filter+2"].iter().position(|word| runs.has(word)) else {
+        return false;
+    };
+    let Some(row) = options::any_row(name).filter(|_| words.iter().all(Word::is_constant)) else { return false };
+    let given = Parsed::new(&words[1..], Some(row));
+    let is_refused = |it: &str| match it.starts_with('-') {
+        true => given.has(it),
+        false => words.iter().any(|word| word.text.contains(it)),
+    };
     // `grep -e x` takes its pattern so, and `sed -e x` its script.
     let n_taken = usize::from(name != "jq" && given.has("-e"));
-    given.operands.len() + n_taken <= filter.n_operands
-        && !filter.refused.iter().any(is_refused)
-        && !words.iter().any(reads_other)
-        && !script_runs_code(name, words)
+    given.operands.len() + n_taken <= n_operands && !runs.of("but:").any(is_refused) && !script_runs_code(name, words)
 }
 
 /// Whether a command behind a pipe passes on whole lines of what it reads, and nothing else.
@@ -280,7 +142,7 @@ pub(in super::super) fn passes_lines(words: &[Word]) -> bool {
         _ => return false,
     };
     let Some(row) = options::row(name) else { return false };
-    let given = Given::new(&row, &words[1..]);
+    let given = Parsed::new(&words[1..], Some(row));
     is_filter(words) && !parts.iter().any(|option| given.has(option))
 }
 
@@ -334,107 +196,74 @@ pub(in super::super) fn only_prints(words: &[Word]) -> bool {
     }
 }
 
-/// The program, or git's command: what the options belong to.
-fn path_of(name: &str, words: &[Word]) -> (String, usize) {
-    let verb = if name == "git" { git_verb(words).0 } else { None };
-    match verb.and_then(|at| words.get(at)) {
-        Some(word) => (format!("git {}", word.text), verb.unwrap_or(0)),
-        None => (name.to_string(), 0),
-    }
-}
-
-/// The program that a project's own starter of it runs.
-fn without_starter(name: &str) -> &str {
-    match name {
-        "gradlew" => "gradle",
-        "mvnw" => "mvn",
-        name => name,
-    }
-}
-
 /// Whether a command is given an option, or a script, by which it runs other code than its own.
 pub(in super::super) fn has_code_options(name: &str, words: &[Word]) -> bool {
-    let code = code_options(name, words);
-    let row = options::row(name);
-    let is_code =
-        |word: &Word| code.iter().any(|option| super::super::rule::denotes(&word.text, option, row.as_deref()));
-    !running_options(name, words).is_empty() || script_runs_code(name, words) || words.iter().skip(1).any(is_code)
+    !code_words(name, words).is_empty() || script_runs_code(name, words)
 }
 
-/// The names of the options of a command that make it run code, if the table spells them.
-pub(in super::super) fn code_options(name: &str, words: &[Word]) -> Vec<&'static str> {
-    let name = without_starter(name);
-    let (path, _) = path_of(name, words);
-    let name = name.trim_start_matches('g');
-    let is_its = |program: &str| program == path || program == "tar" && name == "tar";
-    CODE_OPTIONS
-        .iter()
-        .filter(|(program, _)| is_its(program))
-        .flat_map(|(_, options)| options.iter().copied())
-        .collect()
-}
-
-/// The options that make the command run code, whatever its table says, and words that may be such options.
-pub(in super::super) fn running_options<'w>(name: &str, words: &'w [Word]) -> Vec<&'w Word> {
-    let name = without_starter(name);
-    let args = words.get(1..).unwrap_or_default();
-    // What follows an option may be its value: `find -name -- -delete`.
-    let ends =
-        |at: &usize| args[*at].text == "--" && !at.checked_sub(1).is_some_and(|it| args[it].text.starts_with('-'));
-    let end = (0..args.len()).find(ends).filter(|_| name != "find").unwrap_or(args.len());
-    let own = args[..end].iter();
+/// The options that make a command run code, read its settings elsewhere or write a file, operands that do so, and words
+/// that may be such options.
+pub(in super::super) fn code_words<'w>(name: &str, words: &'w [Word]) -> Vec<&'w Word> {
     let mut found: Vec<&Word> = Vec::new();
-    let written = WRITTEN_OPTIONS.iter().find(|(program, _)| *program == name);
-    if let Some((_, options)) = written {
-        let is_one = |word: &&Word| options.split_whitespace().any(|option| is_written(option, &word.text));
-        found.extend(own.clone().filter(is_one));
-        // Git and npm take the beginning of a name.
-        let row = options::row(name).filter(|row| row.abbreviates());
-        let is_short = |word: &&Word| {
-            let text = word.text.split('=').next().unwrap_or_default();
-            let is_other = row.as_ref().is_some_and(|row| row.knows(text));
-            let is_long = text.len() > 4 && text.starts_with("--");
-            is_long && !is_other && options.split_whitespace().any(|option| option.starts_with(text))
+    let args = words.get(1..).unwrap_or_default();
+    let Some(row) = options::any_row(name) else { return found };
+    let parsed = Parsed::new(args, Some(row));
+    let is_code = |item: &Item| {
+        let is_own = |Given { option, value }: Given| match (option.does, value) {
+            (Does::Config, value) => may_configure_program(&Given { option, value }),
+            (Does::Setting, Some(value)) => !is_harmless_ssh_option(option.letter().unwrap_or('o'), &value),
+            _ => option.is_code,
         };
-        found.extend(own.clone().filter(|word| row.is_some() && is_short(word)));
-    }
-    let (path, verb) = path_of(name, words);
-    let with_text = text_options(&path);
-    if let Some((letters, names)) = with_text {
-        let own = words.get(verb + 1..).unwrap_or_default();
-        found.extend(own.iter().filter(|word| text_option(word.beginning(), letters, names).is_some()));
-        // `tar xIf sh`: its first word may be letters without a dash.
-        let bare = own.first().filter(|word| name.ends_with("tar") && !word.text.starts_with('-'));
-        found.extend(bare.filter(|word| word.text.contains(|c| letters.contains(c))));
-    }
-    match name {
-        "git" => {
-            found.extend(git_settings(words, git_verb(words).0));
-            found.extend(git_configured(words));
-        }
-        "zip" => found.extend(own.clone().filter(|word| word.text.starts_with('-') && word.text[1..].contains('T'))),
+        item.given().into_iter().any(is_own)
+            || item.may_begin(Does::Command)
+            || !item.known && may_be_one_of(item.word.beginning(), row)
+    };
+    found.extend(parsed.options.iter().filter(|item| is_code(item)).map(|item| item.word));
+    // npm and go read options behind their sub-command's operands, too.
+    let reads_behind = row.has_commands && parsed.rows.iter().all(|row| row.runs.rest().is_none());
+    let own = parsed.dashes.unwrap_or(parsed.operands.len());
+    let behind = parsed.operands[..own].iter().map(|item| item.word).take_while(|word| word.text != "--");
+    let behind = behind.filter(|_| reads_behind);
+    found.extend(behind.filter(|word| word.text.starts_with('-') && may_be_one_of(word.beginning(), row)));
+    // `tar xIf sh`: its first word may be letters without a dash.
+    let holds_code = |word: &&Word| {
+        let letters = format!("-{}", word.text);
+        !word.text.starts_with('-') && row.letters(&letters).any(|(_, option)| option.is_some_and(|it| it.is_code))
+    };
+    found.extend(args.first().filter(|word| row.bundles && holds_code(word)));
+    let begins = |word: &&Word| row.runs.of("code:").any(|start| word.text.starts_with(start));
+    found.extend(args.iter().filter(begins));
+    match options::same_program(name).unwrap_or(name) {
+        "git" => found.extend(git_configured(words)),
         // They write into their second operand.
-        "uniq" | "xxd" => found.extend(args.iter().filter(|word| !word.text.starts_with('-')).nth(1)),
+        "uniq" | "xxd" => found.extend(parsed.operand_words().nth(1)),
         // `V!=touch x` and `V=$(shell touch x)` run a shell.
-        "make" | "gmake" => found
+        "make" => found
             .extend(args.iter().filter(|word| {
                 word.text.contains('=') && (word.text.contains("!=") || word.text.contains(['$', '`']))
             })),
-        "sqlite3" | "psql" | "mysql" | "mariadb" => found.extend(args.iter().filter(|word| runs_in_client(word))),
-        "ssh" | "scp" | "sftp" => found.extend(ssh_settings(name, args)),
+        _ if row.runs.has("client") => found.extend(args.iter().filter(|word| runs_in_client(word))),
         _ => {}
     }
-    if written.is_some() || with_text.is_some() || !code_options(name, words).is_empty() {
-        found.extend(own.filter(|word| may_be_option(word)));
+    if !row.code_options.is_empty() {
+        found.extend(args.iter().filter(|word| may_be_option(word)));
     }
     found
 }
 
-fn is_written(option: &str, word: &str) -> bool {
-    match option.strip_suffix('*') {
-        Some(start) => word.starts_with(start),
-        None => word == option || word.strip_prefix(option).is_some_and(|rest| rest.starts_with('=')),
-    }
+/// Whether an option that a program isn't known to have where it stands may be one that runs code: written in full, with
+/// its value, or cut short.
+fn may_be_one_of(text: &str, row: &Row) -> bool {
+    let name = text.split('=').next().unwrap_or_default();
+    let is_cut_short = |option: &str| row.abbreviates() && name.len() > 4 && option.starts_with(name);
+    row.code_options.iter().any(|option| match row.style {
+        Style::Go => option.trim_start_matches('-') == name.trim_start_matches('-'),
+        _ if option.starts_with("--") => *option == name || is_cut_short(option),
+        // A value may be written behind it.
+        Style::Word => text.starts_with(option),
+        _ if !row.clusters() => *option == name,
+        _ => text.starts_with(option) || !text.starts_with("--") && text.contains(&option[1..]),
+    })
 }
 
 /// Whether a word that isn't constant has what makes it an option: its dash, and then anything. `$X` alone, and `--name=$X`,
@@ -494,21 +323,21 @@ pub(in super::super) fn without_expansions(text: &str) -> Cow<'_, str> {
 
 /// Whether the script that a program is given does more than edit and print; so does one that isn't known.
 pub(in super::super) fn script_runs_code(name: &str, words: &[Word]) -> bool {
-    let (table, files, is_plain): (_, &[&str], fn(&str) -> bool) = match name {
-        "sed" | "gsed" => ("sed", &["-f"], is_plain_sed),
+    let (table, files, is_plain): (_, &[&str], fn(&str) -> bool) = match options::same_program(name).unwrap_or(name) {
+        "sed" => ("sed", &["-f"], is_plain_sed),
         "awk" | "gawk" | "mawk" | "nawk" => ("gawk", &["-f", "-i", "-l", "-E"], is_plain_awk),
         _ => return false,
     };
     let Some(row) = options::row(table) else { return true };
     let args = words.get(1..).unwrap_or_default();
-    let given = Given::new(&row, args);
+    let given = Parsed::new(args, Some(row));
     // `-W exec` is mawk's `-f`, and gawk writes what it parsed.
     let is_awk = table == "gawk";
     let writes =
         |word: &Word| is_awk && ["-W", "-o", "-p", "-d", "-D", "--p", "--d"].iter().any(|it| word.text.starts_with(it));
     let is_open = |word: &Word| word.beginning().starts_with('-') && !word.is_constant() || writes(word);
     // `awk -v $x a=1 'BEGIN …'`: if nothing has set `x`, the script is another word.
-    let script = given.operands.first().and_then(|script| args.iter().position(|word| std::ptr::eq(word, *script)));
+    let script = given.operands.first().map(|script| script.at);
     let may_move = || args.iter().take(script.unwrap_or(args.len())).any(|word| word.vanishes);
     if args.iter().any(is_open) || may_move() || files.iter().any(|option| given.has(option)) {
         return true;
@@ -516,8 +345,8 @@ pub(in super::super) fn script_runs_code(name: &str, words: &[Word]) -> bool {
     // Those of `-e`, else the first operand.
     let is_plain = |word: &Word| word.as_constant().is_some_and(is_plain);
     match given.has("-e") {
-        true => given.values("-e").next().is_none() || !given.values("-e").all(is_plain),
-        false => given.operands.first().is_some_and(|word| !is_plain(word)),
+        true => given.values("-e").next().is_none() || !given.values("-e").all(|word| is_plain(&word)),
+        false => given.operands.first().is_some_and(|script| !is_plain(script.word)),
     }
 }
 
@@ -610,46 +439,4 @@ pub(in super::super) fn git_configured(words: &[Word]) -> Option<&Word> {
     let value = rest.get(key + 1)?;
     let is_harmless = value.as_constant().is_some_and(|value| is_harmless_setting(&rest[key].text, value));
     (!is_harmless).then_some(&rest[key])
-}
-
-/// Git's global options that may have it run code: settings, and another repository with settings of its own.
-fn git_settings(words: &[Word], verb: Option<usize>) -> impl Iterator<Item = &Word> {
-    let global = words.get(1..verb.unwrap_or(words.len())).unwrap_or_default();
-    let (_, has_settings) = git_verb(words);
-    global.iter().filter(move |word| {
-        let text = word.text.as_str();
-        let sets = ["-c", "--config-env", "--exec-path="].iter().any(|start| text.starts_with(start));
-        has_settings && sets
-            || text.starts_with("-C")
-            || text.starts_with("--git-dir")
-            || text.starts_with("--work-tree")
-    })
-}
-
-/// Options of ssh and its kin before its command that name a program, a library or a file with settings.
-fn ssh_settings<'w>(name: &str, args: &'w [Word]) -> Vec<&'w Word> {
-    const VALUED: &str = "BbcDEeFIiJLlmOoPpQRSWw";
-    let (mut found, mut at, mut operands) = (Vec::new(), 0, 0);
-    while let Some(word) = args.get(at).filter(|_| operands < 2 || name != "ssh") {
-        at += 1;
-        let text = word.beginning();
-        let Some(letters) = text.strip_prefix('-').filter(|letters| !letters.is_empty()) else {
-            operands += 1;
-            continue;
-        };
-        let Some((place, letter)) = letters.char_indices().find(|(_, letter)| VALUED.contains(*letter)) else {
-            continue;
-        };
-        let rest = &letters[place + letter.len_utf8()..];
-        let attached = Word::constant(rest);
-        let value = if rest.is_empty() { args.get(at) } else { Some(&attached) };
-        at += usize::from(rest.is_empty());
-        let is_code = letter == 'I'
-            || letter == 'D' && name != "ssh"
-            || value.is_some_and(|value| !is_harmless_ssh_option(letter, value));
-        if is_code {
-            found.push(word);
-        }
-    }
-    found
 }

@@ -3,104 +3,104 @@
 use super::super::commands::base_name;
 use super::super::expand::Word;
 use super::in_place_of;
-use super::options::{Takes, row};
-
-/// The words of a command in the words of its twin, by the program's name.
-type Twin = fn(&str, &[Word]) -> Option<Vec<Word>>;
-
-/// Programs of which some command has a twin.
-static PROGRAMS: [(&str, Twin); 17] = [
-    ("docker", docker),
-    ("podman", docker),
-    ("docker-compose", |_, words| Some(of(words, "docker", "compose"))),
-    ("podman-compose", |_, words| Some(of(words, "podman", "compose"))),
-    ("docker-buildx", |_, words| Some(of(words, "docker", "buildx"))),
-    ("sudo", |_, _| None),
-    ("sudoedit", |_, words| Some(of(words, "sudo", "-e"))),
-    ("terraform", terraform),
-    ("tofu", terraform),
-    (TERRAGRUNT, terragrunt),
-    ("npm", npm),
-    ("kill", kill),
-    ("killall", kill),
-    ("pkill", kill),
-    ("tar", tar),
-    ("gtar", tar),
-    ("bsdtar", tar),
-];
-
-/// It runs terraform, and more.
-const TERRAGRUNT: &str = "terragrunt";
-
-/// What `docker container` has in front, too.
-const OF_CONTAINERS: [(&str, &str); 25] = [
-    ("attach", "attach"),
-    ("commit", "commit"),
-    ("cp", "cp"),
-    ("create", "create"),
-    ("diff", "diff"),
-    ("exec", "exec"),
-    ("export", "export"),
-    ("kill", "kill"),
-    ("logs", "logs"),
-    ("ls", "ps"),
-    ("pause", "pause"),
-    ("port", "port"),
-    ("rename", "rename"),
-    ("remove", "rm"),
-    ("restart", "restart"),
-    ("rm", "rm"),
-    ("run", "run"),
-    ("start", "start"),
-    ("stats", "stats"),
-    ("stop", "stop"),
-    ("top", "top"),
-    ("unpause", "unpause"),
-    ("update", "update"),
-    ("wait", "wait"),
-    ("list", "ps"),
-];
-
-/// The same of `docker image`.
-const OF_IMAGES: [(&str, &str); 10] = [
-    ("history", "history"),
-    ("import", "import"),
-    ("load", "load"),
-    ("ls", "images"),
-    ("pull", "pull"),
-    ("push", "push"),
-    ("remove", "rmi"),
-    ("rm", "rmi"),
-    ("save", "save"),
-    ("tag", "tag"),
-];
+use super::options::{self, Same, Takes};
+use super::parsed::{Given, Item, Parsed};
 
 const SIGNALS: [(&str, &str); 7] =
     [("HUP", "1"), ("INT", "2"), ("QUIT", "3"), ("KILL", "9"), ("TERM", "15"), ("CONT", "18"), ("STOP", "19")];
 
 /// Whether a rule about the program must look at the twins of a command.
 pub(in super::super) fn has_twins(program: &str) -> bool {
-    PROGRAMS.iter().any(|(name, _)| *name == program)
+    has_own_twins(program) || !options::same_as(program).is_empty()
 }
 
-/// Another program whose commands may be this one's.
-pub(in super::super) fn other_program(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "docker" => "docker-compose",
-        "docker-compose" | "docker-buildx" => "docker",
-        "sudoedit" => "sudo",
-        "podman" => "podman-compose",
-        "podman-compose" => "podman",
-        TERRAGRUNT => "terraform",
-        _ => return None,
-    })
+fn has_own_twins(program: &str) -> bool {
+    matches!(program, "kill" | "killall" | "pkill" | "tar" | "gtar" | "bsdtar")
 }
 
-/// The same command in other words, if there are any; those may have a twin in turn.
-pub(in super::super) fn twin(words: &[Word]) -> Option<Vec<Word>> {
-    let name = base_name(words.first()?.as_constant()?);
-    let (_, twin) = PROGRAMS.iter().find(|(known, _)| *known == name)?;
-    twin(name, words)
+/// Other programs whose commands may be this one's.
+pub(in super::super) fn other_programs(name: &str) -> impl Iterator<Item = &'static str> + use<> {
+    options::same_as(name).iter().flat_map(|same| [first(same.path), first(same.words)])
+}
+
+/// The program of a path.
+fn first(path: &'static str) -> &'static str {
+    path.split([' ', '|']).next().unwrap_or_default()
+}
+
+/// The same command in other words.
+pub(in super::super) fn twins(words: &[Word]) -> Vec<Vec<Word>> {
+    const MOST: usize = 8;
+    let mut all: Vec<Vec<Word>> = of(words);
+    let mut at = 0;
+    // Those may have twins in turn.
+    while let Some(twin) = all.get(at).filter(|_| all.len() < MOST) {
+        let is_new = |it: &Vec<Word>| {
+            let is_same = |other: &[Word]| other.iter().map(|word| &word.text).eq(it.iter().map(|word| &word.text));
+            !is_same(words) && !all.iter().any(|other| is_same(other))
+        };
+        let more: Vec<Vec<Word>> = of(twin).into_iter().filter(is_new).collect();
+        all.extend(more);
+        at += 1;
+    }
+    all
+}
+
+fn of(words: &[Word]) -> Vec<Vec<Word>> {
+    let Some(name) = words.first().and_then(Word::as_constant).map(base_name) else { return Vec::new() };
+    let own = match name {
+        _ if !has_own_twins(name) => None,
+        "kill" | "killall" | "pkill" => kill(words),
+        _ => tar(words),
+    };
+    let same = options::same_as(name);
+    if same.is_empty() {
+        return own.into_iter().collect();
+    }
+    let parsed = Parsed::new(&words[1..], options::any_row(name));
+    let told = |same: &Same| {
+        let ways = [retold(words, &parsed, same.path, same.words), retold(words, &parsed, same.words, same.path)];
+        ways.into_iter().flatten()
+    };
+    own.into_iter().chain(same.iter().flat_map(told)).collect()
+}
+
+/// The words of a command with those of another path in place of its own; nothing if its own is another.
+fn retold(words: &[Word], parsed: &Parsed, from: &str, to: &str) -> Option<Vec<Word>> {
+    let name = base_name(&words[0].text);
+    let (mut from, mut to) = (from.split(' '), to.split(' '));
+    let programs = from.next()?;
+    if !programs.split('|').any(|it| it == name) {
+        return None;
+    }
+    let mut operands = parsed.operands.iter();
+    let mut taken = Vec::new();
+    for part in from {
+        let at = match part.starts_with('-') {
+            true => {
+                let is_no = |value: &Option<Word>| value.as_ref().is_some_and(|value| value.text != "true");
+                let is_it = |it: &Given| it.option.names.contains(&part) && !is_no(&it.value);
+                parsed.options.iter().find(|item| item.given().iter().any(is_it))?.at
+            }
+            false => {
+                let text =
+                    |item: &&Item| item.word.as_constant().is_some_and(|it| part.split('|').any(|name| name == it));
+                operands.next().filter(text)?.at
+            }
+        };
+        taken.push(at + 1);
+    }
+    // Options of the program itself stay in front.
+    let verb = taken.first().copied().unwrap_or(1);
+    let program = to.next()?;
+    let is_same = program.split('|').any(|it| programs.split('|').any(|name| name == it));
+    let (head, before) = match is_same {
+        true => (words[0].clone(), 1..verb),
+        false => (in_place_of(&words[0], program), 1..1),
+    };
+    let own = to.map(|part| Word::constant(part.split('|').next().unwrap_or(part)));
+    let rest = (before.end..words.len()).filter(|at| !taken.contains(at)).map(|at| words[at].clone());
+    Some(std::iter::once(head).chain(words[before].iter().cloned()).chain(own).chain(rest).collect())
 }
 
 /// The words with others in place of some.
@@ -110,89 +110,8 @@ fn replaced(words: &[Word], at: std::ops::Range<usize>, by: &[&str]) -> Vec<Word
     before.iter().cloned().chain(by).chain(after.iter().cloned()).collect()
 }
 
-/// `docker-compose x` as `docker compose x`, in the same directory.
-fn of(words: &[Word], program: &str, first: &str) -> Vec<Word> {
-    let start = [in_place_of(&words[0], program), Word::constant(first)];
-    start.into_iter().chain(words[1..].iter().cloned()).collect()
-}
-
-/// Where the sub-command is: behind the program's own options.
-fn sub_command(name: &str, words: &[Word]) -> Option<usize> {
-    let row = row(name)?;
-    let mut at = 1;
-    loop {
-        let text = words.get(at)?.as_constant()?;
-        if !text.starts_with('-') {
-            return Some(at);
-        }
-        let takes_next = !text.contains('=') && row.option(text).is_some_and(|it| it.value == Takes::Value);
-        at += if takes_next { 2 } else { 1 };
-    }
-}
-
-fn docker(name: &str, words: &[Word]) -> Option<Vec<Word>> {
-    let at = sub_command(name, words)?;
-    let verb = words.get(at)?.as_constant()?;
-    let next = words.get(at + 1).and_then(Word::as_constant).unwrap_or_default();
-    let short = |table: &[(&str, &'static str)]| table.iter().find(|(long, _)| *long == next).map(|(_, short)| *short);
-    let long = |table: &[(&'static str, &str)]| table.iter().find(|(_, short)| *short == verb).map(|(long, _)| *long);
-    match verb {
-        "compose" => {
-            let program =
-                in_place_of(words.first()?, if name == "docker" { "docker-compose" } else { "podman-compose" });
-            Some([program].into_iter().chain(words[at + 1..].iter().cloned()).collect())
-        }
-        "container" => Some(replaced(words, at..at + 2, &[short(&OF_CONTAINERS)?])),
-        // Four names for one act, each the twin of the next.
-        "build" => Some(replaced(words, at..at + 1, &["image", "build"])),
-        "image" if next == "build" => Some(replaced(words, at..at + 1, &["builder"])),
-        "builder" if matches!(next, "build" | "b") => Some(replaced(words, at..at + 1, &["buildx"])),
-        "buildx" if matches!(next, "build" | "b") => Some(replaced(words, at..at + 2, &["build"])),
-        "image" => Some(replaced(words, at..at + 2, &[short(&OF_IMAGES)?])),
-        _ => match (long(&OF_CONTAINERS), long(&OF_IMAGES)) {
-            (Some(long), _) => Some(replaced(words, at..at + 1, &["container", long])),
-            (None, Some(long)) => Some(replaced(words, at..at + 1, &["image", long])),
-            (None, None) => None,
-        },
-    }
-}
-
-fn terraform(name: &str, words: &[Word]) -> Option<Vec<Word>> {
-    let at = sub_command(name, words)?;
-    let is_destroy =
-        |word: &Word| matches!(word.as_constant(), Some("-destroy" | "--destroy" | "-destroy=true" | "--destroy=true"));
-    match words.get(at)?.as_constant()? {
-        "destroy" => Some(replaced(words, at..at + 1, &["apply", "-destroy"])),
-        "apply" => {
-            let flag = at + 1 + words.get(at + 1..)?.iter().position(is_destroy)?;
-            Some(replaced(&replaced(words, flag..flag + 1, &[]), at..at + 1, &["destroy"]))
-        }
-        _ => None,
-    }
-}
-
-/// `terragrunt run --all destroy` as `terraform destroy`.
-fn terragrunt(_: &str, words: &[Word]) -> Option<Vec<Word>> {
-    let is_own = |word: &&Word| matches!(word.text.as_str(), "run" | "run-all" | "--all" | "--" | "stack");
-    let rest = words.iter().skip(1).skip_while(is_own);
-    Some(std::iter::once(in_place_of(&words[0], "terraform")).chain(rest.cloned()).collect())
-}
-
-/// `npm set` is `npm config set`.
-fn npm(name: &str, words: &[Word]) -> Option<Vec<Word>> {
-    let at = sub_command(name, words)?;
-    match words.get(at)?.as_constant()? {
-        verb @ ("set" | "get") => Some(replaced(words, at..at + 1, &["config", verb])),
-        "config" | "c" => {
-            let verb = words.get(at + 1)?.as_constant().filter(|verb| matches!(*verb, "set" | "get"))?;
-            Some(replaced(words, at..at + 2, &[verb]))
-        }
-        _ => None,
-    }
-}
-
 /// A signal as `-9`.
-fn kill(_: &str, words: &[Word]) -> Option<Vec<Word>> {
+fn kill(words: &[Word]) -> Option<Vec<Word>> {
     let text = words.get(1)?.as_constant()?;
     let next = || words.get(2).and_then(Word::as_constant);
     let (signal, end) = match text {
@@ -210,12 +129,12 @@ fn kill(_: &str, words: &[Word]) -> Option<Vec<Word>> {
 }
 
 /// `tar xf a` as `tar -x -f a`: the values of the letters follow in their order.
-fn tar(_: &str, words: &[Word]) -> Option<Vec<Word>> {
+fn tar(words: &[Word]) -> Option<Vec<Word>> {
     let bundle = words.get(1)?.as_constant()?;
     if bundle.is_empty() || !bundle.bytes().all(|byte| byte.is_ascii_alphabetic()) {
         return None;
     }
-    let row = row("tar")?;
+    let row = options::row("tar")?;
     let mut twin = vec![words.first()?.clone()];
     let mut rest = words.get(2..)?.iter();
     for letter in bundle.chars() {
