@@ -654,7 +654,7 @@ impl Stage {
 
     /// Whether the command does what the pattern says: any reading of it is enough.
     fn hits(&self, command: &Command, piped: bool) -> Held {
-        if self.row.is_some_and(|row| only_helps(row, &command.words)) && self.is_program(command) {
+        if self.row.is_some() && only_helps(&command.words) {
             return Held::No;
         }
         match self.hits_words(command, piped) {
@@ -1203,19 +1203,24 @@ impl Stage {
 }
 
 /// Whether a command only prints how it is called: nothing but sub-commands stands before the option that asks for that.
-fn only_helps(row: &Row, words: &[Word]) -> bool {
+fn only_helps(words: &[Word]) -> bool {
     let Some(([program, commands @ ..], last)) = words.split_last().map(|(last, rest)| (rest, last)) else {
         return false;
     };
     let Some(last) = last.as_constant().filter(|it| it.ends_with('h') || it.ends_with("help")) else { return false };
+    let Some(row) = program.as_constant().and_then(|name| options::row(base_name(name))) else { return false };
     let mut leaf = row;
+    let is_switch = |row: &Row, word: &str| row.option(word).is_some_and(|it| it.value == Takes::Nothing);
     for command in commands {
+        if command.as_constant().is_some_and(|word| is_switch(leaf, word)) {
+            continue;
+        }
         let Some(child) = command.as_constant().and_then(|name| leaf.child(name)) else { return false };
         leaf = child;
     }
     let is_help = |option: &options::Opt| option.names.iter().any(|name| name.trim_start_matches('-') == "help");
     let asks = |row: &Row| row.option(last).is_some_and(is_help);
-    program.is_constant() && (last == "--help" || last.starts_with('-') && (asks(leaf) || asks(row)))
+    last == "--help" || last.starts_with('-') && (asks(leaf) || asks(row))
 }
 
 /// Variables that make sets for each rule.
