@@ -50,6 +50,7 @@
 //!
 //! | room | what |
 //! |---|---|
+//! | `crates/acts` | a library of its own: what a call would do, read from shell texts and one table of programs; rules over commands |
 //! | `support` | what has nothing to do with hooks: strict JSON, digests, files, the nearest name |
 //! | [`event`], [`verdict`] | the table of events, the event, and the answer to it |
 //! | `syntax` | what people write: three formats, the tree that they become, mistakes with their place and fix |

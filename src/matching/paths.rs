@@ -378,7 +378,7 @@ impl PathPattern {
             let fixed = beginning.prefix.trim_end_matches('/');
             // Behind the fixed directories, any may follow before the name: `src/**/*.key`.
             let is_place = !fixed.is_empty() && !beginning.rest.trim_start_matches("**/").contains('/');
-            for fixed in self.from_root(fixed, views) {
+            for fixed in self.at_root(fixed, views) {
                 for path in views.all() {
                     match (path.starts_with(&fixed), fixed.starts_with(path)) {
                         (true, _) if is_place => return Standing::Within,
@@ -395,7 +395,7 @@ impl PathPattern {
         standing
     }
 
-    fn from_root(&self, fixed: &str, views: &PathViews) -> Vec<PathBuf> {
+    fn at_root(&self, fixed: &str, views: &PathViews) -> Vec<PathBuf> {
         let bases = match self.from {
             From::Root => return vec![if fixed.is_empty() { "/".into() } else { fixed.into() }],
             From::Home => views.homes,

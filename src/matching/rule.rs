@@ -824,7 +824,7 @@ fn by_other_means<'r>(
             let why = facts.why_unread().unwrap_or("it takes too long");
             return (rule.doubt(why), Some(why.to_string()));
         };
-        for act in acts.iter().filter(|act| deeds.has(act.access) && !(is_own && !act.of_shell)) {
+        for act in acts.iter().filter(|act| deeds.has(act.access) && (act.of_shell || !is_own)) {
             let only_reads = !deeds.writes && !deeds.edits;
             let met = patterns.iter().map(|it| act.meets(it, only_reads)).max().unwrap_or(Met::No);
             let excepted = |rule: &ToolRule| {

@@ -1,8 +1,21 @@
-//! What a shell text would run, and rules over it.
+//! What a shell text would do, and rules over it. This library knows nothing of hooks, hosts and agents.
 //!
-//! [`read`] lists every simple command on any control path of a text, and says what it can't tell. It
-//! reads a small grammar of which it is certain ([`grammar`]); whatever stands outside is a gap. What
-//! the commands mean for a rule is [`rule`]'s: a rule names an act, not characters.
+//! [`read`] lists every simple command on any control path of a text, and says what it can't tell. It reads a small grammar of
+//! which it is certain; whatever stands outside is a gap. [`Script::file_acts`] lists the files that the text reads and writes.
+//! [`hits`] and [`covers`] hold rules against the commands: a rule names an act, not characters.
+//!
+//! # Where things are
+//!
+//! | file | what |
+//! |---|---|
+//! | `grammar`, `words` | from a text to its syntax |
+//! | `commands`, `expand`, `output` | from syntax to the commands that run, with what words, in which directory |
+//! | `programs` | what programs are: one table, `programs.txt`, with one row for each, and one parser of their words |
+//! | `act` | which files are read and written |
+//! | `rule`, `path`, `meeting`, `judged` | rules over commands |
+//!
+//! A new program is a row of `programs.txt`, whose head says what the columns are, and examples in `tests/acts.txt`, which
+//! are run beside the real program.
 
 mod act;
 mod commands;
