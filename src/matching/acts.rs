@@ -132,7 +132,7 @@ impl Facts {
                         found.extend(shell::named_in_text(text));
                     }
                     found.sort_by_key(|act| act.at.start);
-                    let is_guess = place > 0;
+                    let is_guess = place > 0 || !families.contains(&"Bash");
                     acts.extend(found.iter().take(MOST_ACTS).map(|act| self.of_shell(act, text, is_guess)));
                 }
             }
@@ -191,8 +191,6 @@ impl Facts {
                 may_be_more = !found.is_whole;
                 paths = found.paths.iter().map(|it| paths::views(&it.to_string_lossy(), base)).collect();
             }
-            // Who reads all files below a directory means none of them.
-            Named::Found(pattern) if act.access == Access::Read && pattern.ends_with("/**/*") => {}
             Named::Found(pattern) => {
                 for from in &directories {
                     let (start, name) = pattern.split_once("/**/").unwrap_or((".", &pattern));
