@@ -421,7 +421,10 @@ fn of_end(rule: &ToolRule, rules: &[ToolRule]) -> Option<Slip> {
 fn misspelt(name: &Name<'_>) -> Option<&'static str> {
     let (word, known) = (name.word.trim_end_matches('*'), &name.known);
     let is_plain = word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-    if !is_plain || word.starts_with('-') && !word.starts_with("--") || known.iter().any(|it| it.starts_with(word)) {
+    // A sub-command or an option may be written by its beginning, a program isn't.
+    let is_beginning = !name.of.is_empty() || name.word.ends_with('*');
+    let is_known = |it: &&str| *it == word || is_beginning && it.starts_with(word);
+    if !is_plain || word.starts_with('-') && !word.starts_with("--") || known.iter().any(is_known) {
         return None;
     }
     let letters = word.trim_start_matches('-').len();

@@ -172,11 +172,14 @@ fn a_host_tells_what_it_judged() {
     let observing = project.root().join(".hookwire/observing.yaml");
     let hook = "hooks: [{ name: new, on: PreToolUse, if: Bash(make *), observe: true, deny: Not yet. }]";
     fs::write(observing, hook).unwrap();
-    for command in ["make x", "ls"] {
-        project.run(&["hook", "claude-code", "--project"], &event(command).to_string());
-    }
-    let output = project.run(&["tail", "--no-follow", "--observed"], "");
-    let text = String::from_utf8(output.stdout).unwrap();
+    // The watcher is quick, but not at once.
+    let text = eventually("what observes is in force", || {
+        for command in ["make x", "ls"] {
+            project.run(&["hook", "claude-code", "--project"], &event(command).to_string());
+        }
+        let output = project.run(&["tail", "--no-follow", "--observed"], "");
+        Some(String::from_utf8(output.stdout).unwrap()).filter(|text| !text.is_empty())
+    });
     assert!(
         text.contains("Bash  make x\n  allow  ") && text.ends_with("\n  new would deny (observe): Not yet.\n"),
         "{text}"
