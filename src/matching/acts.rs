@@ -1,7 +1,7 @@
 //! Rules over files held against what a call does, however it does it: `cat .env` of a shell reads the file as the Read
 //! tool would, and so may a search tool or one of an MCP server.
 
-use super::call::Subject;
+use super::call::{self, Subject, Thing};
 use super::globbed::NamePattern;
 use super::paths::{self, PathPattern, PathViews, Standing};
 use super::rule::Asker;
@@ -38,8 +38,8 @@ pub(super) struct Act {
     doubt: Option<&'static str>,
     /// Each path that it is about.
     paths: Vec<PathViews>,
-    /// It is about more than its paths: which, isn't told.
-    may_be_more: bool,
+    /// Why it may be about more than its paths.
+    and_more: Option<&'static str>,
     /// They are what a pattern of file names stands for.
     are_found: bool,
     /// Patterns of file names that it is about, whichever files these name.
@@ -93,11 +93,11 @@ impl Facts {
 
     /// The paths that the call's acts are about; `None` if they may be about others, too.
     pub fn paths_of_acts(&self) -> Option<Vec<&PathViews>> {
-        let known = |act: &Act| act.reach == Reach::File && !act.may_be_more && act.patterns.is_empty();
-        let acts = self.file_acts(AS_OTHERS)?;
-        let all =
-            acts.iter().all(known).then(|| acts.iter().flat_map(|act| act.paths.iter().chain(&act.open)).collect());
-        if self.declared(Layer::Session).is_some() { None } else { all }
+        let known = |act: &Act| act.reach == Reach::File && act.and_more.is_none() && act.patterns.is_empty();
+        let acts = self.file_acts(AS_OTHERS).filter(|acts| acts.iter().all(known))?;
+        // Outer definitions don't see what inner ones say of a tool.
+        let is_read_alike = self.declared(Layer::Session).is_none();
+        is_read_alike.then(|| acts.iter().flat_map(|act| act.paths.iter().chain(&act.open)).collect())
     }
 
     /// The files that a shell call has written, by constant names and as far as they are there, in the order of the text.
@@ -134,28 +134,21 @@ impl Facts {
                     found.sort_by_key(|act| act.at.start);
                     let is_guess = place > 0 || !families.contains(&"Bash");
                     acts.extend(found.iter().take(MOST_ACTS).map(|act| self.of_shell(act, text, is_guess)));
+                    acts.extend((found.len() > MOST_ACTS).then(Act::too_many));
                 }
             }
         }
-        for (access, reach, doubt, path) in of_tool(families, self.tool().unwrap_or_default(), input) {
-            let paths = places(&path, &[self.base().to_path_buf()], self.base());
-            let (open, cause) = (Vec::new(), path.clone());
-            let (may_be_more, are_found, of_shell) = (false, false, false);
-            let (patterns, is_open_in_name) = (Vec::new(), false);
-            acts.push(Act {
-                access,
-                reach,
-                doubt,
-                paths,
-                may_be_more,
-                are_found,
-                patterns,
-                open,
-                is_open_in_name,
-                cause,
-                of_shell,
-            });
+        let directories: Vec<String> = tools::directories_of_paths(input).map(str::to_string).collect();
+        let named = of_tool(families, self.tool().unwrap_or_default(), input);
+        for (access, reach, doubt, text) in named.iter().take(MOST_ACTS) {
+            let things = call::path_or_url(text, self.base(), &directories).unwrap_or_default();
+            // A text that may be taken in several ways is several acts, so that an exception takes away one of them.
+            let views =
+                things.into_iter().filter_map(|it| if let Thing::Path(views) = it { Some(views) } else { None });
+            let act = |views| Act { paths: vec![views], doubt: *doubt, ..Act::new(*access, *reach, text) };
+            acts.extend(views.map(act));
         }
+        acts.extend((named.len() > MOST_ACTS).then(Act::too_many));
         acts
     }
 
@@ -164,52 +157,43 @@ impl Facts {
         let directories: Option<Vec<PathBuf>> = act.directories().map(|it| it.map(|from| at(from, here)).collect());
         let is_lost = directories.as_ref().is_none_or(|all| all.iter().any(|it| is_open(&it.to_string_lossy())));
         let directories = directories.unwrap_or_else(|| vec![here.to_path_buf()]);
-        let mut doubt = match act.certainty {
-            Certainty::Certain => None,
+        let mut own = Act::new(act.access, act.reach, text.get(act.at.clone()).unwrap_or_default());
+        own.of_shell = true;
+        own.doubt = match act.certainty {
+            _ if is_guess => Some("the tool isn't known and may be a shell"),
             Certainty::Doubt(why) => Some(why),
+            Certainty::Certain => is_lost.then_some("the directory isn't told"),
         };
-        if is_lost {
-            doubt = doubt.or(Some("the directory isn't told"));
-        }
-        if is_guess {
-            doubt = Some("the tool isn't known and may be a shell");
-        }
-        let (mut paths, mut open, mut may_be_more) = (Vec::new(), Vec::new(), false);
-        let (mut patterns, mut is_open_in_name) = (Vec::new(), false);
+        let views = |path: &Path| paths::views(&path.to_string_lossy(), base);
         let named = act.named();
-        let are_found = !matches!(named, Named::Path(_));
+        own.are_found = !matches!(named, Named::Path(_));
         match named {
-            Named::Path(path) => paths = places(&path, &directories, base),
+            Named::Path(path) => own.paths = directories.iter().map(|from| views(&at(&path, from))).collect(),
             Named::Pattern(pattern) => {
-                let own = |from: &PathBuf| {
+                let from_root = |from: &PathBuf| {
                     let whole = at(&pattern, from).to_string_lossy().into_owned();
                     NamePattern::new(&whole, base, paths::lexical(base, base))
                 };
-                patterns = directories.iter().map(own).collect();
+                own.patterns = directories.iter().map(from_root).collect();
                 let mut found = Found::default();
                 directories.iter().for_each(|from| found.expand(&at(&pattern, from)));
-                may_be_more = !found.is_whole;
-                paths = found.paths.iter().map(|it| paths::views(&it.to_string_lossy(), base)).collect();
+                own.and_more = (!found.is_whole).then_some("a pattern of file names stands for too many files");
+                own.paths = found.paths.iter().map(|it| views(it)).collect();
             }
             Named::Found(pattern) => {
-                for from in &directories {
-                    let (start, name) = pattern.split_once("/**/").unwrap_or((".", &pattern));
-                    let found = below(&at(start, from), &|path| fits_name(name, path));
-                    paths.extend(found.iter().map(|it| paths::views(&it.to_string_lossy(), base)));
-                }
+                let (start, name) = pattern.split_once("/**/").unwrap_or((".", &pattern));
+                let found = directories.iter().flat_map(|from| below(&at(start, from), &fits(name)));
+                own.paths = found.map(|it| views(&it)).collect();
             }
             Named::Open { before, after } => {
-                is_open_in_name = before.contains('/') && !after.contains('/');
+                own.is_open_in_name = before.contains('/') && !after.contains('/');
                 let name = format!("{before}{ANY_NAME}{after}");
                 let all = directories.iter().map(|from| at(&name, from));
-                open = all.map(|it| paths::lexical(&it, base)).collect();
+                own.open = all.map(|it| paths::lexical(&it, base)).collect();
             }
             Named::Nothing => {}
         }
-        let cause = text.get(act.at.clone()).unwrap_or_default().to_string();
-        let FileAct { access, reach, .. } = *act;
-        let of_shell = true;
-        Act { access, reach, doubt, paths, may_be_more, are_found, patterns, open, is_open_in_name, cause, of_shell }
+        own
     }
 }
 
@@ -219,10 +203,6 @@ fn at(path: &str, from: &Path) -> PathBuf {
         Some(path) => path.into(),
         None => from.join(path),
     }
-}
-
-fn places(path: &str, directories: &[PathBuf], base: &Path) -> Vec<PathViews> {
-    directories.iter().map(|from| paths::views(&at(path, from).to_string_lossy(), base)).collect()
 }
 
 fn is_open(path: &str) -> bool {
@@ -239,7 +219,7 @@ pub(super) fn access_of(families: &[&str]) -> Option<Access> {
 }
 
 /// What a tool that is no shell does to the files that its input names.
-fn of_tool(families: &[&str], tool: &str, input: &Value) -> Vec<(Access, Reach, Option<&'static str>, String)> {
+fn of_tool<'v>(families: &[&str], tool: &str, input: &'v Value) -> Vec<(Access, Reach, Option<&'static str>, &'v str)> {
     let (access, reach, doubt) = match (access_of(families), by_verb(tool)) {
         (Some(access), _) if families.contains(&"Grep") => (access, Reach::Below, None),
         (Some(access), _) => (access, Reach::File, None),
@@ -249,13 +229,19 @@ fn of_tool(families: &[&str], tool: &str, input: &Value) -> Vec<(Access, Reach, 
         (None, None) => (Access::Either, Reach::File, Some("it isn't known what the tool does with the file")),
     };
     let mut found = Vec::new();
-    named_in(input, 0, &mut |name, path| {
+    tools::walk(input, false, &mut |name, path, is_path| {
+        let is_way = !is_path && matches!(name, "from" | "to") && path.contains('/');
+        // What a tool for files is given beside its paths is contents.
+        let is_url = || families.is_empty() && !path.contains('\n') && tools::file_of_url(path).is_some();
+        if !is_path && !is_way && !is_url() {
+            return;
+        }
         let access = match name.to_ascii_lowercase().as_str() {
-            "source" | "src" => Access::Either,
-            "destination" | "dest" | "dst" | "target" if access == Access::Either => Access::Write,
+            "source" | "src" | "from" => Access::Either,
+            "destination" | "dest" | "dst" | "target" | "to" if access == Access::Either => Access::Write,
             _ => access,
         };
-        found.push((access, reach, doubt, path.to_string()));
+        found.push((access, reach, doubt, path));
     });
     found
 }
@@ -290,32 +276,36 @@ fn by_verb(tool: &str) -> Option<Option<(Access, Reach)>> {
     }))
 }
 
-/// The texts of an input by names that say that they are paths.
-fn named_in(input: &Value, depth: usize, found: &mut impl FnMut(&str, &str)) {
-    let Value::Object(members) = input else { return };
-    for (name, value) in members.iter().take(MOST_ACTS) {
-        let is_path = tools::names_path(name) || tools::is_end(name);
-        match value {
-            Value::String(path) if is_path => found(name, path),
-            Value::Array(items) => items.iter().take(MOST_ACTS).for_each(|item| match item {
-                Value::String(path) if is_path => found(name, path),
-                Value::Object(_) if depth < 4 => named_in(item, depth + 1, found),
-                _ => {}
-            }),
-            Value::Object(_) if depth < 4 => named_in(value, depth + 1, found),
-            _ => {}
+impl Act {
+    fn new(access: Access, reach: Reach, cause: &str) -> Act {
+        Act {
+            access,
+            reach,
+            doubt: None,
+            paths: Vec::new(),
+            and_more: None,
+            are_found: false,
+            patterns: Vec::new(),
+            open: Vec::new(),
+            is_open_in_name: false,
+            cause: cause.to_string(),
+            of_shell: false,
         }
     }
-}
 
-impl Act {
+    /// What isn't looked at any more.
+    fn too_many() -> Act {
+        let and_more = Some("the call names too many files");
+        Act { and_more, of_shell: true, ..Act::new(Access::Either, Reach::File, "…") }
+    }
+
     /// Whether all that it is about is named by a pattern that takes it away.
     pub(super) fn is_within(&self, pattern: &PathPattern) -> bool {
         let is_file = |views: &PathViews| self.reach == Reach::File || !views.lexical.is_dir();
         if !self.patterns.is_empty() {
             return self.reach == Reach::File && self.patterns.iter().all(|it| it.is_within(pattern));
         }
-        let is_told = !self.may_be_more && self.open.is_empty() && self.paths.iter().all(is_file);
+        let is_told = self.and_more.is_none() && self.open.is_empty() && self.paths.iter().all(is_file);
         is_told && !self.paths.is_empty() && self.paths.iter().all(|it| pattern.matches_all(it))
     }
 
@@ -355,14 +345,15 @@ impl Act {
                 _ if pattern.matches_any(views) => Some(shown(views)),
                 Reach::File => None,
                 Reach::Below => (!self.are_found && pattern.stands(views) == Standing::Within).then(|| shown(views)),
-                Reach::All if matches!(pattern.stands(views), Standing::Within | Standing::Above) => Some(shown(views)),
-                Reach::All if pattern.stands(views) == Standing::Near => {
-                    let one = below(&views.lexical, &|path| {
-                        pattern.matches_any(&paths::views(&path.to_string_lossy(), &views.lexical))
-                    });
-                    one.first().map(|path| format!("`{}`", path.display()))
-                }
-                Reach::All => None,
+                Reach::All => match pattern.stands(views) {
+                    Standing::Within | Standing::Above => Some(shown(views)),
+                    Standing::Near => {
+                        let is_named =
+                            |path: &Path| pattern.matches_any(&paths::views(&path.to_string_lossy(), &views.lexical));
+                        below(&views.lexical, &is_named).first().map(|path| format!("`{}`", path.display()))
+                    }
+                    Standing::Apart => None,
+                },
             };
             if let Some(told) = told {
                 return self.met(told);
@@ -377,10 +368,7 @@ impl Act {
             }
             return Met::Perhaps("the run tells which file it is", shown(views).replace(ANY_NAME, "…"));
         }
-        match self.may_be_more {
-            true => Met::Perhaps("a pattern of file names stands for too many files", format!("`{}`", self.cause)),
-            false => Met::No,
-        }
+        self.and_more.map_or(Met::No, |why| Met::Perhaps(why, format!("`{}`", self.cause)))
     }
 }
 
@@ -406,7 +394,7 @@ impl Found {
                 ways.iter_mut().for_each(|way| way.push(part));
                 continue;
             }
-            let mut next = Vec::new();
+            let (mut next, fits) = (Vec::new(), fits(&name));
             for way in &ways {
                 for entry in std::fs::read_dir(way).into_iter().flatten().flatten() {
                     if self.left == 0 || next.len() >= MOST_FILES {
@@ -416,7 +404,7 @@ impl Found {
                     self.left -= 1;
                     let entry = entry.path();
                     let is_hidden = entry.file_name().is_some_and(|it| it.as_encoded_bytes().starts_with(b"."));
-                    if (!is_hidden || name.starts_with('.')) && fits_name(&name, &entry) {
+                    if (!is_hidden || name.starts_with('.')) && fits(&entry) {
                         next.push(entry);
                     }
                 }
@@ -428,10 +416,13 @@ impl Found {
 }
 
 /// Whether a path's last name fits a pattern of file names.
-fn fits_name(pattern: &str, path: &Path) -> bool {
-    let name = path.file_name().and_then(OsStr::to_str);
+fn fits(pattern: &str) -> impl Fn(&Path) -> bool {
+    let glob = super::text_glob(pattern).ok();
     // What isn't understood fits.
-    name.is_none_or(|name| super::text_glob(pattern).map_or(true, |glob| glob.is_match(name)))
+    move |path| {
+        let name = path.file_name().and_then(OsStr::to_str);
+        name.zip(glob.as_ref()).is_none_or(|(name, glob)| glob.is_match(name))
+    }
 }
 
 /// The files and directories below a directory that are asked for, as far as a walk of bounded length comes.
@@ -440,7 +431,8 @@ fn below(directory: &Path, is_asked: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
     let (mut left, mut found, mut pending) = (MOST_ENTRIES, Vec::new(), vec![directory.to_path_buf()]);
     while let Some(directory) = pending.pop() {
         for entry in std::fs::read_dir(&directory).into_iter().flatten().flatten() {
-            if left == 0 || start.elapsed() > LONGEST_WALK || found.len() >= MOST_FILES {
+            let is_over = left == 0 || start.elapsed() > LONGEST_WALK || found.len() >= MOST_FILES;
+            if is_over || !patience::is_left() {
                 return found;
             }
             left -= 1;

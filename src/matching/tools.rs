@@ -792,7 +792,7 @@ pub fn names_path(name: &str) -> bool {
 }
 
 /// Whether a member is one end of what is copied or moved, by its whole name.
-pub(super) fn is_end(name: &str) -> bool {
+fn is_end(name: &str) -> bool {
     ["source", "target", "src", "dst"].iter().any(|it| it.eq_ignore_ascii_case(name))
 }
 
@@ -812,7 +812,7 @@ pub fn paths_of_json(text: &str) -> Vec<String> {
 
 /// Every text of a value with the name of the member that holds it, and whether it is a path by that name; the names of
 /// members that look like a path, too.
-fn walk<'v>(value: &'v Value, is_path: bool, found: &mut impl FnMut(&'v str, &'v str, bool)) {
+pub(super) fn walk<'v>(value: &'v Value, is_path: bool, found: &mut impl FnMut(&'v str, &'v str, bool)) {
     walk_member("", value, is_path, found);
 }
 
