@@ -38,12 +38,8 @@ pub struct HostOptions {
     pub root: PathBuf,
     /// Directories of definitions that the user who starts the host vouches for.
     pub hooks: Vec<PathBuf>,
-    /// Load the project's own definitions, as they are.
-    pub project: bool,
-    /// Load the definitions of the project and of those around it, as far as they were approved.
-    pub trusted: bool,
-    /// Load the project's own definitions as they are; beside `trusted`, tell what of them isn't approved.
-    pub as_written: bool,
+    /// The projects whose definitions are loaded beside these.
+    pub projects: Projects,
     /// Load the machine's and the user's definitions.
     pub system: bool,
     /// Whether a definition that is broken when the host starts is judged by what an earlier host has kept of it.
@@ -60,20 +56,67 @@ pub struct HostOptions {
     pub self_defence: bool,
     /// Look at the definitions regularly instead of asking the kernel.
     pub poll: bool,
-    /// Allow every event and run no hook.
-    pub pass_through: bool,
-    /// Scripts that calls run aren't at hand: the events happened elsewhere or before.
-    pub no_scripts: bool,
-    /// An event's deadline is for its hooks only, and its conditions may take longer: what a test says must not depend on
-    /// how busy the machine is.
-    pub unhurried: bool,
-    /// Start interpreters while definitions are read, to find out whether they find what hooks name.
-    pub may_start: bool,
-    /// Ask nobody outside: what a test says answers instead of models, web services and people.
+    /// What the host is for.
+    pub purpose: Purpose,
+}
+
+/// The projects whose definitions a host loads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Projects {
+    /// None.
+    #[default]
+    None,
+    /// The one at the root, as it is.
+    Root,
+    /// Those that somebody has trusted: at the root, around it, and where events happen.
+    Trusted,
+    /// The one at the root as it is, and the trusted ones where events happen.
+    RootAndTrusted,
+    /// Like `Trusted`, but the one at the root as it is, with a word on what of it nobody has trusted.
+    Reviewed,
+}
+
+impl Projects {
+    /// The same for whoever looks at the definitions at the root or edits them.
+    pub(crate) fn reviewed(self) -> Projects {
+        match self {
+            Projects::None | Projects::Root => Projects::Root,
+            Projects::Trusted | Projects::Reviewed => Projects::Reviewed,
+            Projects::RootAndTrusted => Projects::RootAndTrusted,
+        }
+    }
+
+    /// Whether trusted projects judge what happens in them.
+    fn has_trusted(self) -> bool {
+        match self {
+            Projects::None | Projects::Root => false,
+            Projects::Trusted | Projects::RootAndTrusted | Projects::Reviewed => true,
+        }
+    }
+}
+
+/// What a host is for.
+#[derive(Clone, Debug, Default)]
+pub enum Purpose {
+    /// To judge events as they happen.
+    #[default]
+    Judge,
+    /// To allow every event and run no hook.
+    PassThrough,
+    /// To judge events that happened elsewhere or before: scripts that calls run aren't at hand.
+    Replay,
+    /// To find mistakes: interpreters are started while definitions are read, because they know whether they find what
+    /// hooks name.
+    Check,
+    /// To test definitions. What a test says must not depend on how busy the machine is, so an event's deadline is for its
+    /// hooks only, and its conditions may take longer.
     #[doc(hidden)]
-    pub fakes: Option<Arc<Fakes>>,
-    /// Where programs of hooks put temporary files, instead of where the environment says.
-    pub temporary: Option<PathBuf>,
+    Test {
+        /// What answers instead of models, web services and people.
+        fakes: Arc<Fakes>,
+        /// Where programs of hooks put temporary files, instead of where the environment says.
+        temporary: PathBuf,
+    },
 }
 
 impl HostOptions {
@@ -92,35 +135,45 @@ impl HostOptions {
         for path in &self.hooks {
             add(Layer::Hooks, path.clone(), Kept::AsItIs);
         }
-        let stores = if self.trusted { approved::stores() } else { Vec::new() };
-        if self.project || self.as_written && stores.is_empty() {
-            add(Layer::Project, self.root.join(DEFINITIONS), Kept::AsItIs);
-        } else if !stores.is_empty() {
-            let own = std::fs::canonicalize(&self.root).unwrap_or_else(|_| self.root.clone());
-            let full = |path: &PathBuf| std::fs::canonicalize(path).ok();
-            let is_named = |home: &PathBuf| home.exists() && self.hooks.iter().any(|it| full(it) == full(home));
-            // Whoever works in a part of a project works in the project.
-            for root in approved::around(&own) {
-                let states = approved::currents(&stores, &root);
-                let home = root.join(DEFINITIONS);
-                match self.as_written {
-                    // They would be there twice.
-                    true if is_named(&home) => {}
-                    true if root == own => add(Layer::Project, self.root.join(DEFINITIONS), Kept::Compared(states)),
-                    _ => add(Layer::Project, home, Kept::Approved(states)),
+        let stores = approved::stores();
+        match self.projects {
+            Projects::None => {}
+            // Without a user, nothing can be trusted.
+            Projects::Trusted if stores.is_empty() => {}
+            Projects::Reviewed if stores.is_empty() => add(Layer::Project, self.root.join(DEFINITIONS), Kept::AsItIs),
+            Projects::Root | Projects::RootAndTrusted => {
+                add(Layer::Project, self.root.join(DEFINITIONS), Kept::AsItIs);
+            }
+            Projects::Trusted | Projects::Reviewed => {
+                let own = std::fs::canonicalize(&self.root).unwrap_or_else(|_| self.root.clone());
+                let full = |path: &PathBuf| std::fs::canonicalize(path).ok();
+                let is_named = |home: &PathBuf| home.exists() && self.hooks.iter().any(|it| full(it) == full(home));
+                // Whoever works in a part of a project works in the project.
+                for root in approved::around(&own) {
+                    let states = approved::currents(&stores, &root);
+                    let home = root.join(DEFINITIONS);
+                    match self.projects == Projects::Reviewed {
+                        // They would be there twice.
+                        true if is_named(&home) => {}
+                        true if root == own => add(Layer::Project, self.root.join(DEFINITIONS), Kept::Compared(states)),
+                        _ => add(Layer::Project, home, Kept::Approved(states)),
+                    }
                 }
             }
         }
         dirs
     }
-}
 
-impl HostOptions {
-    /// What the host can do for its hooks. `may_start`: interpreters may be started to find out.
-    pub(crate) fn means(&self, may_start: bool) -> Means {
+    /// What the host can do for its hooks.
+    pub(crate) fn means(&self) -> Means {
         let root = std::path::absolute(&self.root).unwrap_or_else(|_| self.root.clone());
         let (grants, model) = (self.allow_hosts.clone(), self.model.clone());
-        Means { root, grants, model, client_has_model: false, may_start, temporary: self.temporary.clone() }
+        let (may_start, temporary) = match &self.purpose {
+            Purpose::Judge | Purpose::PassThrough | Purpose::Replay => (false, None),
+            Purpose::Check => (true, None),
+            Purpose::Test { temporary, .. } => (false, Some(temporary.clone())),
+        };
+        Means { root, grants, model, client_has_model: false, may_start, temporary }
     }
 }
 
@@ -218,8 +271,9 @@ impl Host {
     pub(crate) fn embedded(options: HostOptions, own: Own) -> Arc<Host> {
         let Own { hooks, policies, asker, interceptor } = own;
         let client_has_model = asker.client.as_ref().is_some_and(|client| client.answers().models);
-        let means = Means { client_has_model, ..options.means(options.may_start) };
-        let neighbours = options.trusted.then(|| Neighbours::new(&options.root, approved::stores(), means.clone()));
+        let means = Means { client_has_model, ..options.means() };
+        let neighbours =
+            options.projects.has_trusted().then(|| Neighbours::new(&options.root, approved::stores(), means.clone()));
         let mut loader = Loader::new(options.dirs(), means).with_last_good(options.last_good);
         if options.self_defence {
             match embedded::own_hooks() {
@@ -232,17 +286,19 @@ impl Host {
         let loaded = loader.load(Look::Now);
         let root = std::path::absolute(&options.root).unwrap_or_else(|_| options.root.clone());
         let mut services = Services::new(root, options.allow_hosts.clone());
-        if let Some(fakes) = &options.fakes {
+        if let Purpose::Test { fakes, .. } = &options.purpose {
             services = services.faked(fakes);
         }
         services.state = options.state.clone();
         services.model = options.model.clone().map(Arc::new);
         let mut engine = Engine::new(services);
         engine.ask_elsewhere = options.ask_elsewhere;
-        engine.no_scripts = options.no_scripts;
-        engine.unhurried = options.unhurried;
-        let judge: Arc<dyn Interceptor> =
-            if options.pass_through { Arc::new(PassThrough) } else { Arc::new(engine.clone()) };
+        engine.no_scripts = matches!(options.purpose, Purpose::Replay);
+        engine.unhurried = matches!(options.purpose, Purpose::Test { .. });
+        let judge: Arc<dyn Interceptor> = match options.purpose {
+            Purpose::PassThrough => Arc::new(PassThrough),
+            Purpose::Judge | Purpose::Replay | Purpose::Check | Purpose::Test { .. } => Arc::new(engine.clone()),
+        };
         let journal = Arc::new(Journal::new());
         let ends = journal.clone();
         let write_end = move |event: &Event, outcome: &Outcome| ends.write_end(event, outcome);

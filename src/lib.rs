@@ -132,7 +132,7 @@ pub use embed::{BadHook, ClosureHook, HostBuilder, TranslatedVerdict};
 pub use engine::{HooksInForce, Interceptor, Judging, PassThrough, Question, Report};
 pub use event::{Event, NotAnEvent};
 pub use handlers::{HookError, HookEvent, HostPort, IntoAnswer};
-pub use host::{Changed, Host, HostOptions, LastGood, Published};
+pub use host::{Changed, Host, HostOptions, LastGood, Projects, Published, Purpose};
 pub use policy::Policy;
 pub use services::client;
 pub use services::emit::{AgentEvent, EventSender};

@@ -192,7 +192,7 @@ fn ask_host(args: &HookArgs, hooks: &StandingArgs, payload: &Value) -> Result<Va
         return Err(Unasked::NoHost(None));
     }
     let gone = |error: std::io::Error| Unasked::NoHost(Some(error.to_string()));
-    let params = asked::params(args.agent, payload, args.time_limit);
+    let params = asked::Params::new(args.agent, payload, args.time_limit);
     let host = WarmHost::new(hooks, args.idle_exit).map_err(gone)?;
     // It may end just now, because it was idle.
     let mut client = Client::new(host.connect().map_err(gone)?, args.time_limit).map_err(gone)?;
@@ -213,8 +213,7 @@ fn ask_host(args: &HookArgs, hooks: &StandingArgs, payload: &Value) -> Result<Va
 
 /// Judges the event in this process.
 fn judge_here(args: &HookArgs, hooks: &StandingArgs, payload: Value) -> Result<Value, Failure> {
-    let mut event = args.agent.read(payload).map_err(|error| Failure(error.to_string()))?;
-    event.change(|data| data["deadlineMs"] = json!(args.time_limit.as_millis() as u64));
+    let event = asked::event(args.agent, payload, args.time_limit).map_err(|error| Failure(error.to_string()))?;
     let host = hooks.host.definitions.host_with(hooks.options()?)?;
     let runtime = runtime()?;
     let _socket = share(&host, &runtime, super::serve::MAX_MESSAGE);

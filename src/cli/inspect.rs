@@ -11,7 +11,7 @@ use crate::definitions::load::{is_about_trust, unreadable};
 use crate::dialects;
 use crate::engine;
 use crate::handlers::guards::{GUARDS, GuardRow};
-use crate::host::HostOptions;
+use crate::host::{HostOptions, Purpose};
 use crate::rpc::protocol::{CheckResult, HookInfo};
 use crate::support::amounts::number_of;
 use crate::support::file::Unread;
@@ -46,9 +46,11 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failu
     let mut diagnostics: Vec<Diagnostic> = Vec::new();
     let mut n_hooks = None;
     // Whoever checks a project is about to change it or to trust it.
-    let options = HostOptions { may_start: true, as_written: !args.hooks.isolated, ..args.reach.options(&args.hooks) };
+    let options = HostOptions { purpose: Purpose::Check, ..args.reach.options(&args.hooks) };
+    let projects = if args.hooks.isolated { options.projects } else { options.projects.reviewed() };
+    let options = HostOptions { projects, ..options };
     let mut is_otherwise_in_force = false;
-    let means = options.means(true);
+    let means = options.means();
     if args.files.is_empty() {
         let published = args.hooks.host_with(options)?.published();
         is_otherwise_in_force = published.diagnostics.iter().any(is_about_trust);

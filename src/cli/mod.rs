@@ -35,7 +35,7 @@ use crate::definitions::approved::{self, DEFINITIONS};
 use crate::definitions::cases::is_definition_file;
 use crate::dialects;
 use crate::handlers::HostPort;
-use crate::host::{Host, HostOptions, LastGood};
+use crate::host::{Host, HostOptions, LastGood, Projects};
 use crate::rpc::VERDICTS;
 use crate::services::models::ModelRef;
 use crate::services::state::Store;
@@ -317,8 +317,12 @@ impl DefinitionArgs {
         HostOptions {
             root: self.root.clone(),
             hooks: self.hooks.clone(),
-            project: self.project,
-            trusted: !self.isolated,
+            projects: match (self.project, self.isolated) {
+                (false, false) => Projects::Trusted,
+                (true, false) => Projects::RootAndTrusted,
+                (true, true) => Projects::Root,
+                (false, true) => Projects::None,
+            },
             self_defence: self.self_defence,
             system: !self.isolated,
             last_good: if self.isolated { LastGood::Ignored } else { LastGood::Used },

@@ -9,7 +9,7 @@ use crate::engine::Honours;
 use crate::event::Event;
 use crate::hook::Hook;
 use crate::host::Host;
-use crate::host::HostOptions;
+use crate::host::{HostOptions, Purpose};
 use crate::support::json::parse_event;
 use crate::support::shell_word;
 use crate::verdict::{Decision, Verdict, Would};
@@ -279,7 +279,8 @@ async fn replayed(args: &ReplayArgs, runtime: &Runtime, out: &mut Output) -> Res
     let file = file.map_err(|error| Failure(format!("{}: {error}", args.file.display())))?;
     let file = tokio::fs::File::from_std(file);
     // What a call ran then is not what it would run now.
-    let host_of = |hooks: &HostArgs| hooks.definitions.host(HostOptions { no_scripts: true, ..hooks.options()? });
+    let host_of =
+        |hooks: &HostArgs| hooks.definitions.host(HostOptions { purpose: Purpose::Replay, ..hooks.options()? });
     let host = host_of(&args.hooks)?;
     let against = |path: &PathBuf| {
         let before = args.hooks.definitions.clone();

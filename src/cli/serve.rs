@@ -5,7 +5,7 @@ use super::output::tell;
 use super::record::Recording;
 use super::{Failure, Finding, StandingArgs};
 use crate::handlers::process_tree;
-use crate::host::{Host, HostOptions};
+use crate::host::{Host, HostOptions, Purpose};
 use crate::http::{Address, Listener, Origin, Service, Token};
 use crate::rpc::connection::{Connection, Next};
 use crate::rpc::serve::{AFTER_DRAIN, DRAIN, serve_stdin, serve_stream};
@@ -231,7 +231,8 @@ fn given_token(args: &ServeArgs) -> Result<Option<(Token, String)>, Failure> {
 fn start(args: &ServeArgs) -> Result<(Arc<Host>, Runtime), Failure> {
     // First, because what it does about signals holds for the files that the host opens.
     let runtime = runtime()?;
-    let options = HostOptions { pass_through: args.pass_through, ..args.hooks.options()? };
+    let purpose = if args.pass_through { Purpose::PassThrough } else { Purpose::Judge };
+    let options = HostOptions { purpose, ..args.hooks.options()? };
     let host = args.hooks.host.definitions.host_with(options)?;
     if args.pass_through {
         tracing::error!("Pass-through: every event is allowed and no hook runs.");

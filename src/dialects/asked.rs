@@ -1,10 +1,13 @@
 //! What agents' hooks have in common, whether they ask by a command or over HTTP.
 
 use super::{DIALECTS, Dialect, by_name};
+use crate::event::{Event, NotAnEvent};
 use crate::support::json::parse_event;
 use crate::support::nearest::closest;
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 /// How long an event may take, unless it is said.
 pub const TIME_LIMIT: &str = "50s";
@@ -131,9 +134,34 @@ pub fn name_event(agent: &Dialect, moment: &mut Moment, payload: &mut Value) -> 
     Ok(())
 }
 
-/// The params of the `hooks/dispatch` that judges it.
-pub fn params(agent: &Dialect, payload: &Value, time_limit: std::time::Duration) -> Value {
-    json!({ "dialect": agent.name(), "payload": payload, "deadlineMs": time_limit.as_millis() as u64 })
+/// The params of the `hooks/dispatch` that judges an agent's event.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Params<'a> {
+    dialect: &'static str,
+    payload: &'a Value,
+    deadline_ms: u64,
+}
+
+impl<'a> Params<'a> {
+    /// The params for a payload that may take so long.
+    pub fn new(agent: &Dialect, payload: &'a Value, time_limit: Duration) -> Params<'a> {
+        Params { dialect: agent.name(), payload, deadline_ms: deadline_ms(time_limit) }
+    }
+}
+
+/// The event in a payload, which may take so long.
+///
+/// # Errors
+/// It is no event of the agent's.
+pub fn event(agent: &'static Dialect, payload: Value, time_limit: Duration) -> Result<Event, NotAnEvent> {
+    let mut event = agent.read(payload)?;
+    event.change(|data| data["deadlineMs"] = deadline_ms(time_limit).into());
+    Ok(event)
+}
+
+fn deadline_ms(time_limit: Duration) -> u64 {
+    u64::try_from(time_limit.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// What the agent is told; nothing if hooks have nothing to say.

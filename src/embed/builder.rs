@@ -5,7 +5,7 @@ use crate::definitions::embedded::embedded;
 use crate::engine::Interceptor;
 use crate::handlers::{Handler, HookEvent, HostPort, IntoAnswer};
 use crate::hook::Hook;
-use crate::host::{Host, HostOptions, Own};
+use crate::host::{Host, HostOptions, Own, Projects, Purpose};
 use crate::policy::Policy;
 use crate::services::client::Client;
 use crate::services::models::ModelRef;
@@ -56,7 +56,7 @@ impl HostBuilder {
     /// Whether to load the project's own definitions, in `<root>/.hookwire`. They come with a clone:
     /// only for projects that the user trusts.
     pub fn project(mut self, load: bool) -> HostBuilder {
-        self.options.project = load;
+        self.options.projects = if load { Projects::Root } else { Projects::None };
         self
     }
 
@@ -126,7 +126,7 @@ impl HostBuilder {
 
     /// Whether to allow every event and run no hook.
     pub fn pass_through(mut self, pass: bool) -> HostBuilder {
-        self.options.pass_through = pass;
+        self.options.purpose = if pass { Purpose::PassThrough } else { Purpose::Judge };
         self
     }
 

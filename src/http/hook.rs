@@ -76,8 +76,7 @@ impl Asked {
     async fn judge(&mut self, service: &Service, body: &[u8]) -> Result<String, String> {
         let mut payload = asked::read(self.agent, &mut self.moment, body)?;
         asked::name_event(self.agent, &mut self.moment, &mut payload).map_err(|problem| format!("?event={problem}"))?;
-        let params = asked::params(self.agent, &payload, self.time_limit);
-        let judged = single::judge(&service.host, &service.runtime, params);
+        let judged = single::judge(&service.host, &service.runtime, self.agent, payload, self.time_limit);
         let judged = timeout(self.time_limit.saturating_add(GRACE), judged).await;
         let judged = judged.map_err(|_| "there was no verdict in time")??;
         Ok(asked::said(&self.agent.reply_to(&judged.event, &judged.verdict)))

@@ -14,7 +14,7 @@ use crate::event::Event;
 use crate::handlers::Means;
 use crate::hook::Hook;
 use crate::hook_set::HookSet;
-use crate::host::{Changed, Host, HostOptions, LastGood, Published};
+use crate::host::{Changed, Host, HostOptions, LastGood, Published, Purpose};
 use crate::journal::Journal;
 use crate::services::client::Client;
 use crate::services::state::Store;
@@ -42,7 +42,8 @@ impl Opener {
         let options = connection.0.options.clone();
         // Only what judges an agent is kept as last good.
         let last_good = if options.last_good == LastGood::Kept { LastGood::Used } else { options.last_good };
-        Opener(HostOptions { as_written: true, state: Store::default(), last_good, ..options })
+        let projects = options.projects.reviewed();
+        Opener(HostOptions { projects, state: Store::default(), last_good, ..options })
     }
 
     pub(super) fn open(&self, root: &Path) -> Project {
@@ -67,7 +68,7 @@ impl Project {
 
     /// What hooks of the project can use on this machine; interpreters may be asked.
     pub(super) fn means(&self) -> Means {
-        self.0.options.means(true)
+        Means { may_start: true, ..self.0.options.means() }
     }
 
     /// Loads the definitions again whenever they change on disk.
@@ -109,7 +110,7 @@ impl Project {
 
     /// Whether the host was started so that no hook runs.
     pub(super) fn runs_no_hook(&self) -> bool {
-        self.0.options.pass_through
+        matches!(self.0.options.purpose, Purpose::PassThrough)
     }
 
     /// What the host has judged.

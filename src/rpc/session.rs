@@ -315,7 +315,7 @@ impl Session {
 
     /// What the host and this client can do for hooks.
     pub(super) fn means(&self) -> Means {
-        Means { client_has_model: self.settings.lock().answers.models, ..self.host.options.means(false) }
+        Means { client_has_model: self.settings.lock().answers.models, ..self.host.options.means() }
     }
 
     /// The shared store.

@@ -3,6 +3,7 @@
 use super::connection::Connection;
 use super::methods::events::{self, Judged};
 use super::session::{Session, Side};
+use crate::dialects::Dialect;
 use crate::engine::panic_text;
 use crate::host::Host;
 use crate::support::failpoint;
@@ -11,6 +12,7 @@ use futures_util::FutureExt;
 use serde_json::Value;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::task::block_in_place;
 
@@ -45,15 +47,21 @@ pub async fn answer(host: &Arc<Host>, runtime: &Handle, message: &[u8]) -> Vec<u
     replies
 }
 
-/// The verdict on an event, given the params of its `hooks/dispatch`. Dropping the future cancels the hooks.
+/// The verdict on an event in an agent's words, which may take so long. Dropping the future cancels the hooks.
 ///
 /// # Errors
 /// It is no event, in words for whoever sent it; or a bug.
-pub async fn judge(host: &Arc<Host>, runtime: &Handle, sent: Value) -> Result<Judged, String> {
+pub async fn judge(
+    host: &Arc<Host>,
+    runtime: &Handle,
+    agent: &'static Dialect,
+    payload: Value,
+    time_limit: Duration,
+) -> Result<Judged, String> {
     let session = Session::new(host.clone(), Outbox::kept(), runtime.clone(), Side::Caller);
     let judged = AssertUnwindSafe(async {
         assert!(!failpoint::is_due("method"), "a test lets this method panic");
-        events::judge_and_note(&session, sent).await.map_err(|error| error.message)
+        events::judge_and_note(&session, agent, payload, time_limit).await.map_err(|error| error.message)
     });
     judged.catch_unwind().await.unwrap_or_else(|panic| {
         tracing::error!(panic = panic_text(&*panic), "Judging an event panicked; this is a bug in hookwire.");

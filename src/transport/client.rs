@@ -4,7 +4,7 @@
 //! [`Received`] does no I/O, for those who have their own; [`Client`] talks over a socket and waits.
 
 use super::framing::{Decoder, Incoming};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -183,7 +183,7 @@ impl Client {
     ///
     /// # Errors
     /// Writing failed.
-    pub fn send_request(&mut self, method: &str, params: &Value) -> Result<u64> {
+    pub fn send_request(&mut self, method: &str, params: &impl Serialize) -> Result<u64> {
         let id = self.next_id;
         self.next_id += 1;
         self.waiting.insert(id);

@@ -919,7 +919,7 @@ fn loaded(root: &Path, project: bool, hooks: &[&str]) -> (Vec<String>, Vec<Strin
     let hooks = hooks.iter().map(|path| root.join(path)).collect();
     let host = hookwire::Host::new(hookwire::HostOptions {
         root: root.into(),
-        project,
+        projects: if project { hookwire::Projects::Root } else { hookwire::Projects::None },
         hooks,
         ..hookwire::HostOptions::default()
     });

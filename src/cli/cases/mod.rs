@@ -11,7 +11,7 @@ use super::{Failure, Finding, definitions};
 use crate::definitions::approved::DEFINITIONS;
 use crate::definitions::cases::{self, CameOut, Case, Cases, Happening, Scene};
 use crate::engine::Honours;
-use crate::host::{Host, HostOptions};
+use crate::host::{Host, HostOptions, Purpose};
 use crate::matching::Facts;
 use crate::rpc::serve::DRAIN;
 use crate::services::fakes::Fakes;
@@ -337,12 +337,10 @@ impl Bench {
         let (fakes, store) = (Arc::<Fakes>::default(), Store::default());
         let host = Host::new(HostOptions {
             root: place.work(),
-            temporary: Some(place.temporary()),
             hooks: vec![hooks],
             state: store.clone(),
             ask_elsewhere: Some(ASKED_FOR),
-            unhurried: true,
-            fakes: Some(fakes.clone()),
+            purpose: Purpose::Test { fakes: fakes.clone(), temporary: place.temporary() },
             ..HostOptions::default()
         });
         let home = places::home().unwrap_or_else(|| PathBuf::from("/"));

@@ -2,7 +2,7 @@
 //! `hooks/recent` gives what was judged lately.
 
 use crate::definitions::embedded::is_probe;
-use crate::dialects::{self, Dialect};
+use crate::dialects::{self, Dialect, asked};
 use crate::engine::{self, Engine, Honours, HooksInForce, Question};
 use crate::event::Event;
 use crate::hook_set::HookSet;
@@ -18,6 +18,7 @@ use crate::support::json_writer;
 use crate::verdict::Verdict;
 use serde_json::Value;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::time::Instant;
 
 /// Guards read an event to its end: one that is longer than this, in bytes, isn't judged on the reader.
@@ -32,7 +33,8 @@ pub(crate) struct Judged {
 
 /// Judges an event, and writes the verdict behind what is in `out`.
 pub(super) async fn dispatch(session: &Session, sent: Value, text: &str, out: &mut Vec<u8>) -> RpcResult<()> {
-    let judged = judge(session, sent, text.len()).await?;
+    let (event, dialect) = read_event(session, as_object(sent)?)?;
+    let judged = judge(session, Arc::new(event), dialect, text.len()).await?;
     let Judged { event, verdict, dialect } = &judged;
     // The verdict is written once, for the client and for the journal.
     let is_translated = dialect.name() != dialects::NATIVE;
@@ -50,11 +52,19 @@ pub(super) async fn dispatch(session: &Session, sent: Value, text: &str, out: &m
     Ok(())
 }
 
-/// Judges an event of the host's own, such as one that came over HTTP, in its sender's words.
-pub(crate) async fn judge_and_note(session: &Session, sent: Value) -> RpcResult<Judged> {
-    // The journal keeps what was sent.
-    let text = sent.to_string();
-    let judged = judge(session, sent, text.len()).await?;
+/// Judges an event that came over HTTP, in an agent's words.
+pub(crate) async fn judge_and_note(
+    session: &Session,
+    agent: &'static Dialect,
+    payload: Value,
+    time_limit: Duration,
+) -> RpcResult<Judged> {
+    // The journal keeps what a client would have sent.
+    let mut text = Vec::new();
+    json_writer::write(&mut text, &asked::Params::new(agent, &payload, time_limit)).map_err(RpcError::internal)?;
+    let text = String::from_utf8(text).map_err(RpcError::internal)?;
+    let event = asked::event(agent, payload, time_limit).map_err(RpcError::params)?;
+    let judged = judge(session, Arc::new(event), agent, text.len()).await?;
     let mut written = Vec::new();
     json_writer::write(&mut written, &judged.verdict).map_err(RpcError::internal)?;
     note(session, &judged, &text, &written);
@@ -62,9 +72,7 @@ pub(crate) async fn judge_and_note(session: &Session, sent: Value) -> RpcResult<
 }
 
 /// Judges an event of so many bytes.
-async fn judge(session: &Session, sent: Value, length: usize) -> RpcResult<Judged> {
-    let (event, dialect) = read_event(session, as_object(sent)?)?;
-    let event = Arc::new(event);
+async fn judge(session: &Session, event: Arc<Event>, dialect: &'static Dialect, length: usize) -> RpcResult<Judged> {
     // The hooks are those in force now, whenever they come to judge; what is being changed counts as changed.
     let deadline = engine::deadline(&event);
     let mut hooks = match session.is_settled() {
