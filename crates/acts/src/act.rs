@@ -59,7 +59,28 @@ pub struct FileAct {
     pub certainty: Certainty,
     /// Where in the text, in bytes.
     pub at: Span,
+    /// Which of the text's commands does it; nothing for redirections, for what one command tells another, and for
+    /// constants that may become code.
+    pub by: Option<usize>,
     directories: Directories,
+}
+
+impl Command {
+    /// Whether it may run code that the text doesn't show, or isn't known.
+    pub fn may_run_unseen(&self) -> bool {
+        !self.is_read_on() && Uses::of(&self.words).may_run
+    }
+
+    /// The values of options of which it isn't told that they are files, each whole and in its parts, by the longest names
+    /// of the options.
+    pub fn other_values(&self) -> Vec<(&'static str, Word)> {
+        let texts = Uses::of(&self.words).texts;
+        let all = |(name, word): &(&'static str, Word)| {
+            let whole = std::iter::once(word.clone());
+            whole.chain(pieces(word)).map(|it| (*name, it)).collect::<Vec<_>>()
+        };
+        texts.iter().flat_map(all).collect()
+    }
 }
 
 impl FileAct {
@@ -147,6 +168,8 @@ const MOST_TOKENS: usize = 1024;
 const SETTING: &[&str] = &["read", "mapfile", "readarray", "printf", "getopts", "select"];
 /// So many files that other commands tell are looked at.
 const MOST_TAKING: usize = 16;
+/// How the names of files end that a program unpacks where they are.
+const PACKED: &[&str] = &[".gz", ".bz2", ".xz", ".zst", ".lz4", ".lzma", ".br"];
 const DIRECTORY: &str = "the directory isn't told";
 const NAMED_IN_CODE: &str = "code names it";
 const NOT_KNOWN: &str = "it isn't known what the program does with it";
@@ -165,16 +188,18 @@ impl Script {
             word: it.word.clone(),
             certainty: Certainty::Certain,
             at: it.at.clone(),
+            by: None,
             directories: it.directories.clone(),
         });
         acts.extend(opened.map(FileAct::plain));
         let mut may_run = self.runs_constants || !self.gaps.is_empty();
-        for command in self.commands.iter().filter(|it| !it.words.is_empty()) {
-            let uses = Uses::of(&command.words);
+        for (n, command) in self.commands.iter().enumerate().filter(|(_, it)| !it.words.is_empty()) {
+            let (uses, before) = (Uses::of(&command.words), acts.len());
             if uses.patches {
                 acts.extend(self.texts.iter().flat_map(|(text, at)| patched(text, command, at)));
             }
             may_run |= add(command, uses, &mut acts);
+            acts[before..].iter_mut().for_each(|act| act.by = Some(n));
         }
         self.add_handed_on(&mut acts);
         let at_hand: Vec<FileAct> = acts.iter().filter_map(FileAct::at_hand).collect();
@@ -225,7 +250,7 @@ impl Script {
                     let word = Word { text: format_compact!("{}{after}", word.text), openness, ..word.clone() };
                     let (access, directories) = (*access, directories.clone());
                     let certainty = Certainty::Doubt(HANDED_ON);
-                    let act = FileAct { access, reach: Reach::File, word, certainty, at, directories };
+                    let act = FileAct { access, reach: Reach::File, word, certainty, at, by: None, directories };
                     acts.push(act.plain());
                 }
             }
@@ -291,7 +316,7 @@ impl FileAct {
         if let Some(start) = self.word.text.strip_suffix("/**/*").filter(|_| self.word.found) {
             let openness = if start.contains(['*', '?', '[']) { self.word.openness } else { Openness::Constant };
             self.reach = if self.access == Access::Read { Reach::Below } else { Reach::All };
-            self.word = Word { text: start.into(), openness, found: false, ..self.word };
+            self.word = Word { text: start.into(), openness, ..self.word };
         }
         // The directory at hand is where relative paths count from.
         if let Some(path) = self.word.text.strip_prefix("${PWD}/") {
@@ -318,7 +343,7 @@ pub fn named_in_text(text: &str) -> Vec<FileAct> {
 
 fn named_in_code(word: Word, directories: Directories, at: Span) -> FileAct {
     let certainty = Certainty::Doubt(NAMED_IN_CODE);
-    FileAct { access: Access::Either, reach: Reach::File, word, certainty, at, directories }
+    FileAct { access: Access::Either, reach: Reach::File, word, certainty, at, by: None, directories }
 }
 
 /// Whether it is no file but a device that everybody may write: `/dev/null`, a terminal, what is open already.
@@ -370,7 +395,7 @@ fn add(command: &Command, mut uses: Uses<'_>, acts: &mut Vec<FileAct>) -> bool {
         let at = it.word.span.clone().unwrap_or_else(|| command.span.clone());
         acts.extend(done(it, &uses, runs_code).into_iter().map(|(access, reach, word, certainty)| {
             let (at, directories) = (at.clone(), directories.clone());
-            FileAct { access, reach, word, certainty, at, directories }.plain()
+            FileAct { access, reach, word, certainty, at, by: None, directories }.plain()
         }));
     }
     uses.may_run
@@ -393,7 +418,13 @@ fn done(it: &Use<'_>, uses: &Uses<'_>, runs_code: bool) -> Vec<Done> {
         },
         Kind::Read => certain(Access::Read, Reach::File),
         Kind::Write => certain(Access::Write, Reach::File),
-        Kind::Edit => certain(Access::Either, Reach::File),
+        Kind::Edit => {
+            // `gunzip x.gz` makes x.
+            let unpacked = PACKED.iter().find(|end| word.is_constant() && word.text.ends_with(**end));
+            let file = unpacked.map(|end| beginning(word, word.text.len() - end.len()));
+            let made = file.map(|file| (Access::Write, Reach::File, file, Certainty::Certain));
+            certain(Access::Either, Reach::File).into_iter().chain(made).collect()
+        }
         Kind::ReadTree => certain(Access::Read, Reach::Below),
         Kind::ChangeTree | Kind::Member => certain(Access::Write, Reach::All),
         Kind::Take => certain(Access::Either, Reach::All),
@@ -438,7 +469,9 @@ fn copied(it: &Use<'_>, uses: &Uses<'_>) -> Vec<Done> {
     let reach = if of_tree { Reach::Below } else { Reach::File };
     let mut all = vec![(Access::Write, reach, it.word.clone().into_owned(), Certainty::Certain)];
     for source in uses.sources() {
-        match below(&it.word, &source.word) {
+        // `rsync -a x/ y`: what the directory holds comes by names that aren't told.
+        let is_content = of_tree && source.word.text.ends_with('/');
+        match below(&it.word, &source.word).filter(|_| !is_content) {
             Some(file) => all.push((Access::Write, reach, file, Certainty::Certain)),
             None if of_tree => {}
             None => all.push((Access::Write, Reach::Below, it.word.clone().into_owned(), Certainty::Certain)),
@@ -497,6 +530,7 @@ fn patched<'t>(patch: &'t str, command: &'t Command, at: &'t Span) -> impl Itera
         word,
         certainty: Certainty::Doubt(PATCHED),
         at: at.clone(),
+        by: None,
         directories: command.directories.clone(),
     })
 }
@@ -585,6 +619,7 @@ fn found(command: &Command) -> Vec<FileAct> {
         word: word.clone(),
         certainty: Certainty::Certain,
         at: word.span.clone().unwrap_or_else(|| command.span.clone()),
+        by: None,
         directories: command.directories.clone(),
     };
     for pair in words.windows(2) {

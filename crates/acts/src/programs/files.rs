@@ -187,6 +187,8 @@ pub(in super::super) struct Uses<'w> {
     pub(in super::super) words: Vec<Use<'w>>,
     /// The directories that it goes to, one from the other.
     pub(in super::super) directories: Vec<Word>,
+    /// Values of options of which the table doesn't say that they are files, by the longest names of these.
+    pub(in super::super) texts: Vec<(&'static str, Word)>,
     /// It changes the files that a patch names.
     pub(in super::super) patches: bool,
     /// It speaks find's language.
@@ -229,6 +231,10 @@ impl<'w> Uses<'w> {
         };
         let options: Vec<(usize, Given)> = given.placed().collect();
         let valued = options.iter().filter_map(|(at, it)| Some((*at, it.value.as_ref()?, kind_of(it.option))));
+        let is_text = |it: &Given| matches!(kind_of(it.option), Kind::Text | Kind::Any);
+        let texts = options.iter().map(|(_, it)| it).filter(|it| is_text(it));
+        let named = |it: &Given| Some((*it.option.names.iter().max_by_key(|name| name.len())?, it.value.clone()?));
+        uses.texts = texts.filter_map(named).collect();
         let (directories, values): (Vec<_>, Vec<_>) =
             valued.partition(|(.., kind)| matches!(kind, Kind::Dir | Kind::From));
         uses.directories = directories.iter().map(|(_, word, _)| (*word).clone()).collect();
