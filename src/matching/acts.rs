@@ -109,7 +109,7 @@ impl Facts {
             return files;
         }
         for act in self.file_acts(asker).unwrap_or_default() {
-            let is_written = act.of_shell && act.access != Access::Read && act.reach == Reach::File;
+            let is_written = act.of_shell && act.access != Access::Read && act.reach != Reach::All;
             for views in act.paths.iter().filter(|_| is_written && act.doubt.is_none() && !act.are_found) {
                 if files.len() < MOST && !files.contains(&views.lexical) && views.lexical.is_file() {
                     files.push(views.lexical.clone());

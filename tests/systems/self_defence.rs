@@ -112,6 +112,22 @@ fn a_command_that_changes_the_guards_asks() {
     assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
 }
 
+/// However little the command says itself.
+#[test]
+fn the_question_says_which_place_is_meant() {
+    let mut world = World::new(false);
+    for (command, place) in [
+        ("cd .claude && rm *", "${PROJECT}/.claude/settings.local.json"),
+        ("cd .hookwire; ls | xargs rm", "${PROJECT}/.hookwire"),
+        ("rm -rf .", "${PROJECT}/.claude/settings.local.json"),
+        ("rm -rf ~/.c*/*", "${HOME}/.claude/settings.json"),
+        ("find . -name hooks.json -delete", "${PROJECT}/.codex/hooks.json"),
+    ] {
+        let (decision, reason) = world.judge("Bash", &json!({ "command": command }));
+        assert!(decision == "ask" && reason.contains(&world.filled(place)), "{command}: {decision}: {reason}");
+    }
+}
+
 /// What agents and people really run. Of it, hardly anything is for a person to decide.
 #[test]
 fn ordinary_commands_are_left_alone() {

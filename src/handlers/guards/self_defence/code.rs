@@ -2,111 +2,34 @@
 //! for places; code that computes a path is a matter for a sandbox.
 
 use super::ground::Ground;
-use super::programs::base_name;
+use super::shell::{base_name, is_one};
 use crate::matching::shell::Command;
 use std::path::PathBuf;
 
 /// Programs that run code which is no shell's.
-const INTERPRETERS: &[&str] = &[
-    "python",
-    "pypy",
-    "node",
-    "nodejs",
-    "deno",
-    "bun",
-    "perl",
-    "ruby",
-    "php",
-    "lua",
-    "luajit",
-    "tclsh",
-    "Rscript",
-    "osascript",
-    "awk",
-    "gawk",
-    "mawk",
-    "nawk",
-    "ed",
-    "ex",
-    "vi",
-    "vim",
-    "nvim",
-    "emacs",
-    "sqlite3",
-    "guile",
-    "elixir",
-    "erl",
-    "julia",
-    "ghc",
-    "groovy",
-    "jshell",
-    "swift",
-    "expect",
-    "gdb",
-    "ipython",
-    "uv",
-    "npx",
-    "tsx",
-    "ts-node",
-];
+const INTERPRETERS: &str = "\
+    python|pypy|node|nodejs|deno|bun|perl|ruby|php|lua|luajit|tclsh|Rscript|osascript|awk|gawk|mawk|nawk|ed|ex|\
+    vi|vim|nvim|emacs|sqlite3|guile|elixir|erl|julia|ghc|groovy|jshell|swift|expect|gdb|ipython|uv|npx|tsx|\
+    ts-node";
 
 /// Parts of words by which code takes files away, moves or changes them, or ends processes.
-const CHANGING: &[&str] = &[
-    "rmtree",
-    "rmdir",
-    "unlink",
-    "remove",
-    "rename",
-    "replace",
-    "move",
-    "rmSync",
-    "rm_r",
-    "rm_f",
-    "rm(",
-    "rm ",
-    "delete",
-    "chmod",
-    "chown",
-    "truncate",
-    "symlink",
-    "link",
-    "copy",
-    "cp ",
-    "mv ",
-    "write",
-    "'w",
-    "\"w",
-    "'a'",
-    "\"a\"",
-    "kill",
-    "system",
-    "extract",
-    "mkdir",
-    "dump",
-    "File.open",
-    "spawn",
-    "exec",
-    "subprocess",
-    "popen",
-];
+const CHANGING: &str = "\
+    rmtree|rmdir|unlink|remove|rename|replace|move|rmSync|rm_r|rm_f|rm(|rm |delete|chmod|chown|truncate|symlink|\
+    link|copy|cp |mv |write|'w|\"w|'a'|\"a\"|kill|system|extract|mkdir|dump|File.open|spawn|exec|subprocess|\
+    popen";
 
 /// What only code says that speaks to a socket.
-const CONNECTING: &[&str] = &[
-    ".sock",
-    "AF_UNIX",
-    "UNIXSocket",
-    "UNIX-",
-    "createConnection",
-    "connect",
-    "unix://",
-    "XDG_RUNTIME_DIR",
-    "/run/user",
-];
+const CONNECTING: &str = ".sock|AF_UNIX|UNIXSocket|UNIX-|createConnection|connect|unix://|XDG_RUNTIME_DIR|/run/user";
 
 pub(super) fn is_interpreter(command: &Command) -> bool {
     let name = command.words.first().map_or("", |word| base_name(&word.text));
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    INTERPRETERS.contains(&name)
+    is_one(INTERPRETERS, name)
+}
+
+/// Whether a text has one of the parts that `|` joins.
+pub(super) fn has_part(text: &str, parts: &str) -> bool {
+    parts.split('|').any(|part| text.contains(part))
 }
 
 /// Whether a word of a command is code: more than a name.
@@ -116,7 +39,7 @@ pub(super) fn is_code(text: &str) -> bool {
 
 /// The first guarded place, or directory of some, that code names. `is_near`: any name may be a place's.
 pub(super) fn names<'t>(text: &'t str, ground: &Ground<'_>, directories: &[PathBuf], is_near: bool) -> Option<&'t str> {
-    let has = |parts: &[&str]| parts.iter().any(|part| text.contains(part));
+    let has = |parts: &str| has_part(text, parts);
     let changes = has(CHANGING);
     let is_path = |c: char| c.is_alphanumeric() || "._-/~*?[]".contains(c);
     if is_near || ground.places.may_be_in(text) {
@@ -134,7 +57,7 @@ pub(super) fn names<'t>(text: &'t str, ground: &Ground<'_>, directories: &[PathB
         return None;
     }
     // Files that are looked for by their names: `rglob('settings*.json')`.
-    if has(&["glob", "walk", "readdir", "listdir", "scandir"]) {
+    if has("glob|walk|readdir|listdir|scandir") {
         let is_one = |token: &&str| {
             token.split('.').next().is_some_and(|it| it.contains(char::is_alphanumeric)) && ground.is_name_of_one(token)
         };
@@ -143,8 +66,8 @@ pub(super) fn names<'t>(text: &'t str, ground: &Ground<'_>, directories: &[PathB
         }
     }
     // A directory that holds a place, as a text of the code's own.
-    let takes_away = has(&["rmtree", "rmdir", "rmSync", "rm_r", "rename", "move", "unlink", "delete", "remove"]);
-    let is_of_home = has(&["HOME", "home", "expanduser"]);
+    let takes_away = has("rmtree|rmdir|rmSync|rm_r|rename|move|unlink|delete|remove");
+    let is_of_home = has("HOME|home|expanduser");
     let literals =
         text.split(['\'', '"', '`']).filter(|it| !it.is_empty() && it.len() < 256 && !it.contains(char::is_whitespace));
     literals.filter(|it| it.starts_with(['/', '~', '.'])).find(|literal| {
@@ -160,7 +83,7 @@ pub(super) fn names<'t>(text: &'t str, ground: &Ground<'_>, directories: &[PathB
 /// The first guarded place that a program's file names, if it changes files at all.
 pub(super) fn changes<'t>(text: &'t str, ground: &Ground<'_>) -> Option<&'t str> {
     let is_path = |c: char| c.is_alphanumeric() || "._-/~*".contains(c);
-    if !CHANGING.iter().any(|part| text.contains(part)) {
+    if !has_part(text, CHANGING) {
         return None;
     }
     let mut tokens = text.split(|c| !is_path(c)).filter(|it| it.contains('/') && ground.places.may_be_in(it));

@@ -2,9 +2,8 @@
 
 use super::ground::Ground;
 use super::places::Named;
-use super::programs::{self, Act};
+use super::shell::{Change, is_one};
 use crate::matching::shell::Word;
-use crate::matching::shell::{self, Shell};
 use globset::GlobBuilder;
 use regex::RegexBuilder;
 use std::fs::Metadata;
@@ -25,29 +24,12 @@ struct Test<'w> {
 }
 
 /// Options and actions with a value, which let every file through.
-const WITH_VALUE: &[&str] = &["-regextype", "-printf", "-fprint", "-fprintf", "-fls", "-fprint0"];
+const WITH_VALUE: &str = "-regextype|-printf|-fprint|-fprintf|-fls|-fprint0";
 
 /// Tests that few files pass, which aren't looked at: those of hookwire are nobody's in particular.
-const FEW: &[&str] = &[
-    "-user",
-    "-group",
-    "-uid",
-    "-gid",
-    "-newer",
-    "-anewer",
-    "-cnewer",
-    "-fstype",
-    "-inum",
-    "-links",
-    "-used",
-    "-samefile",
-    "-lname",
-    "-ilname",
-    "-context",
-    "-newermt",
-    "-newerat",
-    "-newerct",
-];
+const FEW: &str = "\
+    -user|-group|-uid|-gid|-newer|-anewer|-cnewer|-fstype|-inum|-links|-used|-samefile|-lname|-ilname|-context|\
+    -newermt|-newerat|-newerct";
 
 impl<'w> Find<'w> {
     pub(super) fn new(words: &'w [Word]) -> Find<'w> {
@@ -72,7 +54,7 @@ impl<'w> Find<'w> {
                     is_negated = false;
                     at += 1;
                 }
-                name if FEW.contains(&name) => {
+                name if is_one(FEW, name) => {
                     find.tests.push(Test { name: "few", value: "", is_negated: std::mem::take(&mut is_negated) });
                     at += 1;
                 }
@@ -85,7 +67,7 @@ impl<'w> Find<'w> {
                 }
                 name => {
                     is_negated &= name == "(";
-                    at += usize::from(WITH_VALUE.contains(&name));
+                    at += usize::from(is_one(WITH_VALUE, name));
                 }
             }
             at += 1;
@@ -100,7 +82,7 @@ impl<'w> Find<'w> {
         &self,
         ground: &Ground<'_>,
         directories: &[PathBuf],
-        act: Act,
+        change: Change,
         is_own: bool,
     ) -> Option<PathBuf> {
         let here = Word::default();
@@ -115,7 +97,7 @@ impl<'w> Find<'w> {
             let is_part = || ground.holds(&root) && !ground.is_around(&root);
             ground.places.at(&root).is_some() || ground.places.receives(&root) || is_part()
         };
-        let takes_all = is_own && act == Act::Destroys || self.names_some();
+        let takes_all = is_own && change == Change::Taken || self.names_some();
         let roots: Vec<PathBuf> = roots.into_iter().filter(|root| takes_all || is_close(root)).collect();
         // The disk is looked at only where something may be found.
         if roots.is_empty() {
@@ -126,7 +108,7 @@ impl<'w> Find<'w> {
             self.lets_through(path, root, depth).then(|| path.to_path_buf())
         };
         ground.files().iter().find_map(|file| {
-            let n = if act == Act::Destroys { usize::MAX } else { 1 };
+            let n = if change == Change::Taken { usize::MAX } else { 1 };
             let ways = file.ancestors().take(n).filter(|it| ground.may_take(it));
             ways.flat_map(|path| roots.iter().filter_map(move |root| found(path, root))).next()
         })
@@ -237,42 +219,4 @@ impl Test<'_> {
         let value = self.value.trim_end_matches(|c: char| c.is_ascii_alphabetic());
         Test { name: self.name, value, is_negated: self.is_negated }.compares(size.div_ceil(unit))
     }
-}
-
-/// What a find does to what it comes across, beside showing it.
-pub(super) fn act(words: &[Word]) -> Option<Act> {
-    let of_command = |at: usize| {
-        let command = &words[at + 1..];
-        let end = command.iter().position(|word| matches!(word.text.as_str(), ";" | "+")).unwrap_or(command.len());
-        let command = &command[..end];
-        if is_mode_kept(command) || only_shows(command) {
-            return None;
-        }
-        // What isn't named by `{}` is another file of the command's own.
-        let found = command.iter().zip(programs::acts(command)).filter(|(word, _)| word.text.contains("{}"));
-        let act = found.map(|(_, act)| act).max()?;
-        // Each file that is found is removed by itself; other programs leave something of it, here or elsewhere.
-        let removes = |word: &Word| matches!(programs::base_name(&word.text), "rm" | "shred" | "unlink" | "rmdir");
-        Some(if command.first().is_some_and(removes) { Act::Destroys } else { act.min(Act::Uses) })
-    };
-    let acts = words.iter().enumerate().filter_map(|(at, word)| match word.text.as_str() {
-        "-delete" => Some(Act::Destroys),
-        "-exec" | "-execdir" | "-ok" | "-okdir" => of_command(at),
-        _ => None,
-    });
-    acts.max().filter(|act| *act > Act::Reads)
-}
-
-/// `chmod 644`: the owner may read and write as before.
-fn is_mode_kept(command: &[Word]) -> bool {
-    let is_chmod = command.first().is_some_and(|word| programs::base_name(&word.text) == "chmod");
-    is_chmod && command.get(1).is_some_and(|mode| programs::keeps_owner(&mode.text))
-}
-
-/// `sh -c 'echo "$0"' {}`: the text changes no file.
-fn only_shows(command: &[Word]) -> bool {
-    const MOST_WORK: usize = 10_000;
-    let Some([program, option, text]) = command.first_chunk() else { return false };
-    let is_shell = matches!(programs::base_name(&program.text), "sh" | "bash" | "dash" | "zsh") && option.text == "-c";
-    is_shell && super::shell::only_shows(&shell::read_within(&text.text, Shell::Unknown, MOST_WORK).0)
 }

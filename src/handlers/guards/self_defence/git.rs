@@ -2,7 +2,6 @@
 //! hasn't, when a directory is cleaned.
 
 use super::ground::Ground;
-use super::programs::verb_of_git;
 use crate::matching::shell::Word;
 use crate::support::places as user;
 use std::path::{Path, PathBuf};
@@ -12,7 +11,7 @@ const MOST_INDEX: u64 = 64 * 1024 * 1024;
 
 /// The first guarded file that a command of git may take away or bring back.
 pub(super) fn changes(words: &[Word], ground: &Ground<'_>, directories: &[PathBuf]) -> Option<PathBuf> {
-    let (at, verb) = verb_of_git(words)?;
+    let (at, verb) = verb_of(words)?;
     let args: Vec<&str> = words[at + 1..].iter().map(|word| word.text.as_str()).collect();
     let has = |options: &[&str]| args.iter().any(|it| options.contains(it));
     let operands = args.iter().filter(|it| !it.starts_with('-')).count();
@@ -25,6 +24,7 @@ pub(super) fn changes(words: &[Word], ground: &Ground<'_>, directories: &[PathBu
         "restore" => !has(&["--staged", "-S"]) || has(&["--worktree", "-W"]),
         "reset" => has(&["--hard", "--merge", "--keep"]),
         "read-tree" => has(&["-u", "-m", "--reset"]),
+        "stash" => has(&["--"]),
         "checkout-index" | "revert" => !has(&["--abort", "--quit"]),
         _ => false,
     };
@@ -68,6 +68,29 @@ pub(super) fn changes(words: &[Word], ground: &Ground<'_>, directories: &[PathBu
             false => cleans && (takes_ignored || !is_ignored(&work_tree, file)),
         })
         .cloned()
+}
+
+/// The verb behind git's own options, and where it stands. With settings of the call's own, any program may run.
+fn verb_of(words: &[Word]) -> Option<(usize, &str)> {
+    let mut at = 1;
+    while let Some(word) = words.get(at) {
+        match word.text.as_str() {
+            "-C" | "--git-dir" | "--work-tree" | "--namespace" => at += 2,
+            "-c" => return None,
+            text if text.starts_with('-') => at += 1,
+            text => return Some((at, text)),
+        }
+    }
+    None
+}
+
+/// The directory that an option says that git's files are in, which it doesn't know of otherwise.
+pub(super) fn work_tree(words: &[Word]) -> Option<String> {
+    const OPTION: &str = "--work-tree";
+    words.iter().enumerate().find_map(|(at, word)| match word.text.strip_prefix(OPTION)? {
+        "" => Some(words.get(at + 1)?.path().into_owned()),
+        value => Some(value.strip_prefix('=')?.to_string()),
+    })
 }
 
 fn operands_of(args: &[Word]) -> impl Iterator<Item = &Word> {

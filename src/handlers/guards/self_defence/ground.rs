@@ -103,6 +103,19 @@ impl<'a> Ground<'a> {
         named.as_path().is_some_and(|path| around(&path))
     }
 
+    /// Whether agents look into a directory: one in which others are, or that is there.
+    pub(super) fn is_in_use(&self, named: &Named) -> bool {
+        let is_there = |path: &Path| path.exists() || path.parent().is_some_and(|it| self.is_around(&Named::path(it)));
+        named.as_path().is_none_or(|path| is_there(&path))
+    }
+
+    /// The place that is named, or the first file of one that a pattern or a directory reaches.
+    pub(super) fn place_of(&self, named: &Named) -> Option<PathBuf> {
+        let is_one = self.places.at(named).is_some() || self.places.is_folder(named);
+        let reached = || self.files().iter().find(|file| named.reaches(file)).cloned();
+        named.as_path().filter(|_| is_one).or_else(reached)
+    }
+
     /// Whether a file that is listed or a directory above it goes with a place when it is taken away.
     pub(super) fn may_take(&self, path: &Path) -> bool {
         let named = Named::path(path);
@@ -125,11 +138,14 @@ impl<'a> Ground<'a> {
                 continue;
             }
             let here = [self.base.to_path_buf()];
-            for named in self.spelled(directory, directory.contains(['*', '?', '[']), &here) {
+            // It may be a pattern, or a name with a sign of one.
+            for named in [false, true].into_iter().flat_map(|it| self.spelled(directory, it, &here)) {
                 found.extend(self.resolved(&named).and_then(|it| it.as_path()));
                 found.extend(self.expanded(&named));
             }
         }
+        found.sort_unstable();
+        found.dedup();
         Some(found)
     }
 
@@ -159,12 +175,17 @@ impl<'a> Ground<'a> {
             && self.standing().iter().any(|it| meet(&it.parts, &named.parts))
     }
 
-    /// What a word names, whole or in part, where it stands for one path or several.
+    /// What a word names, from each directory; of an option, behind its letter.
     pub(super) fn named(&self, word: &Word, directories: &[PathBuf]) -> Vec<Named> {
         let is_pattern = word.may_be_pattern();
         let text = word.path();
         let text = if is_pattern { self.with_values(&text) } else { text.into_owned() };
-        pieces(&text).into_iter().flat_map(|piece| self.spelled(piece, is_pattern, directories)).collect()
+        let text = match text.strip_prefix('-').map(|rest| rest.char_indices().nth(1)) {
+            Some(Some((at, _))) => &text[1 + at..],
+            Some(None) => return Vec::new(),
+            None => &text,
+        };
+        self.spelled(text, is_pattern, directories)
     }
 
     /// What a text names, taken as one path.
@@ -267,25 +288,4 @@ fn part(name: &str, is_pattern: bool) -> Part {
     let is_unknown = name.contains([UNKNOWN]) || name.contains("{}");
     let name = name.replace(UNKNOWN, "*").replace("{}", "*");
     Part::of_pattern(&name, is_unknown && name.starts_with('*'))
-}
-
-/// The parts of a word that may each be a path: `--file=x`, `-Cx`, `of=x`, `a:b`.
-fn pieces(text: &str) -> Vec<&str> {
-    let mut found = Vec::new();
-    let whole = match text.strip_prefix('-') {
-        None => Some(text),
-        Some("") => None,
-        // `-Cx`
-        Some(short) if !short.starts_with('-') => short.char_indices().nth(1).map(|(at, _)| &short[at..]),
-        Some(_) => None,
-    };
-    if text.contains("://") {
-        return found;
-    }
-    found.extend(whole);
-    found.extend(text.split_once('=').map(|(_, value)| value));
-    let more: Vec<&str> =
-        found.iter().filter(|it| it.contains([':', ','])).flat_map(|it| it.split([':', ','])).collect();
-    found.extend(more);
-    found.iter().map(|it| it.trim_start_matches('@')).filter(|it| !it.is_empty()).collect()
 }

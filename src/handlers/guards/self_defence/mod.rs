@@ -9,12 +9,12 @@ mod git;
 mod ground;
 mod places;
 mod processes;
-mod programs;
 mod shell;
 mod tools;
 
 use self::ground::Ground;
 use self::places::{Named, Places, What, both};
+use self::shell::{Hit, Text, base_name};
 use super::super::call::Call;
 use super::super::compile::{Compile, Mistake};
 use super::super::error::HandlerError;
@@ -66,19 +66,9 @@ struct Protected {
 const PATHS: &[&str] = &["**/.hookwire/**", "~/.config/hookwire/**", "~/.local/share/hookwire/**", "/etc/hookwire/**"];
 
 /// What only a person has hookwire do, by its first words. Its language server has definitions trusted, too.
-const COMMANDS: &[&str] = &[
-    "trust",
-    "serve",
-    "approve",
-    "deny",
-    "uninstall",
-    "install",
-    "import",
-    "state set",
-    "state increment",
-    "state compare-and-set",
-    "state delete",
-];
+const COMMANDS: &str = "\
+    trust|serve|approve|deny|uninstall|install|import|state set|state increment|state compare-and-set|\
+    state delete";
 
 /// What shows and asks nothing of anybody.
 const HARMLESS: &[&str] = &["trust list", "trust show*"];
@@ -90,22 +80,9 @@ const WITHOUT_HOOKS: &[&str] = &["Bash(claude --bare*)", "Bash(claude --safe-mod
 const SWITCHES: &[&str] = &["disableAllHooks"];
 
 /// Files that a user's shell reads when it starts: what they set is so for the agent, too.
-const STARTING: &[&str] = &[
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_aliases",
-    ".profile",
-    ".zshrc",
-    ".zshenv",
-    ".zprofile",
-    ".zlogin",
-    ".kshrc",
-    "config.fish",
-    "environment",
-    "/etc/profile",
-    ".envrc",
-];
+const STARTING: &str = "\
+    .bashrc|.bash_profile|.bash_login|.bash_aliases|.profile|.zshrc|.zshenv|.zprofile|.zlogin|.kshrc|\
+    config.fish|environment|/etc/profile|.envrc";
 
 /// Variables that say where hookwire keeps its files.
 const MOVING: &[&str] = &["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"];
@@ -154,7 +131,7 @@ impl Kind for SelfDefence {
                     .help("write `Bash(systemctl stop hookwire*)`")),
             }
         };
-        let of_hookwire = COMMANDS.iter().map(|it| format!("Bash(hookwire {it}*)"));
+        let of_hookwire = COMMANDS.split('|').map(|it| format!("Bash(hookwire {it}*)"));
         let own: Vec<String> = of_hookwire.chain(WITHOUT_HOOKS.iter().map(|it| it.to_string())).collect();
         let rules = own.iter().chain(&raw.commands).map(|text| rule(text)).collect::<Result<_, _>>()?;
         let unless = HARMLESS.iter().map(|it| rule(&format!("Bash(hookwire {it})"))).collect::<Result<_, _>>()?;
@@ -241,7 +218,8 @@ impl SelfDefence {
         if what.is_some() || self.is_protected(views) {
             return Some(format!("this would change `{}`", views.lexical.display()));
         }
-        let starts = all.map(|path| path.to_string_lossy()).any(|path| STARTING.iter().any(|it| path.ends_with(it)));
+        let starts =
+            all.map(|path| path.to_string_lossy()).any(|path| STARTING.split('|').any(|it| path.ends_with(it)));
         let input = call.moment.facts.event.at("/tool/input").filter(|_| starts)?;
         moves(&input.to_string(), true).map(|what| format!("this sets `{what}`, and an agent goes by that"))
     }
@@ -250,8 +228,10 @@ impl SelfDefence {
     fn harm_of_text(&self, text: &str, script: &Script, ground: &Ground<'_>) -> Option<String> {
         // Quotes within a name are no part of it.
         let bare: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
-        let changes = || !shell::only_shows(script);
-        if let Some(what) = self.mentioned(&bare).filter(|_| changes()) {
+        let read = Text::new(script, ground);
+        // What can't be read, or is said to a program that isn't known, may do anything.
+        let unclear = read.unclear().chain(Some(&*bare).filter(|_| !script.names_all()));
+        if let Some(what) = unclear.into_iter().find_map(|text| self.mentioned(text)) {
             return Some(format!("this names `{what}` in a command that may change it"));
         }
         if processes::ends_host(script, &bare) {
@@ -263,18 +243,18 @@ impl SelfDefence {
         if processes::starts_elsewhere(script, &bare) {
             return Some("this starts an agent that looks for its settings elsewhere".into());
         }
-        let starts = STARTING.iter().any(|it| bare.contains(it));
-        if let Some(what) = moves(&bare, starts).filter(|_| changes()) {
+        let starts = STARTING.split('|').any(|it| bare.contains(it));
+        if let Some(what) = moves(&bare, starts).filter(|_| !read.only_shows()) {
             return Some(format!("this sets `{what}`, and an agent goes by that"));
         }
-        if let Some(what) = shell::changed(script, ground) {
-            return Some(format!("this names `{what}` in a command that may change it or what it holds"));
+        if let Some(hit) = read.changed() {
+            return Some(format!("this names {hit} in a command that may change it or what it holds"));
         }
         let answers = |command: &Command| {
             let Some(program) = command.words.first().and_then(Word::as_constant) else { return false };
             let rest: Vec<&str> = command.words[1..].iter().map_while(Word::as_constant).take(3).collect();
             let rest = rest.join(" ");
-            COMMANDS.iter().any(|it| rest.starts_with(it))
+            COMMANDS.split('|').any(|it| rest.starts_with(it))
                 && !HARMLESS.iter().any(|it| rest.starts_with(it.trim_end_matches('*')))
                 && processes::is_hookwire(program, ground)
         };
@@ -293,15 +273,15 @@ impl SelfDefence {
                     if processes::ends_host(&inner, &text) {
                         return Some(format!("`{path}` may end a host of hookwire"));
                     }
-                    shell::changed(&inner, ground)
+                    Text::new(&inner, ground).changed()
                 }
-                false => code::changes(&text, ground).map(str::to_string),
+                false => code::changes(&text, ground).map(Hit::of),
             };
-            if let Some(what) = what {
-                return Some(format!("`{path}` names `{what}` and may change it"));
+            if let Some(hit) = what {
+                return Some(format!("`{path}` names {hit} and may change it"));
             }
         }
-        let patches = script.commands().iter().filter(|command| programs::applies_patch(&command.words));
+        let patches = script.commands().iter().filter(|command| applies_patch(&command.words));
         let files = patches.flat_map(|command| &command.words[1..]).filter_map(Word::as_constant);
         files.filter(|it| !it.starts_with('-')).take(MOST_FILES).find_map(|path| {
             let text = facts.script(path)?;
@@ -359,6 +339,15 @@ impl SelfDefence {
             return None;
         };
         patches.into_iter().flat_map(matching::tools::unknown_headers).find_map(|line| self.mentioned(line))
+    }
+}
+
+/// Whether a command changes files as a patch says.
+fn applies_patch(words: &[Word]) -> bool {
+    match words.first().map_or("", |word| base_name(&word.text)) {
+        "patch" => true,
+        "git" => words.iter().any(|word| matches!(word.text.as_str(), "apply" | "am")),
+        _ => false,
     }
 }
 

@@ -139,11 +139,6 @@ impl Named {
             tokens.iter().filter_map(|it| if let Token::Is(c) = it { Some(*c) } else { None }).collect();
         known.contains(text)
     }
-
-    /// What it has by this name.
-    pub(super) fn join(&self, name: Part) -> Named {
-        Named { parts: self.parts.iter().cloned().chain([name]).collect(), is_open: self.is_open }
-    }
 }
 
 impl Place {

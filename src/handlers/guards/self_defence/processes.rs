@@ -2,7 +2,7 @@
 
 use super::ground::Ground;
 use super::places::{Named, What};
-use super::programs::base_name;
+use super::shell::{base_name, is_one};
 use crate::matching::shell::{Command, Script, Word};
 use crate::support::agent_files::AGENT_FILES;
 use regex::RegexBuilder;
@@ -15,25 +15,9 @@ const BY_NAME: &[&str] = &["pkill", "killall", "skill", "slay", "zkill"];
 /// Programs that run services, with the verbs that end one.
 const SERVICES: &[&str] =
     &["systemctl", "service", "launchctl", "initctl", "rc-service", "supervisorctl", "pm2", "sv", "s6-svc"];
-const ENDING: &[&str] = &[
-    "stop",
-    "kill",
-    "disable",
-    "mask",
-    "restart",
-    "try-restart",
-    "unload",
-    "bootout",
-    "remove",
-    "freeze",
-    "delete",
-    "-d",
-    "-t",
-    "down",
-    "edit",
-    "revert",
-    "set-property",
-];
+const ENDING: &str = "\
+    stop|kill|disable|mask|restart|try-restart|unload|bootout|remove|freeze|delete|-d|-t|down|edit|revert|\
+    set-property";
 
 /// Whether a command of a script may end or stop a host.
 pub(super) fn ends_host(script: &Script, bare: &str) -> bool {
@@ -45,7 +29,7 @@ pub(super) fn ends_host(script: &Script, bare: &str) -> bool {
             return args_name_host(name, args);
         }
         if SERVICES.contains(&name) {
-            let ends = args.iter().any(|word| ENDING.contains(&word.text.as_str()));
+            let ends = args.iter().any(|word| is_one(ENDING, &word.text));
             return ends && args.iter().any(|word| word.text.contains("hookwire") || word.is_unknown() && speaks_of_it);
         }
         match name {
@@ -63,29 +47,14 @@ const INSTALLERS: &[&str] = &[
     "apt", "apt-get", "apk", "brew", "bun", "cargo", "conda", "dnf", "dpkg", "nix-env", "npm", "pacman", "pip", "pip3",
     "pipx", "pnpm", "port", "rpm", "snap", "uv", "yarn", "yum", "zypper",
 ];
-const REMOVING: &[&str] = &[
-    "uninstall",
-    "remove",
-    "rm",
-    "un",
-    "purge",
-    "erase",
-    "unlink",
-    "del",
-    "-R",
-    "-r",
-    "-e",
-    "-P",
-    "--purge",
-    "--remove",
-];
+const REMOVING: &str = "uninstall|remove|rm|un|purge|erase|unlink|del|-R|-r|-e|-P|--purge|--remove";
 
 /// Whether a command takes the program away by what has installed it.
 pub(super) fn uninstalls(words: &[Word]) -> bool {
     let Some((program, args)) = words.split_first() else { return false };
     let is_hookwire = |word: &Word| word.text.rsplit('/').next().is_some_and(|it| it.starts_with("hookwire"));
     INSTALLERS.contains(&base_name(&program.text))
-        && args.iter().any(|word| REMOVING.contains(&word.text.as_str()))
+        && args.iter().any(|word| is_one(REMOVING, &word.text))
         && args.iter().any(is_hookwire)
 }
 

@@ -1,64 +1,359 @@
-//! What a shell text does to the places: each word of each command is taken as a path where the command runs.
+//! What a shell text does to the places: each of its acts on files is held against them where its command runs.
 
 use super::code;
-use super::find::{self, Find};
+use super::find::Find;
 use super::git;
 use super::ground::Ground;
-use super::places::{Named, Part, What};
-use super::programs::{self, Act, base_name};
-use crate::matching::shell::{Command, Script, Word};
-use std::path::PathBuf;
+use super::places::{Named, What};
+use crate::matching::shell::{Access, Certainty, Command, FileAct, Reach, Script, Word};
+use std::fmt;
+use std::path::{Path, PathBuf};
 
-/// Programs that show that a file is there, and nothing that it holds.
-const LISTING: &[&str] = &[
-    "ls", "dir", "vdir", "stat", "test", "[", "[[", "cd", "pushd", "popd", "du", "tree", "file", "realpath",
-    "readlink", "dirname", "basename", "find", "echo", "printf", "which", "command", "type", "export", "lsof", "ss",
-    "netstat",
-];
+/// Programs whose writing leaves a directory as it is.
+const FOR_FILES: &[&str] = &["mkdir", "rm", "touch"];
 /// Programs that make another file of what they read.
 const COPYING: &[&str] = &["cp", "cat", "dd", "install", "rsync", "scp", "tar", "base64", "ln", "zip", "xxd"];
-/// Options whose value is the directory that a command works in.
-const WORKING: &[&str] = &["-C", "--directory", "--chdir", "--prefix", "--cwd", "--work-tree", "--working-directory"];
+/// Programs that change who may use files. For a whole project, people do it to be able to work there.
+const OWNING: &[&str] = &["chown", "chgrp", "chattr", "chcon", "setfacl"];
+/// Parts of options' names whose values choose or say something.
+const CHOOSING: &str = "clude|ignore|glob|pattern|regex|message|grep|body|title|format|filter|-I|-E";
+/// Programs that tell where others are.
+const TELLING: &[&str] = &["which", "command", "type", "whereis"];
 
 /// So many words of texts are looked at.
 const MOST_TOKENS: usize = 256;
 /// So many directories are taken for those in which a command may run.
 const MOST_ANCHORS: usize = 16;
 
-/// Whether nothing in a text can change a file.
-pub(super) fn only_shows(script: &Script) -> bool {
-    script.is_readable() && script.commands().iter().all(is_reader)
+/// What is done to something, from the least to the most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Change {
+    /// It is shown, or copied elsewhere.
+    Shown,
+    /// The file is changed, or may be.
+    File,
+    /// Something is put into the directory by a name that isn't told.
+    Filled,
+    /// It is taken away with all that it holds.
+    Taken,
 }
 
-fn is_reader(command: &Command) -> bool {
-    let is_find = command.words.first().is_some_and(|word| base_name(&word.text) == "find");
-    let only_finds =
-        || is_find && find::act(&command.words).is_none() && !command.words.iter().any(|it| it.text.starts_with("-f"));
-    !command.writes() && (command.is_read_on() || programs::only_reads(&command.words) || only_finds())
+/// A place that a text may change.
+#[derive(Debug)]
+pub(super) struct Hit {
+    /// How the text names it.
+    word: String,
+    /// Where it is, as far as that can be told.
+    place: Option<PathBuf>,
 }
 
-/// The first place that a text may change, as it names it.
-pub(super) fn changed(script: &Script, ground: &Ground<'_>) -> Option<String> {
-    // Where it isn't told in which directory a command runs, it may be one that the text names.
-    let anchors = || {
-        let here = [ground.base.to_path_buf()];
-        let words = script.commands().iter().flat_map(|command| {
-            let enters = command.words.first().is_some_and(|word| matches!(word.text.as_str(), "cd" | "pushd"));
-            let may_be = move |word: &&Word| ground.places.may_be_in(&word.text) || enters && is_glob(word);
-            command.words.iter().filter(may_be)
-        });
-        let named = words.take(MOST_ANCHORS).flat_map(|word| ground.named(word, &here));
-        let directories = named.flat_map(|named| ground.expanded(&named)).take(MOST_ANCHORS);
-        directories.chain(here.clone()).collect::<Vec<_>>()
-    };
-    let directories = |command: &Command| ground.directories(command.directories()).unwrap_or_else(anchors);
-    for command in script.commands() {
-        let at = Where::new(ground, directories(command));
-        if let Some(what) = at.changed_by(command) {
-            return Some(what);
+impl Hit {
+    pub(super) fn of(word: impl Into<String>) -> Hit {
+        Hit { word: word.into(), place: None }
+    }
+}
+
+impl fmt::Display for Hit {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "`{}`", self.word)?;
+        match &self.place {
+            Some(place) if !place.ends_with(self.word.trim_start_matches("./")) => {
+                write!(out, " (`{}`)", place.display())
+            }
+            _ => Ok(()),
         }
     }
-    handed_on(script, ground, &directories).or_else(|| in_code(script, ground))
+}
+
+/// A text with what it does to files.
+pub(super) struct Text<'a> {
+    script: &'a Script,
+    acts: Vec<FileAct>,
+    ground: &'a Ground<'a>,
+}
+
+impl<'a> Text<'a> {
+    pub(super) fn new(script: &'a Script, ground: &'a Ground<'a>) -> Text<'a> {
+        Text { script, acts: script.file_acts(), ground }
+    }
+
+    /// Whether nothing in it can change a file.
+    pub(super) fn only_shows(&self) -> bool {
+        self.script.is_readable()
+            && self.acts.iter().all(|act| act.access == Access::Read)
+            && !self.script.commands().iter().any(Command::may_run_unseen)
+    }
+
+    /// What is said where it can't be told what is done with it: the words of programs that aren't known.
+    pub(super) fn unclear(&self) -> impl Iterator<Item = &str> {
+        let doubtful = self.acts.iter().filter(|act| act.certainty != Certainty::Certain && act.by.is_some());
+        doubtful.map(|act| act.word.text.as_str()).filter(|text| code::is_code(text))
+    }
+
+    /// The first place that it may change.
+    pub(super) fn changed(&self) -> Option<Hit> {
+        let by_act = || self.acts.iter().find_map(|act| self.hit(act));
+        let by_command = || self.script.commands().iter().find_map(|command| self.hit_by(command));
+        by_act().or_else(by_command).or_else(|| self.handed_on()).or_else(|| self.in_code())
+    }
+
+    /// The words of the command that does something, and its program's name.
+    fn command(&self, act: &FileAct) -> (&[Word], &str) {
+        let command = act.by.and_then(|n| self.script.commands().get(n));
+        let words = command.map_or(&[][..], |command| &command.words);
+        (words, words.first().map_or("", |word| base_name(&word.text)))
+    }
+
+    /// What an act does with what it names; nothing if that leaves a place as it is.
+    fn change(&self, act: &FileAct) -> Option<Change> {
+        let (words, name) = self.command(act);
+        let is_harmless = match name {
+            "chmod" => mode_of(words).is_some_and(keeps_owner),
+            // Its owner is whoever works there.
+            "chown" => {
+                words.iter().find(|it| !it.text.starts_with('-') && it.text != name).is_some_and(Word::may_be_pattern)
+            }
+            // Which files are git's is looked at apart.
+            "git" => !has(words, "rm") && !has(words, "mv") && matches!(act.word.text.trim_end_matches('/'), "." | ":"),
+            // The same file system with other options.
+            "mount" => words.iter().any(|word| word.text.contains("remount")),
+            // What it comes across is looked for on the disk.
+            "find" => act.reach == Reach::All,
+            _ => false,
+        };
+        match (act.access, act.reach) {
+            _ if is_harmless => None,
+            // A link to a place is another name of it.
+            (Access::Read, _) if name == "ln" => Some(Change::Taken),
+            (Access::Read, _) => Some(Change::Shown),
+            // Who can't enter a directory has nothing of what it holds.
+            (_, Reach::File) if name == "chmod" => Some(Change::Taken),
+            _ if OWNING.contains(&name) => Some(Change::Filled),
+            (_, Reach::File) => Some(Change::File),
+            (_, Reach::Below) if self.tells_below(act) => Some(Change::File),
+            (_, Reach::Below) => Some(Change::Filled),
+            (_, Reach::All) => Some(Change::Taken),
+        }
+    }
+
+    /// Whether a copy gets a name that is told if the path is a directory: `cp -r nvim ~/.config`.
+    fn tells_below(&self, act: &FileAct) -> bool {
+        let is_below = |it: &&FileAct| {
+            let rest = it.word.text.strip_prefix(act.word.text.trim_end_matches('/'));
+            it.by == act.by && rest.is_some_and(|rest| rest.len() > 1 && rest.starts_with('/'))
+        };
+        act.by.is_some() && self.acts.iter().any(|it| is_below(&it))
+    }
+
+    /// The directories that something runs in. Where that isn't told, it may be one that the text names.
+    fn directories<'d>(&self, told: Option<impl Iterator<Item = &'d str>>) -> Vec<PathBuf> {
+        let ground = self.ground;
+        ground.directories(told).unwrap_or_else(|| {
+            let here = [ground.base.to_path_buf()];
+            let words = self.script.commands().iter().flat_map(|command| {
+                let may_be = |word: &&Word| ground.places.may_be_in(&word.text) || is_glob(word);
+                command.words.iter().filter(may_be)
+            });
+            let named = words.take(MOST_ANCHORS).flat_map(|word| ground.named(word, &here));
+            let directories = named.flat_map(|named| ground.expanded(&named)).take(MOST_ANCHORS);
+            directories.chain(here.clone()).collect()
+        })
+    }
+
+    /// The place that an act changes, or shows where nobody is to see it.
+    fn hit(&self, act: &FileAct) -> Option<Hit> {
+        let (ground, word) = (self.ground, &act.word);
+        let change = self.change(act)?;
+        // What find comes across is looked for by itself.
+        if word.is_found() || word.text.contains("{}") {
+            return None;
+        }
+        let directories = self.directories(act.directories());
+        let may_lead =
+            change > Change::Shown && (word.may_be_pattern() || word.text.contains('/') || change > Change::File);
+        let may_be_in = || {
+            ground.is_near || ground.places.may_be_in(&word.text) || directories.iter().any(|it| is_close(ground, it))
+        };
+        if !may_lead && !may_be_in() {
+            return None;
+        }
+        let is_one = |named: &Named| self.is_changed(named, act, change);
+        let mut all = ground.named(word, &directories);
+        if word.is_unknown() && change > Change::Shown {
+            // Whichever file of the directory it is: `cd .claude; ls | xargs rm`.
+            let is_own = |it: &Named| ground.places.receives(it) || ground.places.at(it).is_some();
+            all.extend(directories.iter().map(|it| Named::path(it)).filter(is_own));
+        }
+        if change == Change::Taken && is_glob(word) && self.finds_hidden() {
+            all.extend(
+                directories.iter().map(|it| Named::path(&it.join(word.path().rsplit_once('/').map_or("", |it| it.0)))),
+            );
+        }
+        let named = all.iter().find(|it| is_one(it)).cloned();
+        let named = named.or_else(|| {
+            let mut resolved = all.iter().filter(|_| may_lead).filter_map(|it| ground.resolved(it));
+            resolved.find(|it| is_one(it))
+        })?;
+        Some(Hit { word: word.path().into_owned(), place: ground.place_of(&named) })
+    }
+
+    /// Whether a shell is told that patterns of file names fit hidden files, too: `shopt -s dotglob`.
+    fn finds_hidden(&self) -> bool {
+        let tells =
+            |command: &Command| command.words.iter().any(|it| matches!(it.text.as_str(), "dotglob" | "globdots"));
+        self.script.commands().iter().any(tells)
+    }
+
+    fn is_changed(&self, named: &Named, act: &FileAct, change: Change) -> bool {
+        let (ground, places) = (self.ground, &self.ground.places);
+        let at = places.at(named);
+        let is_certain = act.certainty == Certainty::Certain;
+        match change {
+            Change::Shown => match at {
+                Some(What::Program) => COPYING.contains(&self.command(act).1),
+                at => at == Some(What::Sockets),
+            },
+            _ if named.is_open => places.may_open_to(named, change == Change::Taken),
+            _ if at.is_some() || act.word.may_be_pattern() && ground.stands(named) => true,
+            Change::File => {
+                // A file can't be written where a folder is: it is put into it, or the folder itself is changed.
+                let may_be = match act.by {
+                    Some(_) => is_certain && act.access == Access::Write && !FOR_FILES.contains(&self.command(act).1),
+                    None => !is_certain,
+                };
+                (may_be || act.word.is_unknown()) && places.is_folder(named) && ground.is_in_use(named)
+            }
+            Change::Filled => places.receives(named) && ground.is_in_use(named),
+            Change::Taken => ground.holds(named) || places.receives(named),
+        }
+    }
+
+    /// What a command changes that doesn't name it: what git keeps, what find comes across, what code says.
+    fn hit_by(&self, command: &Command) -> Option<Hit> {
+        let ground = self.ground;
+        let words = &command.words;
+        let path = match base_name(&words.first()?.text) {
+            "find" => {
+                let own = self.acts.iter().filter(|act| is_by_find(act, command));
+                let acts = own.filter_map(|act| self.found(act)).max();
+                let deletes = words.iter().any(|it| it.text == "-delete").then_some(Change::Taken);
+                let change = acts.max(deletes).filter(|it| *it > Change::Shown)?;
+                Find::new(words).meets(ground, &self.directories(command.directories()), change, true)
+            }
+            "git" => git::changes(words, ground, &self.directories(command.directories())),
+            _ => None,
+        };
+        if let Some(path) = path {
+            return Some(Hit::of(path.display().to_string()));
+        }
+        let directories = self.directories(command.directories());
+        let is_own = |named: &Named| ground.places.at(named).is_some() || ground.places.receives(named);
+        let is_work_tree =
+            |text: &String| ground.spelled(&ground.with_values(text), false, &directories).iter().any(is_own);
+        let is_git = base_name(&words[0].text) == "git";
+        if let Some(text) = git::work_tree(words).filter(|text| is_git && is_work_tree(text)) {
+            return Some(Hit::of(text));
+        }
+        // `docker save -o`: few options are known to take the name of a file that they write.
+        let is_at = |named: &Named| ground.places.at(named).is_some();
+        let is_place = |named: &Named| is_at(named) || ground.resolved(named).is_some_and(|it| is_at(&it));
+        let is_file = |name: &str, word: &Word| {
+            let may_be = word.text.contains('/') || ground.places.may_be_in(&word.text);
+            may_be && !code::has_part(name, CHOOSING) && ground.named(word, &directories).iter().any(is_place)
+        };
+        if let Some((_, word)) = command.other_values().iter().find(|(name, word)| is_file(name, word)) {
+            return Some(Hit::of(word.path()));
+        }
+        if command.is_read_on() || !code::is_interpreter(command) {
+            return None;
+        }
+        let is_near = ground.is_near || directories.iter().any(|it| is_close(ground, it));
+        let mut codes = words[1..].iter().map(|word| word.text.as_str()).filter(|text| code::is_code(text));
+        codes.find_map(|text| code::names(text, ground, &directories, is_near)).map(Hit::of)
+    }
+
+    /// What is done to each file that find comes across. Only those that are removed go by themselves.
+    fn found(&self, act: &FileAct) -> Option<Change> {
+        let removes = matches!(self.command(act).1, "rm" | "shred" | "unlink" | "rmdir");
+        self.change(act).map(|it| if removes { Change::Taken } else { it.min(Change::File) })
+    }
+
+    /// What code names that a program reads from elsewhere than its words.
+    fn in_code(&self) -> Option<Hit> {
+        if !self.script.commands().iter().any(code::is_interpreter) {
+            return None;
+        }
+        let here = [self.ground.base.to_path_buf()];
+        let named = |text: &'a str| code::names(text, self.ground, &here, self.ground.is_near);
+        self.script.texts().find_map(named).map(Hit::of)
+    }
+
+    /// What one command names and another takes from it: `ls .claude | xargs rm -r`.
+    fn handed_on(&self) -> Option<Hit> {
+        let ground = self.ground;
+        let is_of_find = |act: &FileAct| self.script.commands().iter().any(|command| is_by_find(act, command));
+        let own = self.acts.iter().filter(|act| act.by.is_some());
+        let changes = own.filter_map(|act| match act.word.is_found() {
+            true => self.found(act).filter(|_| !is_of_find(act)),
+            false => self.change(act).filter(|_| act.word.is_unknown()),
+        });
+        let change = changes.max().filter(|it| *it > Change::Shown)?;
+        let is_one = |named: &Named| {
+            ground.places.at(named).is_some()
+                || ground.places.is_folder(named)
+                || change == Change::Taken && (ground.holds(named) || ground.places.receives(named))
+        };
+        let changes = |n: usize| self.acts.iter().any(|act| act.by == Some(n) && act.access != Access::Read);
+        let named = self.script.commands().iter().enumerate().find_map(|(n, command)| {
+            let name = base_name(&command.words.first()?.text);
+            let directories = || self.directories(command.directories());
+            if name == "find" {
+                let met = Find::new(&command.words).meets(ground, &directories(), change, false);
+                return met.map(|path| Hit::of(path.display().to_string()));
+            }
+            if TELLING.contains(&name) {
+                return has(&command.words, "hookwire").then(|| Hit::of("hookwire"));
+            }
+            if changes(n) || command.may_run_unseen() || name == "cd" {
+                return None;
+            }
+            let may_be = |word: &&Word| ground.places.may_be_in(&word.text) || is_glob(word);
+            let mut words = command.words.iter().skip(1).filter(may_be).peekable();
+            words.peek()?;
+            let directories = directories();
+            words.find_map(|word| {
+                let place = ground.named(word, &directories).into_iter().find(is_one)?;
+                Some(Hit { word: word.path().into_owned(), place: ground.place_of(&place) })
+            })
+        });
+        // `while read x; do rm $x; done <<< .claude`
+        let here = [ground.base.to_path_buf()];
+        let tokens = self.script.texts().flat_map(str::split_whitespace).filter(|it| ground.places.may_be_in(it));
+        let in_text = |token: &&str| ground.spelled(&ground.with_values(token), true, &here).iter().any(is_one);
+        named.or_else(|| tokens.take(MOST_TOKENS).find(in_text).map(Hit::of))
+    }
+}
+
+/// The name of a program without its directory.
+pub(super) fn base_name(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+/// Whether a name is one of those that `|` joins.
+pub(super) fn is_one(names: &str, name: &str) -> bool {
+    names.split('|').any(|it| it == name)
+}
+
+/// Whether a command is a find that does something itself to what it comes across.
+fn is_by_find(act: &FileAct, command: &Command) -> bool {
+    let is_find = command.words.first().is_some_and(|word| base_name(&word.text) == "find");
+    let is_within = command.span.start <= act.at.start && act.at.end <= command.span.end;
+    let is_found = act.word.is_found() || act.word.text.contains("{}");
+    is_find && is_within && is_found && act.certainty == Certainty::Certain
+}
+
+fn has(words: &[Word], text: &str) -> bool {
+    words.iter().any(|word| word.text == text)
 }
 
 /// Whether a word is a pattern of file names that is told.
@@ -67,216 +362,31 @@ fn is_glob(word: &Word) -> bool {
     word.may_be_pattern() && !word.is_found() && is_told(&word.text)
 }
 
-/// What code names that a program reads from elsewhere than its words.
-fn in_code(script: &Script, ground: &Ground<'_>) -> Option<String> {
-    if !script.commands().iter().any(code::is_interpreter) {
-        return None;
-    }
-    let here = [ground.base.to_path_buf()];
-    script.texts().find_map(|text| code::names(text, ground, &here, ground.is_near)).map(str::to_string)
-}
-
-/// What one command names and another takes from it: `find . | xargs rm`.
-fn handed_on(script: &Script, ground: &Ground<'_>, directories: &dyn Fn(&Command) -> Vec<PathBuf>) -> Option<String> {
-    let of_unknown = |command: &Command| {
-        let is_find = command.words.first().is_some_and(|word| base_name(&word.text) == "find");
-        let acts = if command.is_read_on() || is_find { Vec::new() } else { programs::acts(&command.words) };
-        let unknown = command.words.iter().zip(acts).skip(1);
-        let unknown = unknown.filter(|(word, _)| word.is_unknown() || word.is_found());
-        unknown.map(|(_, act)| act).max()
-    };
-    let act = script.commands().iter().filter_map(of_unknown).max().filter(|act| *act > Act::Reads)?;
-    let is_one = |named: &Named| {
-        ground.places.at(named).is_some()
-            || ground.places.is_folder(named)
-            || act == Act::Destroys && (ground.holds(named) || ground.places.receives(named))
-    };
-    let named = script.commands().iter().find_map(|command| {
-        let name = base_name(&command.words.first()?.text);
-        if name == "find" {
-            let met = Find::new(&command.words).meets(ground, &directories(command), act, false);
-            return met.map(|path| path.display().to_string());
-        }
-        // `which hookwire | xargs rm`
-        let is_program = |word: &Word| word.text == "hookwire";
-        if matches!(name, "which" | "command" | "type" | "whereis") {
-            return command.words.iter().any(is_program).then(|| "hookwire".to_string());
-        }
-        if !programs::only_reads(&command.words) || name == "cd" {
-            return None;
-        }
-        let may_be = |word: &&Word| ground.places.may_be_in(&word.text) || is_glob(word);
-        let mut words = command.words.iter().skip(1).filter(may_be).peekable();
-        words.peek()?;
-        let directories = directories(command);
-        words.find(|word| ground.named(word, &directories).iter().any(is_one)).map(|word| word.path().into_owned())
-    });
-    // `while read x; do rm $x; done <<< .claude`
-    let here = [ground.base.to_path_buf()];
-    let tokens = script.texts().flat_map(str::split_whitespace).filter(|it| ground.places.may_be_in(it));
-    let in_text = |token: &&str| ground.spelled(&ground.with_values(token), true, &here).iter().any(is_one);
-    named.or_else(|| tokens.take(MOST_TOKENS).find(in_text).map(str::to_string))
-}
-
-/// Where a command runs.
-struct Where<'a> {
-    ground: &'a Ground<'a>,
-    directories: Vec<PathBuf>,
-    /// One of the directories may lie in a place, so that any name may.
-    is_near: bool,
-}
-
-impl<'a> Where<'a> {
-    fn new(ground: &'a Ground<'a>, directories: Vec<PathBuf>) -> Where<'a> {
-        let is_near = ground.is_near || directories.iter().any(|it| is_close(ground, it));
-        Where { ground, directories, is_near }
-    }
-
-    /// The first place that a command may change, as it names it.
-    fn changed_by(mut self, command: &Command) -> Option<String> {
-        let named = |word: &Word| Some(word.path().into_owned());
-        if let Some(word) = command.written().iter().find(|word| self.uses(word, Act::Uses)) {
-            return named(word);
-        }
-        let words = &command.words;
-        if command.is_read_on() || words.is_empty() {
-            return None;
-        }
-        let name = base_name(&words[0].text);
-        if name == "find" {
-            let met = |act: Act| Find::new(words).meets(self.ground, &self.directories, act, true);
-            let met = find::act(words).and_then(met);
-            return met.map(|path| path.display().to_string());
-        }
-        if name == "git"
-            && let Some(path) = git::changes(words, self.ground, &self.directories)
-        {
-            return Some(path.display().to_string());
-        }
-        self.enter(words);
-        let acts = programs::acts(words);
-        if let Some(word) = words.iter().zip(&acts).skip(1).find(|(word, act)| self.is_hit(word, **act, words, &acts)) {
-            return named(word.0);
-        }
-        let here = |directory: &PathBuf| {
-            self.ground.places.receives(&Named::path(directory))
-                || self.ground.places.at(&Named::path(directory)).is_some()
-        };
-        if programs::unpacks_here(words)
-            && let Some(directory) = self.directories.iter().find(|it| here(it))
-        {
-            return Some(directory.display().to_string());
-        }
-        if !code::is_interpreter(command) {
-            return None;
-        }
-        let mut codes = words[1..].iter().map(|word| word.text.as_str()).filter(|text| code::is_code(text));
-        codes.find_map(|text| code::names(text, self.ground, &self.directories, self.is_near)).map(str::to_string)
-    }
-
-    /// Goes where an option says that a command works: `git -C x`, `make -C x`.
-    fn enter(&mut self, words: &[Word]) {
-        let mut more = Vec::new();
-        for (at, word) in words.iter().enumerate().skip(1) {
-            let attached = || WORKING.iter().find_map(|it| word.text.strip_prefix(it)?.strip_prefix('='));
-            let value = match WORKING.contains(&word.text.as_str()) {
-                true => words.get(at + 1).map(|word| self.ground.named(word, &self.directories)),
-                false => attached().map(|text| self.ground.spelled(text, false, &self.directories)),
-            };
-            more.extend(value.into_iter().flatten().filter_map(|named| named.as_path()));
-        }
-        self.is_near |= more.iter().any(|it| is_close(self.ground, it));
-        self.directories.extend(more);
-    }
-
-    /// Whether what a command does with a word changes a place, or shows what nobody is to see.
-    fn is_hit(&self, word: &Word, act: Act, words: &[Word], acts: &[Act]) -> bool {
-        // What find comes across is looked for by itself.
-        if word.is_found() || word.text.contains("{}") {
-            return false;
-        }
-        let name = base_name(&words[0].text);
-        match act {
-            Act::Nothing => false,
-            Act::Reads => {
-                let is_secret = |named: &Named| match self.ground.places.at(named) {
-                    Some(What::Sockets) => !LISTING.contains(&name),
-                    Some(What::Program) => COPYING.contains(&name),
-                    Some(What::Guards | What::Settings) | None => false,
-                };
-                self.may_be_in(word) && self.named(word).iter().any(is_secret)
-            }
-            Act::Uses | Act::Destroys => {
-                let deletes = name == "rsync" && words.iter().any(|it| it.text.starts_with("--del"));
-                self.uses(word, if deletes { Act::Destroys } else { act })
-            }
-            Act::Fills => {
-                let deletes = name == "rsync" && words.iter().any(|it| it.text.starts_with("--del"));
-                self.uses(word, if deletes { Act::Destroys } else { Act::Uses }) || self.fills(word, words, acts)
-            }
-        }
-    }
-
-    fn may_be_in(&self, word: &Word) -> bool {
-        self.is_near || self.ground.places.may_be_in(&word.text)
-    }
-
-    fn named(&self, word: &Word) -> Vec<Named> {
-        self.ground.named(word, &self.directories)
-    }
-
-    /// Whether a word names a place, or a directory that holds one where it is taken away.
-    fn uses(&self, word: &Word, act: Act) -> bool {
-        let takes_away = act == Act::Destroys;
-        let may_lead = word.may_be_pattern() || word.text.contains('/') || takes_away;
-        if !may_lead && !self.may_be_in(word) {
-            return false;
-        }
-        let is_one = |named: &Named| match named.is_open {
-            true => self.ground.places.may_open_to(named, takes_away),
-            false => {
-                self.ground.places.at(named).is_some()
-                    || takes_away && (self.ground.holds(named) || self.ground.places.receives(named))
-                    || word.may_be_pattern() && self.ground.stands(named)
-            }
-        };
-        let all = self.named(word);
-        all.iter().any(is_one)
-            || may_lead
-                && !word.text.starts_with('-')
-                && all.iter().any(|it| self.ground.resolved(it).is_some_and(|it| is_one(&it)))
-    }
-
-    /// Whether what is put into a directory may become a place.
-    fn fills(&self, word: &Word, words: &[Word], acts: &[Act]) -> bool {
-        let sources: Vec<&Word> = words
-            .iter()
-            .zip(acts)
-            .skip(1)
-            .filter(|(it, act)| matches!(act, Act::Reads | Act::Destroys) && !it.text.starts_with('-'))
-            .map(|it| it.0)
-            .collect();
-        let puts = |source: &&Word, directory: &Named| {
-            let text = source.text.trim_end_matches('/');
-            // What a directory holds comes by names that aren't told.
-            let is_content = source.text.ends_with(['/', '.']) || source.may_be_pattern();
-            let becomes = directory.join(Part::Name(base_name(text).into()));
-            is_content && self.ground.places.receives(directory)
-                || self.ground.places.at(&becomes).is_some()
-                || self.ground.is_around(directory) && self.ground.places.receives(&becomes)
-        };
-        let is_filled = |named: &Named| {
-            !named.is_open
-                && (self.ground.places.is_folder(named)
-                    || sources.is_empty() && self.ground.places.receives(named)
-                    || sources.iter().any(|source| puts(source, named)))
-        };
-        let all = self.named(word);
-        all.iter().any(|named| is_filled(named) || self.ground.resolved(named).is_some_and(|it| is_filled(&it)))
-    }
-}
-
 /// Whether a directory is one in which a plain name may be a place's.
-fn is_close(ground: &Ground<'_>, directory: &std::path::Path) -> bool {
+fn is_close(ground: &Ground<'_>, directory: &Path) -> bool {
     ground.places.may_be_in(&directory.to_string_lossy()) || ground.places.receives(&Named::path(directory))
+}
+
+/// The mode that chmod is given, which may look like an option: `chmod -x`.
+fn mode_of(words: &[Word]) -> Option<&str> {
+    let is_option = |text: &str| text.starts_with('-') && text.contains(['R', 'v', 'f', 'c', 'h', 'P', 'L', 'H']);
+    words[1..].iter().map(|word| word.text.as_str()).find(|text| !is_option(text))
+}
+
+/// Whether a mode leaves the owner's rights as they are or gives all, and others none to write.
+fn keeps_owner(mode: &str) -> bool {
+    let digits = mode.trim_start_matches('0');
+    if !digits.is_empty() && digits.chars().all(|c| c.is_digit(8)) {
+        let mut last = digits.chars().rev();
+        let (other, group, owner) = (last.next(), last.next(), last.next());
+        let is_safe = |c: Option<char>| c.is_none_or(|c| !"2367".contains(c));
+        return owner.is_some_and(|c| "67".contains(c)) && is_safe(group) && is_safe(other);
+    }
+    mode.split(',').all(|clause| match clause.split_once('+') {
+        Some((who, rights)) => !rights.contains('w') || who.contains(['u', 'g']) && !who.contains('o'),
+        None => {
+            clause.strip_prefix("u=").is_some_and(|rights| rights.contains("rw"))
+                || clause.split_once('-').is_some_and(|(who, _)| !who.is_empty() && !who.contains(['u', 'a']))
+        }
+    })
 }

@@ -2,6 +2,7 @@
 
 use super::ground::Ground;
 use super::places::Named;
+use super::shell::is_one;
 use crate::matching::tools;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -10,39 +11,9 @@ use std::path::PathBuf;
 const MOST: usize = 256;
 
 /// What a tool does that only looks, by the first word of its name.
-const READING: &[&str] = &[
-    "read",
-    "get",
-    "list",
-    "search",
-    "find",
-    "grep",
-    "glob",
-    "view",
-    "stat",
-    "show",
-    "cat",
-    "ls",
-    "fetch",
-    "lookup",
-    "query",
-    "describe",
-    "tree",
-    "directory",
-    "head",
-    "tail",
-    "open",
-    "inspect",
-    "browse",
-    "count",
-    "check",
-    "resolve",
-    "analyze",
-    "diff",
-    "log",
-    "status",
-    "blame",
-];
+const READING: &str = "\
+    read|get|list|search|find|grep|glob|view|stat|show|cat|ls|fetch|lookup|query|describe|tree|directory|head|\
+    tail|open|inspect|browse|count|check|resolve|analyze|diff|log|status|blame";
 
 /// What a tool does that takes away or changes, by any word of its name or of its members' names.
 const CHANGING: &[&str] = &[
@@ -53,21 +24,7 @@ const CHANGING: &[&str] = &[
 ];
 
 /// Members whose text is a command, or whose list is one.
-const COMMANDS: &[&str] = &[
-    "cmd",
-    "command",
-    "commands",
-    "commandline",
-    "script",
-    "args",
-    "argv",
-    "arguments",
-    "shell",
-    "bash",
-    "exec",
-    "input",
-    "code",
-];
+const COMMANDS: &str = "cmd|command|commands|commandline|script|args|argv|arguments|shell|bash|exec|input|code";
 /// Members that name a program, whose arguments stand beside it.
 const PROGRAMS: &[&str] = &["program", "executable", "command", "cmd", "file", "binary", "bin", "path"];
 const ARGUMENTS: &[&str] = &["args", "argv", "arguments", "params", "parameters"];
@@ -93,7 +50,7 @@ fn words(name: &str) -> Vec<String> {
 /// Whether a tool only looks, by its name.
 pub(super) fn only_reads(name: &str) -> bool {
     let words = words(name);
-    words.first().is_some_and(|first| READING.contains(&first.as_str()))
+    words.first().is_some_and(|first| is_one(READING, first))
         && !words.iter().any(|word| CHANGING.contains(&word.as_str()))
 }
 
@@ -109,7 +66,7 @@ fn walk(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(members) => {
             let letters = |key: &str| key.replace(['_', '-'], "").to_ascii_lowercase();
-            for (key, value) in members.iter().filter(|(key, _)| COMMANDS.contains(&letters(key).as_str())) {
+            for (key, value) in members.iter().filter(|(key, _)| is_one(COMMANDS, &letters(key))) {
                 found.extend(tools::shell_text(value).map(|text| text.into_owned()));
                 let texts = value.as_array().into_iter().flatten().filter_map(Value::as_str);
                 // A list may be one of commands, too.
