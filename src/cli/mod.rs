@@ -5,7 +5,6 @@
 
 mod approvals;
 mod cases;
-mod conformance;
 mod cookbook;
 mod deferred;
 mod demo;
@@ -135,8 +134,6 @@ enum Command {
     Docs(Deferred<docs::DocsArgs>),
     /// Print a JSON Schema.
     Schema(Deferred<inspect::SchemaArgs>),
-    /// Try conversations of the protocol on a host, or a client, of anybody's. Exits with 1 if one isn't as it must be.
-    Conformance(Deferred<conformance::ConformanceArgs>),
     /// Print the version of the program and of its protocol, and compare them with clients and running hosts.
     Version(Deferred<version::VersionArgs>),
     /// Where other tools have what is about themselves.
@@ -448,7 +445,6 @@ pub fn main() -> ExitCode {
         Command::Init(args) => init::run(&args, &mut out),
         Command::Schema(args) => inspect::schema(&args, &mut out),
         Command::Version(args) | Command::Own(OwnCommand::Version(args)) => version::run(&args, &mut out),
-        Command::Conformance(args) => conformance::run(&args, &mut out),
         Command::Completions(args) => generate::completions(&args, &mut out),
         Command::Generate(args) => generate::run(&args),
         Command::Demo(args) => demo::run(&args, &mut out),

@@ -5,9 +5,10 @@
 pub mod editor;
 pub mod models;
 
+pub use hookwire_conformance::framing::Framing;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufReader, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -18,28 +19,6 @@ use std::time::{Duration, Instant};
 
 /// When a test gives up: more than anything here may take, on the slowest and busiest machine.
 pub const PATIENCE: Duration = Duration::from_secs(120);
-
-/// How messages are told apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Framing {
-    /// One a line.
-    Lines,
-    /// Behind `Content-Length` headers.
-    Headers,
-}
-
-impl Framing {
-    /// Appends a message as it goes over the wire.
-    pub fn write(self, message: &[u8], out: &mut Vec<u8>) {
-        if self == Framing::Headers {
-            out.extend(format!("Content-Length: {}\r\n\r\n", message.len()).bytes());
-        }
-        out.extend(message);
-        if self == Framing::Lines {
-            out.push(b'\n');
-        }
-    }
-}
 
 /// The built binary.
 pub fn hookwire() -> Command {
@@ -193,8 +172,8 @@ impl TestHost {
         let mut stdout = BufReader::new(stdout);
         let (sender, lines) = mpsc::channel();
         std::thread::spawn(move || {
-            while let Some(message) = read_message(&mut stdout, framing) {
-                if sender.send(message).is_err() {
+            while let Some(message) = framing.read(&mut stdout) {
+                if sender.send(String::from_utf8_lossy(&message).into_owned()).is_err() {
                     break;
                 }
             }
@@ -316,23 +295,6 @@ impl TestHost {
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
     }
-}
-
-/// One message; what is none is given as it is, for [`parse`] to complain about.
-fn read_message(stdout: &mut impl BufRead, framing: Framing) -> Option<String> {
-    let mut line = String::new();
-    if stdout.read_line(&mut line).ok()? == 0 {
-        return None;
-    }
-    if framing == Framing::Lines {
-        return Some(line);
-    }
-    let length: Option<usize> =
-        line.strip_prefix("Content-Length: ").and_then(|it| it.strip_suffix("\r\n")?.parse().ok());
-    let Some(length) = length else { return Some(line) };
-    let mut rest = vec![0; 2 + length];
-    stdout.read_exact(&mut rest).ok()?;
-    rest.strip_prefix(b"\r\n").map(|body| String::from_utf8_lossy(body).into_owned()).or(Some(line))
 }
 
 fn parse(message: &str) -> Value {

@@ -1,4 +1,4 @@
-"""This client as `hookwire conformance --client` tries it: each line says what to do, and what came of it is printed."""
+"""This client as `hookwire-conformance --client` tries it: each line says what to do, and what came of it is printed."""
 
 import asyncio
 import json

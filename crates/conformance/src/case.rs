@@ -1,6 +1,6 @@
 //! What a case is, as it is written: one a line.
 
-use crate::support::json;
+use crate::strict;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -8,36 +8,36 @@ use std::collections::BTreeMap;
 /// One conversation.
 #[derive(Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Case {
+pub(crate) struct Case {
     /// Its file's name.
     #[serde(skip)]
-    pub(super) topic: String,
-    pub(super) name: String,
+    pub(crate) topic: String,
+    pub(crate) name: String,
     /// What is promised, in a sentence.
-    pub(super) about: String,
+    pub(crate) about: String,
     /// Messages are behind `Content-Length` headers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) headers: bool,
+    pub(crate) headers: bool,
     /// For a host: the handlers and dialects without which it can't be tried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) needs: Vec<String>,
+    pub(crate) needs: Vec<String>,
     /// For a host: the definition files that it starts with.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) files: BTreeMap<String, String>,
+    pub(crate) files: BTreeMap<String, String>,
     /// For a client: how it is set up. The client's program reads it as its first line.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub(super) settings: Map<String, Value>,
+    pub(crate) settings: Map<String, Value>,
     /// For a client: members of the reply to `initialize` that are not as usual.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub(super) initialize: Map<String, Value>,
-    pub(super) steps: Vec<Step>,
+    pub(crate) initialize: Map<String, Value>,
+    pub(crate) steps: Vec<Step>,
 }
 
 /// Texts that are `$` and a name stand for what they met first; `$any` is anything, `$absent` a member that isn't
 /// there, `$long` a text of a million letters.
 #[derive(Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Step {
+pub(crate) enum Step {
     /// A message for the side that is tried. `jsonrpc` need not be written.
     Send(Value),
     /// A text as it is, with its line end.
@@ -60,16 +60,16 @@ pub(super) enum Step {
 }
 
 impl Case {
-    pub(super) fn full_name(&self) -> String {
+    pub(crate) fn full_name(&self) -> String {
         format!("{}/{}", self.topic, self.name)
     }
 }
 
 /// The cases of one file. Empty lines are passed over.
-pub(super) fn read(topic: &str, text: &str) -> Result<Vec<Case>, String> {
+pub(crate) fn read(topic: &str, text: &str) -> Result<Vec<Case>, String> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let case = |(n, line): (usize, &str)| {
-        let case = json::parse(line).and_then(serde_json::from_value::<Case>);
+        let case = strict::parse(line).and_then(serde_json::from_value::<Case>);
         let case = case.map_err(|error| format!("line {} of {topic} is no case: {error}", n + 1))?;
         Ok(Case { topic: topic.into(), ..case })
     };

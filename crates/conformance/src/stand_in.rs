@@ -7,7 +7,7 @@ use std::path::Path;
 
 const READ_SIZE: usize = 64 * 1024;
 
-pub(super) fn relay(socket: &Path) -> std::io::Result<()> {
+pub(crate) fn relay(socket: &Path) -> std::io::Result<()> {
     let stream = UnixStream::connect(socket)?;
     let (from_client, to_player) = (std::io::stdin(), stream.try_clone()?);
     std::thread::spawn(move || {

@@ -1,15 +1,15 @@
 //! One conversation as it is played: what was sent, what came, what it is held to.
 
-use super::case::{Case, Step};
-use super::pattern::{Variables, brief, recorded};
-use super::peer::Peer;
-use super::shape::{Sent, Shapes};
+use crate::case::{Case, Step};
+use crate::pattern::{Variables, brief, recorded};
+use crate::peer::Peer;
+use crate::shape::{Sent, Shapes};
 use serde_json::{Value, json};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// What came of a case.
-pub(super) enum Played {
+pub(crate) enum Played {
     /// With the case as it would be recorded.
     Passed(Box<Case>),
     Skipped(String),
@@ -17,28 +17,28 @@ pub(super) enum Played {
 }
 
 /// What both sides have in common.
-pub(super) struct Play<'a> {
-    pub(super) limit: Duration,
+pub(crate) struct Play<'a> {
+    pub(crate) limit: Duration,
     shapes: &'a Shapes,
     variables: Variables,
     sent: Sent,
-    pub(super) recorded: Vec<Step>,
+    pub(crate) recorded: Vec<Step>,
 }
 
 /// How often a process is looked at that should end.
 const PAUSE: Duration = Duration::from_millis(2);
 
 impl<'a> Play<'a> {
-    pub(super) fn new(limit: Duration, shapes: &'a Shapes) -> Play<'a> {
+    pub(crate) fn new(limit: Duration, shapes: &'a Shapes) -> Play<'a> {
         let variables = Variables::new();
         Play { limit, shapes, variables, sent: Sent::default(), recorded: Vec::new() }
     }
 
-    pub(super) fn fill(&self, template: &Value) -> Value {
+    pub(crate) fn fill(&self, template: &Value) -> Value {
         self.variables.fill(template)
     }
 
-    pub(super) fn send(&mut self, peer: &Peer, template: &Value) {
+    pub(crate) fn send(&mut self, peer: &Peer, template: &Value) {
         let mut message = self.fill(template);
         let messages = match &mut message {
             Value::Array(batch) => batch.as_mut_slice(),
@@ -54,7 +54,7 @@ impl<'a> Play<'a> {
     }
 
     /// Waits for the message that a pattern is about and holds it to the pattern.
-    pub(super) fn expect(&mut self, peer: &mut Peer, pattern: &Value) -> Result<(), String> {
+    pub(crate) fn expect(&mut self, peer: &mut Peer, pattern: &Value) -> Result<(), String> {
         let wanted = self.fill(pattern);
         let (what, is_it) = addressee(&wanted);
         let message = peer.receive(&what, self.limit, is_it)?;
@@ -66,7 +66,7 @@ impl<'a> Play<'a> {
         Ok(())
     }
 
-    pub(super) fn compare(&mut self, pattern: &Value, value: &Value) -> Result<(), String> {
+    pub(crate) fn compare(&mut self, pattern: &Value, value: &Value) -> Result<(), String> {
         match self.variables.mismatch(pattern, value, "") {
             Some(problem) => Err(format!("{problem}: {}", brief(value))),
             None => Ok(()),
@@ -74,7 +74,7 @@ impl<'a> Play<'a> {
     }
 
     /// The other side ends, and sends nothing more than what is passed over.
-    pub(super) fn rest(&self, peer: &mut Peer, passed_over: &[&str]) -> Result<(), String> {
+    pub(crate) fn rest(&self, peer: &mut Peer, passed_over: &[&str]) -> Result<(), String> {
         for message in peer.rest(self.limit)? {
             if let Some(problem) = self.shapes.mismatch(&message, &self.sent) {
                 return Err(format!("{problem}: {}", brief(&message)));
@@ -104,10 +104,10 @@ fn addressee(pattern: &Value) -> (String, impl Fn(&Value) -> bool + use<>) {
 }
 
 /// A process that is killed if it isn't waited for.
-pub(super) struct Program(Child);
+pub(crate) struct Program(Child);
 
 impl Program {
-    pub(super) fn start(command: &mut Command) -> Result<(Program, ChildStdin, ChildStdout), String> {
+    pub(crate) fn start(command: &mut Command) -> Result<(Program, ChildStdin, ChildStdout), String> {
         let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child = started
             .map_err(|error| format!("failed to start {}: {error}", json!(command.get_program().to_string_lossy())))?;
@@ -119,7 +119,7 @@ impl Program {
         }
     }
 
-    pub(super) fn wait(&mut self, limit: Duration) -> Result<ExitStatus, String> {
+    pub(crate) fn wait(&mut self, limit: Duration) -> Result<ExitStatus, String> {
         let until = Instant::now() + limit;
         loop {
             match self.0.try_wait() {

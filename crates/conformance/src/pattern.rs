@@ -1,21 +1,24 @@
 //! Whether a message is as expected. Only the members that the pattern has are compared.
 
+use crate::safe;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
 /// What the texts that are `$` and a name stand for.
-pub(super) struct Variables(HashMap<String, Value>);
+pub(crate) struct Variables(HashMap<String, Value>);
 
+/// The most characters of a value that are shown.
+const MAX_BRIEF: usize = 240;
 const ANY: &str = "$any";
 const ABSENT: &str = "$absent";
 
 impl Variables {
-    pub(super) fn new() -> Variables {
+    pub(crate) fn new() -> Variables {
         Variables(HashMap::from([("$long".into(), "x".repeat(1_000_000).into())]))
     }
 
     /// What is to be sent, with values in the place of variables.
-    pub(super) fn fill(&self, template: &Value) -> Value {
+    pub(crate) fn fill(&self, template: &Value) -> Value {
         match template {
             Value::String(text) => self.0.get(text).unwrap_or(template).clone(),
             Value::Array(items) => items.iter().map(|item| self.fill(item)).collect(),
@@ -25,7 +28,7 @@ impl Variables {
     }
 
     /// What is wrong with a value, and where.
-    pub(super) fn mismatch(&mut self, pattern: &Value, value: &Value, place: &str) -> Option<String> {
+    pub(crate) fn mismatch(&mut self, pattern: &Value, value: &Value, place: &str) -> Option<String> {
         match (pattern, value) {
             (Value::String(text), _) if text == ANY => None,
             (Value::String(text), _) if is_variable(text) => match self.0.get(text) {
@@ -62,7 +65,7 @@ impl Variables {
 
 /// What was received, as a pattern: what the given pattern says stays as it is; words of the protocol are kept, other
 /// texts and numbers may differ the next time.
-pub(super) fn recorded(pattern: Option<&Value>, value: &Value, key: &str) -> Value {
+pub(crate) fn recorded(pattern: Option<&Value>, value: &Value, key: &str) -> Value {
     match (pattern, value) {
         (Some(Value::Object(_)) | None, Value::Object(members)) => {
             let pattern = pattern.and_then(Value::as_object);
@@ -100,8 +103,12 @@ fn difference(place: &str, expected: &Value, found: &Value) -> String {
 }
 
 /// A value, at most a line of it.
-pub(super) fn brief(value: &Value) -> String {
-    super::super::output::short(&value.to_string(), 240)
+pub(crate) fn brief(value: &Value) -> String {
+    let text = safe(&value.to_string());
+    match text.char_indices().nth(MAX_BRIEF) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
 }
 
 #[cfg(test)]

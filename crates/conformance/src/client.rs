@@ -1,21 +1,18 @@
 //! A client is tried: its program is started for each case and told what to do, and its host is played.
 
-use super::super::install::program;
-use super::super::scratch::scratch;
-use super::case::{Case, Step};
-use super::peer::{Answer, Peer};
-use super::play::{Play, Played, Program};
-use super::shape::Shapes;
-use crate::rpc::protocol::PROTOCOL_VERSION;
-use crate::support::shell_word;
-use crate::transport::framing::Framing;
+use crate::case::{Case, Step};
+use crate::framing::Framing;
+use crate::peer::{Answer, Peer};
+use crate::play::{Play, Played, Program};
+use crate::scratch;
+use crate::shape::Shapes;
 use rustix::event::{PollFd, PollFlags, poll};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::net::Shutdown;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -23,7 +20,7 @@ use tempfile::TempDir;
 /// What a client may send or leave out, whatever the case.
 const PASSED_OVER: &[&str] = &["initialize", "initialized", "shutdown", "exit", "$/setTrace", "$/cancelRequest"];
 
-pub(super) fn play(case: &Case, command: &[OsString], limit: Duration, shapes: &Shapes) -> Played {
+pub(crate) fn play(case: &Case, command: &[OsString], limit: Duration, shapes: &Shapes) -> Played {
     match converse(case, command, limit, shapes) {
         Ok(()) => Played::Passed(Box::new(case.clone())),
         Err(problem) => Played::Failed(problem),
@@ -31,7 +28,8 @@ pub(super) fn play(case: &Case, command: &[OsString], limit: Duration, shapes: &
 }
 
 fn converse(case: &Case, command: &[OsString], limit: Duration, shapes: &Shapes) -> Result<(), String> {
-    let mut hosts = Hosts::new(case, limit).map_err(|error| format!("failed to stand in for a host: {error}"))?;
+    let mut hosts =
+        Hosts::new(case, shapes.version(), limit).map_err(|error| format!("failed to stand in for a host: {error}"))?;
     let mut words = command.iter();
     let mut command = Command::new(words.next().cloned().unwrap_or_default());
     let (mut program, stdin, stdout) = Program::start(command.args(words).env("HOOKWIRE", &hosts.program))?;
@@ -81,20 +79,21 @@ struct Hosts<'a> {
     listener: UnixListener,
     current: Option<(Peer, UnixStream)>,
     case: &'a Case,
+    /// The version of the protocol.
+    version: &'a Value,
     limit: Duration,
     _scratch: TempDir,
 }
 
 impl<'a> Hosts<'a> {
-    fn new(case: &'a Case, limit: Duration) -> std::io::Result<Hosts<'a>> {
-        let scratch = scratch("conformance")?;
+    fn new(case: &'a Case, version: &'a Value, limit: Duration) -> std::io::Result<Hosts<'a>> {
+        let scratch = scratch()?;
         let (socket, stand_in) = (scratch.path().join("socket"), scratch.path().join("hookwire"));
         let listener = UnixListener::bind(&socket)?;
-        let this = program().map_err(|super::Failure(problem)| std::io::Error::other(problem))?;
-        let words = [this.as_str(), "conformance", "--stand-in", &socket.to_string_lossy()];
-        std::fs::write(&stand_in, format!("#!/bin/sh\nexec {}\n", shell_word::command(words)))?;
+        let (this, at) = (quoted(&std::env::current_exe()?), quoted(&socket));
+        std::fs::write(&stand_in, format!("#!/bin/sh\nexec {this} --stand-in {at}\n"))?;
         std::fs::set_permissions(&stand_in, std::fs::Permissions::from_mode(0o700))?;
-        Ok(Hosts { program: stand_in, listener, current: None, case, limit, _scratch: scratch })
+        Ok(Hosts { program: stand_in, listener, current: None, case, version, limit, _scratch: scratch })
     }
 
     /// The host that the client has started, which is waited for.
@@ -125,7 +124,7 @@ impl<'a> Hosts<'a> {
     fn initialize(&self) -> Answer {
         let mut result = json!({
             "serverInfo": { "name": "stand-in", "version": env!("CARGO_PKG_VERSION") },
-            "protocolVersion": PROTOCOL_VERSION,
+            "protocolVersion": self.version,
             "capabilities": {},
             "hooks": { "generation": 1, "hash": "0", "hooks": 1, "diagnostics": 0, "watching": "off" },
         });
@@ -150,4 +149,9 @@ impl Drop for Hosts<'_> {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// A path as one word of a shell's text.
+fn quoted(path: &Path) -> String {
+    format!("'{}'", path.to_string_lossy().replace('\'', r"'\''"))
 }

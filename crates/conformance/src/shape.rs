@@ -1,25 +1,33 @@
 //! Whether a message has the form that the protocol's schema gives it, in all members, not only those that a case names.
 
-use crate::rpc::schema::protocol;
 use serde_json::Value;
 use std::collections::HashMap;
 
 /// The protocol's schema.
-pub(super) struct Shapes(Value);
+pub(crate) struct Shapes(Value);
 
 /// The requests that were sent to the side that is tried: method by id.
-pub(super) type Sent = HashMap<String, String>;
+pub(crate) type Sent = HashMap<String, String>;
+
+fn protocol() -> Value {
+    serde_json::from_str(include_str!("../../../schema/protocol.json")).unwrap_or_default()
+}
 
 /// How deep a message is looked into.
 const MAX_DEPTH: usize = 128;
 
 impl Shapes {
-    pub(super) fn new() -> Shapes {
+    pub(crate) fn new() -> Shapes {
         Shapes(protocol())
     }
 
+    /// The version of the protocol.
+    pub(crate) fn version(&self) -> &Value {
+        &self.0["version"]
+    }
+
     /// What is wrong with a message that was received.
-    pub(super) fn mismatch(&self, message: &Value, sent: &Sent) -> Option<String> {
+    pub(crate) fn mismatch(&self, message: &Value, sent: &Sent) -> Option<String> {
         if let Value::Array(batch) = message {
             return batch.iter().find_map(|message| self.mismatch(message, sent));
         }
@@ -87,7 +95,7 @@ impl Shapes {
             it => it.as_str().into_iter().collect(),
         };
         if !types.is_empty() && !types.iter().any(|it| is_a(value, it)) {
-            return Some(format!("{place} is {} and not of type {}", super::pattern::brief(value), types.join(" or ")));
+            return Some(format!("{place} is {} and not of type {}", crate::pattern::brief(value), types.join(" or ")));
         }
         match value {
             Value::Number(number) if schema["minimum"].as_f64() > number.as_f64() => {

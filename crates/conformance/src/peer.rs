@@ -1,13 +1,14 @@
 //! The other end of a conversation: what it sends is read beside, so that nothing here waits for ever.
 
-use crate::transport::framing::{Decoder, Framing, Incoming};
+use crate::framing::Framing;
+use crate::strict;
 use serde_json::Value;
-use std::io::{Read, Write};
+use std::io::{BufReader, Read, Write};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 /// Messages in both directions.
-pub(super) struct Peer {
+pub(crate) struct Peer {
     name: &'static str,
     framing: Framing,
     /// `None` once it is closed.
@@ -18,17 +19,14 @@ pub(super) struct Peer {
 }
 
 /// The reply to a message, if it gets one at once.
-pub(super) type Answer = Box<dyn Fn(&Value) -> Option<Value> + Send>;
+pub(crate) type Answer = Box<dyn Fn(&Value) -> Option<Value> + Send>;
 
-/// The longest message that is read, in bytes.
-const MAX_MESSAGE: usize = 64 * 1024 * 1024;
 /// How many messages are kept for later.
 const MAX_EARLY: usize = 10_000;
-const READ_SIZE: usize = 64 * 1024;
 
 impl Peer {
     /// With `answer`, some messages are replied to as soon as they have come; then its input stays open.
-    pub(super) fn new(
+    pub(crate) fn new(
         name: &'static str,
         framing: Framing,
         input: impl Write + Send + 'static,
@@ -49,16 +47,16 @@ impl Peer {
                 }
                 read.send(message).is_ok()
             };
-            read_all(output, hand_on);
+            read_all(output, framing, hand_on);
         });
         Peer { name, framing, outgoing: Some(outgoing), incoming, early: Vec::new() }
     }
 
-    pub(super) fn send(&self, message: &Value) {
+    pub(crate) fn send(&self, message: &Value) {
         self.write(framed(self.framing, message.to_string().as_bytes()));
     }
 
-    pub(super) fn send_raw(&self, text: &str) {
+    pub(crate) fn send_raw(&self, text: &str) {
         self.write([text.as_bytes(), b"\n"].concat());
     }
 
@@ -68,12 +66,12 @@ impl Peer {
     }
 
     /// Ends its input.
-    pub(super) fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.outgoing = None;
     }
 
     /// The first message that fits; others wait.
-    pub(super) fn receive(
+    pub(crate) fn receive(
         &mut self,
         what: &str,
         limit: Duration,
@@ -96,7 +94,7 @@ impl Peer {
     }
 
     /// Everything that it sends until it has ended.
-    pub(super) fn rest(&mut self, limit: Duration) -> Result<Vec<Value>, String> {
+    pub(crate) fn rest(&mut self, limit: Duration) -> Result<Vec<Value>, String> {
         let until = Instant::now() + limit;
         loop {
             match self.next(until) {
@@ -119,7 +117,7 @@ impl Peer {
 
     fn others(&self) -> String {
         match self.early.first() {
-            Some(other) => format!("; what came is {}", super::pattern::brief(other)),
+            Some(other) => format!("; what came is {}", crate::pattern::brief(other)),
             None => String::new(),
         }
     }
@@ -144,25 +142,10 @@ fn write(mut input: impl Write, messages: &Receiver<Vec<u8>>) {
     }
 }
 
-fn read_all(mut output: impl Read, hand_on: impl Fn(Result<Value, String>) -> bool) {
-    let mut decoder = Decoder::new(MAX_MESSAGE);
-    let mut bytes = vec![0; READ_SIZE];
-    loop {
-        let length = output.read(&mut bytes).unwrap_or(0);
-        decoder.push(bytes.get(..length).unwrap_or_default());
-        let at_end = std::iter::from_fn(|| if length == 0 { decoder.finish() } else { None });
-        let at_end: Vec<_> = at_end.collect();
-        let incoming = std::iter::from_fn(|| decoder.next_message()).chain(at_end);
-        for incoming in incoming {
-            let message = match incoming {
-                Incoming::Message(message) => read(&message),
-                Incoming::Bad(bad) => Err(format!("has sent what is no message: {}", bad.problem)),
-            };
-            if !hand_on(message) {
-                return;
-            }
-        }
-        if length == 0 {
+fn read_all(output: impl Read, framing: Framing, hand_on: impl Fn(Result<Value, String>) -> bool) {
+    let mut output = BufReader::new(output);
+    while let Some(message) = framing.read(&mut output) {
+        if !hand_on(read(&message)) {
             return;
         }
     }
@@ -170,5 +153,5 @@ fn read_all(mut output: impl Read, hand_on: impl Fn(Result<Value, String>) -> bo
 
 fn read(message: &[u8]) -> Result<Value, String> {
     let text = std::str::from_utf8(message).map_err(|error| format!("has sent what isn't UTF-8: {error}"))?;
-    crate::support::json::parse(text).map_err(|error| format!("has sent what is no JSON: {error}: {text:.80}"))
+    strict::parse(text).map_err(|error| format!("has sent what is no JSON: {error}: {text:.80}"))
 }

@@ -1,11 +1,10 @@
 //! A host is tried: it is started for each case, and its client is played.
 
-use super::super::scratch;
-use super::case::{Case, Step};
-use super::peer::Peer;
-use super::play::{Play, Played, Program};
-use super::shape::Shapes;
-use crate::transport::framing::Framing;
+use crate::case::{Case, Step};
+use crate::framing::Framing;
+use crate::peer::Peer;
+use crate::play::{Play, Played, Program};
+use crate::shape::Shapes;
 use serde_json::json;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
@@ -16,7 +15,7 @@ use tempfile::TempDir;
 /// Stands for the directory of definition files in the host's command.
 const HOOKS: &str = "{hooks}";
 
-pub(super) fn play(case: &Case, command: &[OsString], limit: Duration, shapes: &Shapes) -> Played {
+pub(crate) fn play(case: &Case, command: &[OsString], limit: Duration, shapes: &Shapes) -> Played {
     let is_about_files = !case.files.is_empty() || case.steps.iter().any(|it| matches!(it, Step::Write(_)));
     if is_about_files && !command.iter().any(|it| it.to_string_lossy().contains(HOOKS)) {
         return Played::Skipped(format!("the command has no {HOOKS}"));
@@ -96,7 +95,7 @@ fn start(case: &Case, command: &[OsString], scratch: &TempDir) -> Result<(Progra
 }
 
 fn directory() -> Result<TempDir, String> {
-    scratch::scratch("conformance").map_err(|error| format!("failed to make a directory: {error}"))
+    crate::scratch().map_err(|error| format!("failed to make a directory: {error}"))
 }
 
 /// Writes a definition file in one step, so that the host never sees half of it.

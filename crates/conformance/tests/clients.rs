@@ -1,0 +1,69 @@
+//! Our Python client passes the conversations, and planted faults don't.
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+/// What a run says of each case, and whether all passed.
+fn rows(options: &[&str], command: &[&str]) -> (Vec<Value>, bool) {
+    let mut run = Command::new(env!("CARGO_BIN_EXE_hookwire-conformance"));
+    run.args(["--format", "json", "--client"]).args(options).arg("--").args(command);
+    let output = run.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let rows = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    (rows, output.status.code() == Some(0))
+}
+
+fn failed(rows: &[Value]) -> Vec<String> {
+    let failed = rows.iter().filter(|row| row["outcome"] == "failed");
+    failed.map(|row| format!("{} {}", row["name"].as_str().unwrap(), row["why"].as_str().unwrap())).collect()
+}
+
+/// The Python that the client needs, if it is here.
+fn python() -> Option<String> {
+    let is_new = |python: &&str| {
+        let version = Command::new(python).args(["-c", "import sys; sys.exit(sys.version_info < (3, 10))"]).output();
+        version.is_ok_and(|it| it.status.success())
+    };
+    let found = ["python3", "python3.14", "python3.13", "python3.12", "python3.11", "python3.10"]
+        .into_iter()
+        .find(|it| is_new(it));
+    if found.is_none() {
+        println!("SKIPPED: the Python client needs Python 3.10 or later");
+    }
+    found.map(str::to_string)
+}
+
+const CLIENT: &str = "clients/python/tests/conformance.py";
+
+#[test]
+fn the_python_client_passes() {
+    let Some(python) = python() else { return };
+    let (rows, is_fine) = rows(&[], &[&python, CLIENT]);
+    assert!(is_fine && rows.len() > 40, "{}", failed(&rows).join("\n"));
+}
+
+/// Each row is a fault in what a client does or sends, and a case that notices it.
+#[test]
+fn a_wrong_client_fails() {
+    let Some(python) = python() else { return };
+    for (does, sends, case) in [
+        (r#"s/"deny"/"run"/"#, "", "verdicts/deny"),
+        (r#"s/"stop"/"deny"/"#, "", "verdicts/stop"),
+        (r#"s/ -l//"#, "", "verdicts/rewrite"),
+        ("p", "", "verdicts/allow"),
+        ("", r#"s/"session":/"sesion":/"#, "messages/event"),
+        ("", r#"s/-32601/-32000/"#, "messages/unknown-request"),
+        ("", r#"/cancelRequest/d"#, "messages/cancel"),
+        ("", r#"s/"jsonrpc":"2.0",//"#, "verdicts/allow"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let between = dir.path().join("hookwire");
+        std::fs::write(&between, format!("#!/bin/sh\nsed -u '{sends}' | \"$STAND_IN\" \"$@\"\n")).unwrap();
+        std::fs::set_permissions(&between, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let between = between.display();
+        let pipe = format!("STAND_IN=$HOOKWIRE HOOKWIRE={between} {python} {CLIENT} | sed -u '{does}'");
+        let (rows, is_fine) = rows(&["--time-limit", "2s", "--case", case], &["sh", "-c", &pipe]);
+        assert!(!is_fine && failed(&rows).len() == 1, "{does} {sends}: {rows:?}");
+    }
+}
