@@ -2,7 +2,7 @@
 //! was written, `engine` runs it.
 
 use crate::contract::{Contract, Fail, NATIVE, TOOL_NAME, Target};
-use crate::event::{Event, On, Phase};
+use crate::event::{Event, On, PRE_EXEC, PRE_TOOL_USE, Phase};
 use crate::handlers::{Handler, HookView};
 use crate::matching::rule::{Asker, Condition as ToolCondition, Finding, Reading, ToolRule};
 use crate::matching::when::When;
@@ -46,6 +46,8 @@ pub struct Hook {
     pub default_fail: Option<Fail>,
     /// The decision where a command would run code that isn't shown; `None`: such code is no match.
     pub delegates: Option<Decision>,
+    /// It says that what a command runs in turn is no matter of it.
+    pub ignores_delegates: bool,
     /// It judges, and its outcome says what it would have done; nothing of that counts.
     pub observe: bool,
     /// Started and forgotten.
@@ -138,6 +140,7 @@ impl Hook {
             fail: Some(Fail::Closed),
             default_fail: None,
             delegates: None,
+            ignores_delegates: false,
             observe: false,
             detached: false,
             parallel: false,
@@ -202,6 +205,9 @@ impl Hook {
             return Err(Condition::Event);
         }
         if event.unknown_gate().is_some_and(|own| !self.on.includes(own) && !self.may_stop()) {
+            return Err(Condition::Event);
+        }
+        if event.spec.is_start() && !self.on.is_for(PRE_EXEC) && !self.judges_start(event) {
             return Err(Condition::Event);
         }
         let mut doubt = None;
@@ -379,6 +385,23 @@ impl Hook {
     /// Whether it runs after a shell's call for each file that the call has written, too.
     pub fn follows_files(&self) -> bool {
         self.contract.dialect == NATIVE && self.names_path && self.matcher.is_none()
+    }
+
+    /// Whether it is asked about programs that start, because it is about tools: rules say of the program's words what they
+    /// say of a command.
+    pub fn judges_starts(&self) -> bool {
+        let is_about_words = !self.tools.rules.is_empty() && !self.tools.rules.iter().any(ToolRule::is_for_all_calls);
+        let by_rules = self.is_verdict() && is_about_words;
+        self.contract.dialect == NATIVE
+            && self.on.is_for(PRE_TOOL_USE)
+            && !self.ignores_delegates
+            && (by_rules || self.handler.judges_starts())
+    }
+
+    /// The same of one program: nobody is asked again about what they were asked at the tool's call.
+    fn judges_start(&self, event: &Event) -> bool {
+        let asks = matches!(self.handler.fixed(), Some((Decision::Ask, _))) || self.handler.judges_starts();
+        self.judges_starts() && !(asks && event.was_asked())
     }
 
     /// Whether it is a fixed deny or ask.

@@ -113,6 +113,7 @@ pub(crate) mod syntax;
 pub(crate) mod template;
 pub(crate) mod transport;
 pub(crate) mod trust;
+mod starts;
 pub mod verdict;
 
 /// The program of the book, compiled and run.

@@ -115,6 +115,11 @@ impl Policy {
         Policy { broken: Some(problem), ..self }
     }
 
+    /// The rules that deny.
+    pub(crate) fn denied(&self) -> impl Iterator<Item = &ToolRule> {
+        self.deny.iter().map(|it| &**it)
+    }
+
     pub(crate) fn is_broken(&self) -> bool {
         self.broken.is_some()
     }
@@ -136,7 +141,9 @@ impl Policy {
         let asker = Asker { layer, naming: ToolNaming::Canonical, guesses: true, acts: true, any_depth: true };
         // A rule that is certain says why, before one that can't be told.
         let mut doubt = None;
-        for rule in &self.deny {
+        // A rule about all calls of a shell is about the tool, and not about each program.
+        let is_start = facts.event.spec.is_start();
+        for rule in self.deny.iter().filter(|rule| !is_start || !rule.is_for_all_calls()) {
             match rule::holds(once(&**rule), empty(), facts, asker, Reading::Hits) {
                 Truth::Yes => return certain(format!("the policy denies `{}`", rule.text())),
                 // Otherwise a text that can't be read would be enough to slip through.
@@ -149,7 +156,7 @@ impl Policy {
         if doubt.is_some() {
             return doubt;
         }
-        let allow = self.allow.as_ref()?;
+        let allow = self.allow.as_ref().filter(|_| !is_start)?;
         // No rule covers nothing.
         let covered = match allow.is_empty() {
             true => Truth::No,

@@ -7,29 +7,22 @@
 use super::ending::{room_for_files, runtime};
 use super::output::{safe, tell, tell_plainly};
 use super::serve::share;
-use super::{DefinitionArgs, Failure, PlaceArgs, StandingArgs, nearest, place_args, project};
-use crate::definitions::approved::{self, DEFINITIONS};
+use super::warm_host::{WarmHost, project_root};
+use super::{DefinitionArgs, Failure, PlaceArgs, StandingArgs, project};
+use crate::definitions::approved::DEFINITIONS;
 use crate::dialects::asked::{self, Moment, TIME_LIMIT, agent};
 use crate::dialects::{Dialect, Said};
 use crate::engine::panic_text;
-use crate::running::replace_superseded;
-use crate::support::{digest, places};
+use crate::support::places;
 use crate::transport::client::Client;
-use crate::transport::socket;
 use clap::ValueEnum;
-use rustix::fd::OwnedFd;
 use rustix::fs::FileType;
-use rustix::process::{Resource, getrlimit};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
-use std::ffi::OsString;
-use std::fs::File;
 use std::io::{IsTerminal, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::time::Duration;
 
 #[derive(clap::Args)]
@@ -71,10 +64,6 @@ enum Fail {
 
 /// How long a host may be silent before it is asked whether it is alive.
 const SILENCE: Duration = Duration::from_secs(2);
-/// A host that may open fewer files isn't started.
-const MIN_FILES_OF_HOST: u64 = 64;
-/// What follows the arguments that tell hosts apart.
-const IDLE_EXIT: &str = "--idle-exit";
 /// The largest event, in bytes.
 const MAX_EVENT: u64 = 64 * 1024 * 1024;
 
@@ -162,15 +151,6 @@ fn judge(args: &HookArgs, moment: &mut Moment) -> Result<Value, Failure> {
     }
 }
 
-/// The nearest directory upwards that is a project's. A directory that nobody has trusted doesn't stand in the way of one
-/// that somebody has, or an agent could make one to be rid of its guards.
-fn project_root(hooks: &DefinitionArgs) -> PathBuf {
-    let counts_trusted = !hooks.project && !hooks.isolated;
-    let trusted = if counts_trusted { nearest(approved::is_approved) } else { None };
-    let root = trusted.unwrap_or_else(project);
-    root.canonicalize().unwrap_or(root)
-}
-
 /// The projects that the agent works in, without symlinks. A clone may bring files of any kind and the environment, too, so
 /// the environment adds nothing from there.
 fn foreign(hooks: &DefinitionArgs) -> Vec<PathBuf> {
@@ -202,7 +182,7 @@ fn ask_host(args: &HookArgs, hooks: &StandingArgs, payload: &Value) -> Result<Va
     });
     let id = sent.map_err(gone)?;
     let is_alive = || {
-        let stream = UnixStream::connect(&host.path)?;
+        let stream = UnixStream::connect(host.path())?;
         Client::new(stream, SILENCE)?.request("state/list", &json!({ "limit": 0 })).map(drop)
     };
     match client.await_reply(id, SILENCE, is_alive).map_err(gone)? {
@@ -221,58 +201,4 @@ fn judge_here(args: &HookArgs, hooks: &StandingArgs, payload: Value) -> Result<V
     let reply = args.agent.reply_to(&event, &verdict);
     runtime.block_on(super::replay::settle(&host));
     Ok(reply)
-}
-
-/// The host of a project that is shared by all who want the same definitions, at the same places, of the same program.
-struct WarmHost {
-    path: PathBuf,
-    program: PathBuf,
-    args: Vec<OsString>,
-    root: PathBuf,
-    idle_exit: Duration,
-}
-
-impl WarmHost {
-    fn new(hooks: &StandingArgs, idle_exit: Duration) -> std::io::Result<WarmHost> {
-        let program = std::env::current_exe()?;
-        let mut hooks = hooks.clone();
-        let root = hooks.host.definitions.root.canonicalize()?;
-        hooks.host.definitions.root = root.clone();
-        let mut args = hooks.to_args()?;
-        args.extend(place_args().flat_map(|(flag, place)| [flag.into(), place.into()]));
-        let mut digest = Sha256::new();
-        digest.update(program.as_os_str().as_encoded_bytes());
-        // After an upgrade the old host is another one, which gives its place to this.
-        let about = program.metadata()?;
-        digest.update(format!("{:?} {}", about.modified()?, about.len()));
-        // `~` in rules is that directory, and commands of hooks get it.
-        let home = std::env::var_os("HOME").unwrap_or_default();
-        for arg in args.iter().chain([&home]) {
-            digest.update(arg.as_encoded_bytes());
-            digest.update([0]);
-        }
-        let variant = digest::hex(&digest.finalize()[..6]);
-        Ok(WarmHost { path: socket::shared_path(&root, &format!("hook-{variant}"))?, program, args, root, idle_exit })
-    }
-
-    fn connect(&self) -> std::io::Result<UnixStream> {
-        socket::connect_or_start(&self.path, |listener| self.start(listener))
-    }
-
-    fn start(&self, listener: OwnedFd) -> std::io::Result<()> {
-        // It would inherit the limit, and stay though it can serve nobody.
-        if let Some(most) = getrlimit(Resource::Nofile).current.filter(|most| *most < MIN_FILES_OF_HOST) {
-            let problem = format!("only {most} files may be open (`ulimit -n`), a host needs {MIN_FILES_OF_HOST}");
-            return Err(std::io::Error::other(problem));
-        }
-        let arguments = self.args.iter().map(|it| it.to_string_lossy().into_owned());
-        replace_superseded(&self.root, &arguments.chain([IDLE_EXIT.into()]).collect::<Vec<_>>());
-        let log = File::create(self.path.with_extension("log"))?;
-        let mut command = Command::new(&self.program);
-        command.arg("serve").args(&self.args).arg(IDLE_EXIT);
-        command.arg(humantime::format_duration(self.idle_exit).to_string()).arg("--inherit").arg(&self.path);
-        command.stdin(Stdio::from(listener)).stdout(Stdio::null()).stderr(log);
-        // It outlives the agent's hook, and the agent must not wait for it.
-        command.current_dir(&self.root).process_group(0).spawn().map(drop)
-    }
 }

@@ -23,12 +23,14 @@ mod output;
 mod record;
 mod remote;
 mod replay;
+mod run;
 mod scratch;
 mod serve;
 mod tail;
 mod trust;
 mod unasked;
 mod version;
+mod warm_host;
 
 use crate::definitions::approved::{self, DEFINITIONS};
 use crate::definitions::cases::is_definition_file;
@@ -134,6 +136,8 @@ enum Command {
     Docs(Deferred<docs::DocsArgs>),
     /// Print a JSON Schema.
     Schema(Deferred<inspect::SchemaArgs>),
+    /// Run a command with every program that starts below it judged by the rules for commands: an agent, make, npm.
+    Run(Deferred<run::RunArgs>),
     /// Print the version of the program and of its protocol, and compare them with clients and running hosts.
     Version(Deferred<version::VersionArgs>),
     /// Where other tools have what is about themselves.
@@ -447,6 +451,7 @@ pub fn main() -> ExitCode {
         Command::Version(args) | Command::Own(OwnCommand::Version(args)) => version::run(&args, &mut out),
         Command::Completions(args) => generate::completions(&args, &mut out),
         Command::Generate(args) => generate::run(&args),
+        Command::Run(args) => run::run(&args),
         Command::Demo(args) => demo::run(&args, &mut out),
         Command::Docs(args) => docs::run(&args, &mut out),
         Command::Install(args) => install::install(&args, &mut out),

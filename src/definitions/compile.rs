@@ -234,7 +234,7 @@ impl Compiler<'_> {
         let origin = self.origin;
         let source = Source { layer: origin.layer, file: origin.file.into(), line, column, position };
         let (priority, timeout) = (raw.priority.or(self.defaults.priority), self.defaults.timeout);
-        let delegates = raw.delegates.or(self.defaults.delegates).and_then(Delegates::decision);
+        let delegates = raw.delegates.or(self.defaults.delegates);
         let text = self.lines.text().get(node.span.clone()).unwrap_or_default();
         let make = |name: Arc<str>, on: On, handler: Handler| {
             // A handler that is slow by nature isn't cut short by the default of the file.
@@ -252,7 +252,8 @@ impl Compiler<'_> {
                 timeout: own_timeout.or(timeout.map(RawDuration::get)).unwrap_or(contract.timeout),
                 fail: raw.fail,
                 default_fail,
-                delegates,
+                delegates: delegates.and_then(Delegates::decision),
+                ignores_delegates: matches!(delegates, Some(Delegates::Ignore)),
                 observe,
                 detached: raw.r#async.unwrap_or(false),
                 parallel: raw.parallel.unwrap_or(false),

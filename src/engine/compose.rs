@@ -239,6 +239,8 @@ pub(super) struct Chain {
     pub claims: Vec<OnceClaim>,
     /// The limits that count the call, if it isn't denied.
     pub counted: Vec<CountedCall>,
+    /// A person was asked by the host.
+    pub was_asked: bool,
 }
 
 /// How an `ask` counts when a value is judged again.
@@ -314,6 +316,7 @@ impl Chain {
             ended_at: None,
             claims: Vec::new(),
             counted: Vec::new(),
+            was_asked: false,
         }
     }
 

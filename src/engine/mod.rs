@@ -5,6 +5,7 @@
 pub mod aggregate;
 pub(crate) use run::panic_text;
 mod aside;
+mod calls;
 mod compose;
 mod intercept;
 mod policy_gate;
@@ -22,6 +23,7 @@ use crate::matching::{Facts, patience, rule};
 use crate::policy;
 use crate::services::client::Client;
 use crate::verdict::{Decision, Outcome, Status, Verdict};
+use calls::Calls;
 use compose::{Asks, Chain, Equals, Member, Rest};
 pub use intercept::{Interceptor, Judging, PassThrough};
 use lru::LruCache;
@@ -61,6 +63,7 @@ pub struct Engine {
     aside: Arc<Semaphore>,
     /// The tools of which was told that they may be shells.
     maybe_shells: Arc<Mutex<LruCache<Box<str>, ()>>>,
+    calls: Arc<Calls>,
 }
 
 /// Takes the event and the outcome of a detached hook that has ended.
@@ -168,6 +171,7 @@ impl Engine {
             detached: Arc::new(Semaphore::new(MAX_DETACHED)),
             aside: Arc::new(Semaphore::new(aside::MAX_ASIDE)),
             maybe_shells: Arc::new(Mutex::new(LruCache::new(MAX_TOLD))),
+            calls: Arc::default(),
         }
     }
 
@@ -183,6 +187,11 @@ impl Engine {
             let advice = rule::declaration(tool);
             tracing::warn!(tool, advice, "A tool that isn't known may be a shell; rules about commands are in doubt.");
         }
+    }
+
+    /// From now on the client tells of programs that start, which belong to calls.
+    pub fn watch_calls(&self) {
+        self.calls.watch();
     }
 
     /// Whether no detached hook runs.
@@ -285,11 +294,12 @@ impl Within {
 }
 
 /// The same, for what a hook does itself.
-async fn decide_within(engine: &Engine, question: Question, within: Within) -> Verdict {
+async fn decide_within(engine: &Engine, mut question: Question, within: Within) -> Verdict {
     if within.depth > MAX_DEPTH {
         return too_deep(engine, &question);
     }
     engine.services.runs.note(&question.event);
+    engine.calls.join(&mut question.event);
     match decide_at_once(engine, &question, within) {
         Ok(verdict) => verdict,
         // Boxed: this future is made for each event, and most have nothing to wait for.
@@ -391,6 +401,7 @@ async fn decide_in_time(engine: &Engine, question: &Question, within: Within, be
     chain.settle_allow();
     chain.judge_by_policies(engine, &limits).await;
     if let Some(timeout) = asks_a_person(engine, question, within, &chain) {
+        chain.was_asked = true;
         if chain.ask(engine, &limits, timeout).await {
             chain.judge_again(engine, &limits, &question.hooks, Asks::AreAnswered).await;
         }
@@ -530,6 +541,9 @@ fn finish(engine: &Engine, question: &Question, chain: &mut Chain) -> Verdict {
     }
     if verdict.decision != Decision::Deny {
         take(counted).into_iter().for_each(CountedCall::keep);
+    }
+    if event.spec.phase == Phase::Gate && verdict.decision != Decision::Deny {
+        engine.calls.note(event, verdict.decision == Decision::Ask || chain.was_asked);
     }
     verdict.patch = verdict.subject.as_ref().and_then(|after| patch_between(first.event().subject()?, after));
     engine.sessions.note(event, question.contract, &mut verdict);

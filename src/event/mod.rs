@@ -8,11 +8,12 @@ mod on;
 
 pub use on::On;
 
+use crate::support::shell_word;
 use crate::support::nearest::{UnknownName, closest};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserializer, IgnoredAny, Visitor};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::any::Any;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -69,6 +70,11 @@ impl EventSpec {
         self.tool && self.phase != Phase::Note
     }
 
+    /// Whether it is about a program that starts. Rules take that for a call of a shell with one command.
+    pub fn is_start(&self) -> bool {
+        self.name == PRE_EXEC
+    }
+
     const fn rest(self) -> EventSpec {
         EventSpec { rest: true, ..self }
     }
@@ -88,6 +94,15 @@ const fn note(name: &'static str, about: &'static str) -> EventSpec {
     EventSpec::new(Phase::Note, name, None, about)
 }
 
+/// The event that the kernel tells of.
+pub const PRE_EXEC: &str = "PreExec";
+/// The event before a tool's call, whose rules are held against programs that start, too.
+pub const PRE_TOOL_USE: &str = "PreToolUse";
+/// The member of `exec` that says that a person was asked about the tool call; no client can say it.
+pub(crate) const ASKED: &str = "asked";
+/// The tool that a program's start is taken for.
+const SHELL: &str = "Bash";
+
 /// Every event that is known by name; the first block is the canonical list, the second block is added by
 /// dialects. `custom:Anything` is understood beside them.
 pub static EVENTS: &[EventSpec] = &[
@@ -105,6 +120,7 @@ pub static EVENTS: &[EventSpec] = &[
     gate("PreToolUse", Some("/tool/input"), "before a tool runs").tool(),
     after("PostToolUse", Some("/tool/output"), "after a tool succeeded").tool(),
     after("PostToolUseFailure", Some("/tool/output"), "after a tool failed").tool(),
+    gate(PRE_EXEC, None, "a program is about to start, anywhere below `hookwire run`").tool(),
     gate("PermissionRequest", Some("/tool/input"), "a permission would be asked of a person").tool(),
     note("PermissionDenied", "a permission was refused").tool(),
     gate("SubagentStart", Some("/prompt"), "a sub-agent or sub-workflow begins"),
@@ -230,6 +246,7 @@ pub(crate) struct EventShape {
     step: Option<u64>,
     agent: Option<AgentShape>,
     tool: Option<ToolShape>,
+    exec: Option<ExecShape>,
     model: Option<ModelShape>,
     /// What the agent's own policy grants a tool call; hooks see it with what hookwire's adds: sandbox,
     /// timeoutMs, maxOutputBytes, callsLeft.
@@ -290,6 +307,26 @@ struct ToolShape {
     error: Option<Anything>,
     /// How long the tool ran, in milliseconds.
     duration_ms: Option<f64>,
+}
+
+/// A program that is about to start, in PreExec.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", expecting = "an object with `argv`")]
+#[schemars(rename = "EventExec")]
+#[allow(dead_code, reason = "read by the schema and the check only")]
+struct ExecShape {
+    /// Its words, its own name first.
+    argv: Vec<Text>,
+    /// The file as the caller named it.
+    path: Option<Text>,
+    /// The file that is run, absolute and without links.
+    real_path: Option<Text>,
+    /// Its process.
+    pid: Option<u64>,
+    /// The processes that it comes from, the nearest first: `pid` and `argv` of each.
+    parents: Option<Vec<Anything>>,
+    /// The identifier of the event of the tool call that it belongs to, as its verdict had it, where that is certain.
+    tool_call: Option<Text>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -399,6 +436,10 @@ impl Event {
             object.remove(BLOCKED);
             glance = Glance::at(object);
         }
+        if glance.event.and_then(Value::as_str) == Some(PRE_EXEC) {
+            take_for_call(object)?;
+            glance = Glance::at(object);
+        }
         let Glance { event, tool, tool_name, is_plain, .. } = glance;
         let brief = glance.brief();
         let name = match event {
@@ -478,7 +519,21 @@ impl Event {
 
     /// The name, and that of another event whose hooks are meant here too.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        [&*self.name].into_iter().chain(self.original.as_ref().and_then(|it| it.near.as_deref()))
+        let near = self.original.as_ref().and_then(|it| it.near.as_deref());
+        let near = if self.spec.is_start() { Some(PRE_TOOL_USE) } else { near };
+        [&*self.name].into_iter().chain(near)
+    }
+
+    /// The words of the program that starts, in PreExec.
+    pub fn argv(&self) -> Option<Vec<&str>> {
+        let words = self.member("exec").filter(|_| self.spec.is_start())?.get("argv")?.as_array()?;
+        words.iter().map(Value::as_str).collect()
+    }
+
+    /// Whether a person was asked about the tool call that the program belongs to.
+    pub fn was_asked(&self) -> bool {
+        let asked = self.member("exec").and_then(|exec| exec.get(ASKED));
+        asked == Some(&Value::Bool(true))
     }
 
     /// The name of an event that its agent alone knows, where it looks like one before a call of a tool. It is judged as
@@ -543,13 +598,14 @@ pub const CONTEXT_MEMBERS: [&str; 8] =
 ///
 /// The one list of them. `when` may name each, whether or not an event has it; a program's environment and a hook's
 /// `context` have a choice of them.
-pub(crate) const MEMBERS: [&str; 31] = [
+pub(crate) const MEMBERS: [&str; 32] = [
     "event",
     "session",
     "run",
     "step",
     "agent",
     "tool",
+    "exec",
     "model",
     "prompt",
     "result",
@@ -650,7 +706,7 @@ impl<'e> Glance<'e> {
                 "session" | "run" | "parentRun" | "parentSession" | "systemPrompt" => value.is_string(),
                 "step" => value.is_u64(),
                 "stopActive" => value.is_boolean(),
-                "agent" | "model" | "messages" | "metadata" => false,
+                "agent" | "model" | "messages" | "metadata" | "exec" => false,
                 BLOCKED => {
                     glance.has_blocked = true;
                     true
@@ -682,6 +738,20 @@ impl<'e> Glance<'e> {
         let Glance { tool_name, has_cwd, has_shell, has_deadline, .. } = *self;
         Brief { tool: tool_name.map(Arc::from), has_cwd, has_shell, has_deadline }
     }
+}
+
+/// Adds to a program's start what a shell's call of that one command says, for whatever looks at calls.
+fn take_for_call(event: &mut Map<String, Value>) -> Result<(), NotAnEvent> {
+    let Some(Value::Object(exec)) = event.get_mut("exec") else {
+        return Err(NotAnEvent("`exec` is missing: the program that starts".into()));
+    };
+    exec.remove(ASKED);
+    let words = exec.get("argv").and_then(Value::as_array).filter(|words| !words.is_empty());
+    let words = words.and_then(|words| words.iter().map(Value::as_str).collect::<Option<Vec<&str>>>());
+    let words = words.ok_or_else(|| NotAnEvent("`exec.argv` is the words of the program that starts".into()))?;
+    let command = shell_word::command(words);
+    event.insert("tool".into(), json!({ "name": SHELL, "input": { "command": command } }));
+    Ok(())
 }
 
 fn check_shape(data: &Value) -> Result<(), NotAnEvent> {

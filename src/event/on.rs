@@ -1,6 +1,6 @@
 //! Which events a hook is for.
 
-use super::{EVENTS, EventSpec, Phase, may_be_about_a_tool, spec};
+use super::{EVENTS, EventSpec, PRE_EXEC, Phase, may_be_about_a_tool, spec};
 use std::sync::Arc;
 
 /// The events that a hook is for.
@@ -21,6 +21,15 @@ impl On {
         }
     }
 
+    /// Whether it names this event itself, or is for every one; a program's start is meant by its name only, because hooks for
+    /// every event would run for every program.
+    pub fn is_for(&self, name: &str) -> bool {
+        match self {
+            On::Every => name != PRE_EXEC,
+            On::Names(names) => names.iter().any(|it| **it == *name),
+        }
+    }
+
     /// The names for people and clients: `*` is every event.
     pub fn names(&self) -> Vec<Arc<str>> {
         match self {
@@ -31,7 +40,8 @@ impl On {
 
     /// The gates of a tool call.
     pub fn tool_gates() -> impl Iterator<Item = Arc<str>> {
-        EVENTS.iter().filter(|spec| spec.tool && spec.phase == Phase::Gate).map(|spec| spec.name.into())
+        let is_gate = |spec: &&EventSpec| spec.tool && spec.phase == Phase::Gate && !spec.is_start();
+        EVENTS.iter().filter(is_gate).map(|spec| spec.name.into())
     }
 
     /// Whether one of them may be about a call of a tool: before it, or after.

@@ -84,6 +84,11 @@ pub(crate) trait Kind: std::fmt::Debug + Sized + Send + Sync {
         false
     }
 
+    /// Whether it is asked about programs that start, below a tool's call.
+    fn judges_starts(&self) -> bool {
+        false
+    }
+
     /// The files that a run starts or loads, as far as the definition names them; a relative one starts where the
     /// hook runs. `root` is the project's.
     fn files(&self, root: &Path) -> Vec<PathBuf> {

@@ -235,6 +235,14 @@ macro_rules! handlers {
                 }
             }
 
+            /// Whether it is asked about programs that start, below a tool's call.
+            pub(crate) fn judges_starts(&self) -> bool {
+                match self {
+                    $($(#[$attribute])* Handler::$variant(it) => it.judges_starts(),)*
+                    Handler::Closure(_) | Handler::Broken(_) => false,
+                }
+            }
+
             /// Takes the secrets of its definition out of an answer or an error. It is done when a run has ended,
             /// because what a reply means must not depend on what a secret happens to be.
             pub(crate) fn mask<'r>(&self, result: Result<&'r mut Answer, &'r mut String>) {

@@ -7,6 +7,7 @@ use super::recent;
 use super::shell::{Script, Shell};
 use super::tools::{self, ArgumentKind, Expands, Found, Row};
 use super::urls;
+use crate::support::shell_word;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -102,6 +103,13 @@ impl Call {
     /// The text of a shell's call that is given nothing else, if it is read at once.
     pub fn only_text<'v>(row: Row<'_>, input: &'v Value) -> Option<&'v str> {
         row.only_command(input).filter(|text| text.len() <= QUICK_TEXT)
+    }
+
+    /// The start of a program, taken for a shell's call of one command.
+    pub fn of_program(argv: &[&str]) -> Call {
+        let text: Arc<str> = shell_word::command(argv.iter().copied()).into();
+        let script = Script::of_program(argv.iter().copied(), 0..text.len()).into();
+        Call::about(Subject::Shell { text, script })
     }
 
     /// The call of a shell that is given nothing but a text.

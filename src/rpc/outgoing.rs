@@ -4,6 +4,7 @@
 use crate::engine::Report;
 use crate::handlers::CallbackCall;
 use crate::host::Changed;
+use crate::starts::NamedPrograms;
 use crate::journal::{Ended, Record};
 use crate::services::approvals::{ApprovalReply, ApprovalRequest};
 use crate::services::client;
@@ -91,6 +92,8 @@ outgoing! {
         Failed = "hooks/failed" (Report);
         /// An event was judged.
         Judged = "hooks/judged" (Record<'static>);
+        /// Other programs are named by the definitions in force. Whoever asks for `programs/named` gets this too.
+        Named = "programs/changed" (NamedPrograms);
         /// An `async` hook of an event has ended. Whoever asks for `hooks/judged` gets this too.
         Ended = "hooks/ended" (Ended);
     }

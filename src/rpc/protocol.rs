@@ -630,6 +630,14 @@ pub struct ApprovalAnswer {
     pub reply: ApprovalReply,
 }
 
+/// `programs/have`: the client asks about programs that start by these definitions from now on.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Have {
+    /// The generation of `programs/named` or `programs/changed`.
+    pub generation: u64,
+}
+
 /// `$/cancelRequest`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(expecting = "an object with `id`")]

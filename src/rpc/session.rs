@@ -14,6 +14,7 @@ use crate::journal::{News, clipped};
 use crate::lsp;
 use crate::services::client::{Answers, Client, Reply};
 use crate::services::state::Store;
+use crate::starts::NamedPrograms;
 use crate::transport::outbox::Outbox;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
@@ -48,6 +49,8 @@ pub struct Session {
     pending: Mutex<Option<HashMap<u64, Waiter>>>,
     next_id: AtomicU64,
     initialized: AtomicBool,
+    /// It is told of the programs that definitions name.
+    tells_named: AtomicBool,
     shut_down: AtomicBool,
     /// Cancelled when the client can't be told anything any more.
     ended: CancellationToken,
@@ -121,6 +124,7 @@ impl Session {
             pending: Mutex::new(is_told.then(HashMap::new)),
             next_id: AtomicU64::new(1),
             initialized: AtomicBool::new(false),
+            tells_named: AtomicBool::new(false),
             shut_down: AtomicBool::new(false),
             ended: CancellationToken::new(),
             editor: OnceLock::new(),
@@ -417,6 +421,27 @@ impl Session {
                 records.chain(ends).map(move |(kind, params)| message(kind, &params))
             });
         }
+    }
+
+    /// Tells the client of the programs that the definitions in force name, each time that these are others.
+    pub(super) fn tell_named(&self) {
+        if self.tells_named.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let (host, outbox, ended) = (self.host.clone(), self.outbox.clone(), self.ended.clone());
+        let mut changes = self.host.changes();
+        self.runtime.spawn(async move {
+            while let Some(Some(_)) = ended.run_until_cancelled(next(&mut changes)).await {
+                let named = json!(NamedPrograms::of(&host.published().hooks));
+                let told = json!({ "jsonrpc": "2.0", "method": NotificationKind::Named.method(), "params": named });
+                // None may be lost: what isn't named isn't asked about.
+                while !outbox.offer(told.to_string().as_bytes()) {
+                    if ended.run_until_cancelled(tokio::time::sleep(CLIENT_READS)).await.is_none() {
+                        return;
+                    }
+                }
+            }
+        });
     }
 
     /// Sends what is written in the journal. A client that doesn't read is waited for; what the journal loses meanwhile

@@ -12,6 +12,7 @@
 //! | `commands`, `expand`, `output` | from syntax to the commands that run, with what words, in which directory |
 //! | `programs` | what programs are: one table, `programs.txt`, with one row for each, and one parser of their words |
 //! | `act` | which files are read and written |
+//! | `started` | a program that was seen to start |
 //! | `rule`, `path`, `meeting`, `judged` | rules over commands |
 //!
 //! A new program is a row of `programs.txt`, whose head says what the columns are, and examples in `tests/acts.txt`, which
@@ -27,6 +28,7 @@ mod output;
 mod path;
 mod programs;
 mod rule;
+mod started;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -34,6 +36,7 @@ mod words;
 pub use act::{Access, Certainty, FileAct, Named, Reach, named_in_text};
 pub use expand::Word;
 pub use rule::{CommandRule, Name, OptionPlace, covers, excepts, hits};
+pub use started::{program_names, programs_of_files, starts_of};
 pub use words::words;
 
 use std::path::Path;

@@ -200,6 +200,12 @@ macro_rules! guards {
                     $(Guard::$variant(it) => it.judges_acts(),)*
                 }
             }
+
+            fn judges_starts(&self) -> bool {
+                match self {
+                    $(Guard::$variant(it) => it.judges_starts(),)*
+                }
+            }
         }
 
         impl Guard {

@@ -11,6 +11,7 @@ mod approvals;
 pub(super) mod events;
 mod hooks;
 mod lifecycle;
+mod programs;
 mod state;
 
 use super::aside::aside;
@@ -19,12 +20,13 @@ use super::error::{RpcError, RpcResult};
 use super::params;
 use super::protocol::{
     ApprovalAnswer, ApprovalList, CancelParams, CheckParams, CheckResult, DispatchParams, DispatchResult,
-    ExplainResult, InitializeParams, InitializeResult, ListParams, ListResult, RecentParams, RecentReply,
+    ExplainResult, Have, InitializeParams, InitializeResult, ListParams, ListResult, RecentParams, RecentReply,
     RegisterParams, RegisterResult, ReloadResult, SetTraceParams, StateCompareAndSet, StateDeleted, StateIncrement,
     StateItems, StateKey, StateList, StateSet, StateValue, UnregisterParams,
 };
 use super::session::Session;
 use crate::lsp;
+use crate::starts::NamedPrograms;
 use futures_util::future::BoxFuture;
 use jsonrpsee::RpcModule;
 use jsonrpsee::core::RegisterMethodError;
@@ -171,6 +173,8 @@ pub static METHODS: &[Method] = methods! {
     async "state/delete" (StateKey) -> StateDeleted = state::delete;
     sync "state/list" (StateList) -> StateItems = state::list;
     sync "host/retire" () -> () = lifecycle::retire;
+    async "programs/named" () -> NamedPrograms = programs::named;
+    sync "programs/have" (Have) -> () = programs::have;
     sync "approvals/list" () -> ApprovalList = approvals::list;
     sync "approvals/answer" (ApprovalAnswer) -> () = approvals::answer;
 };

@@ -8,7 +8,7 @@ pub(super) mod parsed;
 pub(super) mod running;
 mod twins;
 
-pub(super) use options::{Does, runs, same_program};
+pub(super) use options::{Does, has_files, program_names, runs, same_program};
 pub(super) use parsed::Parsed;
 pub(super) use twins::{has_twins, other_programs, twins};
 

@@ -450,6 +450,12 @@ pub(in super::super) fn program_names() -> impl Iterator<Item = &'static str> {
     BY_NAME.programs.keys().copied()
 }
 
+/// Whether the table says of some command of a program what it does with files.
+pub(in super::super) fn has_files(name: &str) -> bool {
+    let says = |line: &&'static str| line.split('\t').nth(3).is_some_and(|files| !files.is_empty());
+    program(name).is_some_and(|program| program.lines.iter().any(|line| says(&line)))
+}
+
 /// What a program runs; nothing is said of one that the table doesn't have.
 pub(in super::super) fn runs(name: &str) -> Runs {
     let Some(program) = program(name) else { return Runs::default() };
@@ -634,7 +640,7 @@ mod tests {
     const MARKS: &str = "command text until words program setting config unit pipe moves joined shows code";
     const RUNS: &str = "\
         data files own shell code input decodes runner client entry stays instead named again rest rest+1 optional sets \
-        clears bare joined here elsewhere unseen package flake environment image partly filter filter+1 filter+2";
+        clears bare joined here itself elsewhere unseen package flake environment image partly filter filter+1 filter+2";
 
     /// A word that nothing reads is a slip of the pen.
     #[test]

@@ -111,6 +111,10 @@ impl GuardKind for SelfDefence {
 impl Kind for SelfDefence {
     type Raw = RawSelfDefence;
 
+    fn judges_starts(&self) -> bool {
+        true
+    }
+
     fn compile(raw: RawSelfDefence, _: &Compile<'_>) -> Result<Self, Mistake> {
         // Where the user has moved them to, as the environment and the command line may write it in many ways.
         let sockets = user::runtime();

@@ -1,0 +1,73 @@
+//! A program that was seen to start, by its words: nothing of them is computed any more.
+
+use super::expand::Word;
+use super::programs::{self, wrapper_of};
+use super::{Command, Role, Script, Span, Writes, commands};
+
+/// So many programs that carry each other's words out in their own process are read.
+const MOST: usize = 4;
+
+impl Script {
+    /// What a program does itself that starts with these words: it is one command, and nothing of it is in doubt. A program
+    /// that it starts in turn is a start of its own, so that no word is read as another command's; but for programs that
+    /// carry a command out without starting one: `busybox rm x`. `at`: what its words are as a text, in bytes.
+    pub fn of_program<'w>(argv: impl IntoIterator<Item = &'w str>, at: Span) -> Script {
+        let mut words: Vec<Word> = argv.into_iter().map(Word::constant).collect();
+        let mut script = Script::default();
+        while !words.is_empty() && script.commands.len() < MOST {
+            let behind = behind(&words);
+            script.commands.push(Command::started(std::mem::take(&mut words), at.clone()));
+            words = behind;
+        }
+        script
+    }
+}
+
+/// The command that a program carries out in its own process.
+fn behind(words: &[Word]) -> Vec<Word> {
+    let Some(name) = words.first().and_then(Word::as_constant).map(commands::base_name) else { return Vec::new() };
+    if !programs::runs(name).has("itself") {
+        return Vec::new();
+    }
+    let first = wrapper_of(name, words).and_then(|wrapper| wrapper.operands().first().map(|item| item.at + 1));
+    first.map_or_else(Vec::new, |first| words[first..].to_vec())
+}
+
+impl Command {
+    fn started(words: Vec<Word>, span: Span) -> Command {
+        Command {
+            words,
+            span,
+            role: Role::Plain,
+            assigns: false,
+            writes: Writes::Nothing,
+            data: false,
+            directories: commands::Directories::First,
+            relinked: false,
+            shell_text: false,
+            runs_words: false,
+            builds_code: false,
+        }
+    }
+}
+
+/// The programs beside `program` whose start a rule about that one may be about, by their names without a directory.
+pub fn starts_of(program: &str) -> impl Iterator<Item = &'static str> {
+    let is_it = move |name: &&'static str| {
+        programs::same_program(name) == Some(program)
+            || programs::other_programs(name).any(|it| it == program)
+            || programs::runs(name).has("itself")
+    };
+    // `coreutils --coreutils-prog=rm`
+    programs::program_names().filter(is_it).chain(["coreutils"])
+}
+
+/// The programs that the table has.
+pub fn program_names() -> impl Iterator<Item = &'static str> {
+    programs::program_names()
+}
+
+/// The programs of which the table knows what they do with files.
+pub fn programs_of_files() -> impl Iterator<Item = &'static str> {
+    programs::program_names().filter(|name| programs::has_files(name))
+}

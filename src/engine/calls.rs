@@ -1,0 +1,84 @@
+//! The calls of shells that were judged lately, so that a program that starts is known to belong to one.
+
+use crate::event::{ASKED, Event};
+use crate::support::shell_word;
+use lru::LruCache;
+use parking_lot::Mutex;
+use serde_json::Value;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// So many are remembered.
+const MOST: NonZeroUsize = NonZeroUsize::new(256).unwrap();
+/// Longer texts aren't.
+const LONGEST: usize = 16 * 1024;
+
+/// See the module. Empty as long as nobody tells of programs that start.
+#[derive(Debug)]
+pub(super) struct Calls {
+    is_watched: AtomicBool,
+    by_text: Mutex<LruCache<Box<str>, Call>>,
+}
+
+#[derive(Clone, Debug)]
+struct Call {
+    event: Arc<str>,
+    /// A person was asked and has not said no, as far as is known here: the client may be the one who asks.
+    asked: bool,
+}
+
+impl Default for Calls {
+    fn default() -> Calls {
+        Calls { is_watched: AtomicBool::new(false), by_text: Mutex::new(LruCache::new(MOST)) }
+    }
+}
+
+impl Calls {
+    /// From now on programs that start are told.
+    pub(super) fn watch(&self) {
+        self.is_watched.store(true, Ordering::Relaxed);
+    }
+
+    /// Remembers a call that wasn't denied.
+    pub(super) fn note(&self, event: &Event, asked: bool) {
+        if !self.is_watched.load(Ordering::Relaxed) || event.spec.is_start() {
+            return;
+        }
+        let text = event.tool_input().and_then(|input| input.get("command")).and_then(Value::as_str);
+        if let Some(text) = text.filter(|text| !text.is_empty() && text.len() <= LONGEST) {
+            self.by_text.lock().put(text.into(), Call { event: event.id.clone(), asked });
+        }
+    }
+
+    /// The start of a program with the call that it belongs to, if it doesn't say that itself: the one whose text a process
+    /// that it comes from was given, as it is or quoted for another shell.
+    pub(super) fn join(&self, start: &mut Arc<Event>) {
+        if !start.spec.is_start() || !self.is_watched.load(Ordering::Relaxed) {
+            return;
+        }
+        let call = match start.text("/exec/toolCall") {
+            Some(id) => self.by_text.lock().iter().map(|(_, call)| call).find(|call| *call.event == *id).cloned(),
+            None => self.of(start),
+        };
+        let Some(call) = call else { return };
+        Arc::make_mut(start).change(|data| {
+            if let Some(exec) = data.get_mut("exec").and_then(Value::as_object_mut) {
+                exec.insert("toolCall".into(), call.event.as_ref().into());
+                exec.insert(ASKED.into(), call.asked.into());
+            }
+        });
+    }
+
+    fn of(&self, start: &Event) -> Option<Call> {
+        let parents = start.at("/exec/parents").and_then(Value::as_array).into_iter().flatten();
+        let own = start.at("/exec/argv").and_then(Value::as_array);
+        let words = parents.filter_map(|parent| parent.get("argv")?.as_array()).chain(own).flatten();
+        let words: Vec<&str> = words.filter_map(Value::as_str).collect();
+        let calls = self.by_text.lock();
+        let is_of = |text: &str| {
+            words.iter().any(|word| *word == text || word.contains(&*shell_word::argument(text)) && text.contains(' '))
+        };
+        calls.iter().find(|(text, _)| is_of(text)).map(|(_, call)| call.clone())
+    }
+}
