@@ -108,12 +108,12 @@ mod policy;
 pub(crate) mod rpc;
 pub(crate) mod running;
 pub(crate) mod services;
+mod starts;
 pub(crate) mod support;
 pub(crate) mod syntax;
 pub(crate) mod template;
 pub(crate) mod transport;
 pub(crate) mod trust;
-mod starts;
 pub mod verdict;
 
 /// The program of the book, compiled and run.

@@ -8,8 +8,8 @@ mod on;
 
 pub use on::On;
 
-use crate::support::shell_word;
 use crate::support::nearest::{UnknownName, closest};
+use crate::support::shell_word;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserializer, IgnoredAny, Visitor};
 use serde::{Deserialize, Serialize};

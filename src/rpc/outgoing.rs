@@ -4,11 +4,11 @@
 use crate::engine::Report;
 use crate::handlers::CallbackCall;
 use crate::host::Changed;
-use crate::starts::NamedPrograms;
 use crate::journal::{Ended, Record};
 use crate::services::approvals::{ApprovalReply, ApprovalRequest};
 use crate::services::client;
 use crate::services::models::{CompleteParams, ModelReply};
+use crate::starts::NamedPrograms;
 use crate::verdict::Answer;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;

@@ -22,6 +22,7 @@ mod policy;
 mod promises;
 mod readable;
 mod self_defence;
+mod starts;
 mod together;
 mod trust;
 mod watched;

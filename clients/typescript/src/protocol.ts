@@ -244,6 +244,7 @@ export interface Event {
   error?: unknown;
   /** A canonical event name, or `custom:Anything`. */
   event: string;
+  exec?: EventExec | null;
   /** What the agent's own policy grants a tool call; hooks see it with what hookwire's adds: sandbox,
    * timeoutMs, maxOutputBytes, callsLeft. */
   grant?: unknown;
@@ -284,6 +285,22 @@ export interface EventAgent {
   name?: string | null;
   /** The agent that started this one. */
   parent?: string | null;
+}
+
+/** A program that is about to start, in PreExec. */
+export interface EventExec {
+  /** Its words, its own name first. */
+  argv: string[];
+  /** The processes that it comes from, the nearest first: `pid` and `argv` of each. */
+  parents?: unknown[] | null;
+  /** The file as the caller named it. */
+  path?: string | null;
+  /** Its process. */
+  pid?: number | null;
+  /** The file that is run, absolute and without links. */
+  realPath?: string | null;
+  /** The identifier of the event of the tool call that it belongs to, as its verdict had it, where that is certain. */
+  toolCall?: string | null;
 }
 
 export interface EventModel {
@@ -366,6 +383,12 @@ export interface Explanation {
 
 /** What a hook's failure means. */
 export type Fail = "open" | "closed" | "ask";
+
+/** `programs/have`: the client asks about programs that start by these definitions from now on. */
+export interface Have {
+  /** The generation of `programs/named` or `programs/changed`. */
+  generation: number;
+}
 
 /** Something a client can honour. */
 export type Honour = "allow" | "deny" | "ask" | "defer" | "rewrite";
@@ -545,8 +568,19 @@ export interface Miss {
   why: string;
 }
 
+/** The programs that hooks and policies in force name. */
+export interface NamedPrograms {
+  /** Each program may be named: a rule begins with a wildcard, or a hook is for all starts. */
+  every: boolean;
+  /** The generation in force. */
+  generation: number;
+  /** Their names without a directory, sorted. A file of one of these names, by whatever name it is started, is asked
+   * about too. */
+  names: string[];
+}
+
 /** A notification of the host. */
-export type NotificationKind = "hooks/changed" | "hooks/executed" | "hooks/failed" | "hooks/judged" | "hooks/ended";
+export type NotificationKind = "hooks/changed" | "hooks/executed" | "hooks/failed" | "hooks/judged" | "programs/changed" | "hooks/ended";
 
 /** What a hook that only observes would have done. It counts for nothing. */
 export interface Observed {

@@ -23,9 +23,12 @@ impl Script {
     }
 }
 
-/// The command that a program carries out in its own process.
+/// The same command as it is mostly written, or the one that a program carries out in its own process.
 fn behind(words: &[Word]) -> Vec<Word> {
     let Some(name) = words.first().and_then(Word::as_constant).map(commands::base_name) else { return Vec::new() };
+    if let Some(short) = programs::in_short(name, words) {
+        return short;
+    }
     if !programs::runs(name).has("itself") {
         return Vec::new();
     }

@@ -263,6 +263,7 @@ class Event(TypedDict):
     error: NotRequired[Any]
     # A canonical event name, or `custom:Anything`.
     event: str
+    exec: NotRequired[EventExec | None]
     # What the agent's own policy grants a tool call; hooks see it with what hookwire's adds: sandbox,
     # timeoutMs, maxOutputBytes, callsLeft.
     grant: NotRequired[Any]
@@ -305,6 +306,23 @@ class EventAgent(TypedDict):
     name: NotRequired[str | None]
     # The agent that started this one.
     parent: NotRequired[str | None]
+
+
+class EventExec(TypedDict):
+    """A program that is about to start, in PreExec."""
+
+    # Its words, its own name first.
+    argv: list[str]
+    # The processes that it comes from, the nearest first: `pid` and `argv` of each.
+    parents: NotRequired[list[Any] | None]
+    # The file as the caller named it.
+    path: NotRequired[str | None]
+    # Its process.
+    pid: NotRequired[int | None]
+    # The file that is run, absolute and without links.
+    realPath: NotRequired[str | None]
+    # The identifier of the event of the tool call that it belongs to, as its verdict had it, where that is certain.
+    toolCall: NotRequired[str | None]
 
 
 class EventModel(TypedDict):
@@ -390,6 +408,13 @@ class Explanation(TypedDict):
     rules: NotRequired[list[RuleExplanation]]
     # Where it is written.
     source: Source
+
+
+class Have(TypedDict):
+    """`programs/have`: the client asks about programs that start by these definitions from now on."""
+
+    # The generation of `programs/named` or `programs/changed`.
+    generation: int
 
 
 class HookCapabilities(TypedDict):
@@ -546,6 +571,18 @@ class Miss(TypedDict):
     test: str
     # Why, for people.
     why: str
+
+
+class NamedPrograms(TypedDict):
+    """The programs that hooks and policies in force name."""
+
+    # Each program may be named: a rule begins with a wildcard, or a hook is for all starts.
+    every: bool
+    # The generation in force.
+    generation: int
+    # Their names without a directory, sorted. A file of one of these names, by whatever name it is started, is asked
+    # about too.
+    names: list[str]
 
 
 class Observed(TypedDict):
@@ -1069,7 +1106,7 @@ Layer = Literal["managed", "user", "hooks", "project", "session"]
 Message = Union["MessageUser", "MessageAssistant", "MessageTools"]
 
 # A notification of the host.
-NotificationKind = Literal["hooks/changed", "hooks/executed", "hooks/failed", "hooks/judged", "hooks/ended"]
+NotificationKind = Literal["hooks/changed", "hooks/executed", "hooks/failed", "hooks/judged", "programs/changed", "hooks/ended"]
 
 # A request of the host that a client may answer.
 RequestKind = Literal["approval/request", "model/complete"]

@@ -1,0 +1,103 @@
+//! Programs that start: the rules over commands and files say of them what they say of a shell's call.
+
+use super::support::{TestHost, definitions, hooks, hookwire, repo};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::fs;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    /// Each is a definition of a hook, or of a file if it has `policy`.
+    hooks: Vec<Value>,
+    argv: Vec<String>,
+    expect: String,
+    /// Whether whoever watches asks about a program of this name, and not about `unnamed-program`.
+    named: bool,
+}
+
+fn start(argv: &[String]) -> Value {
+    json!({ "event": "PreExec", "cwd": "/p", "exec": { "argv": argv, "parents": [] } })
+}
+
+fn host(texts: &[Value]) -> (TestHost, tempfile::TempDir) {
+    let (files, own): (Vec<_>, Vec<_>) = texts.iter().partition(|it| it.get("policy").is_some());
+    let own: Vec<Value> = own.into_iter().cloned().collect();
+    let files: Vec<String> = files.iter().map(|it| it.to_string()).chain([definitions(&own)]).collect();
+    let names: Vec<String> = (0..files.len()).map(|n| format!("{n}.yaml")).collect();
+    let files: Vec<(&str, &str)> = names.iter().map(|it| &**it).zip(files.iter().map(|it| &**it)).collect();
+    let dir = hooks(&files);
+    let mut host = TestHost::start(
+        hookwire().args(["serve", "--isolated", "--no-share", "--root", "/", "--hooks"]).arg(dir.path()),
+    );
+    host.request("initialize", json!({ "capabilities": { "hooks": { "decisions": ["allow", "deny", "ask"] } } }));
+    (host, dir)
+}
+
+#[test]
+fn a_rule_holds_for_a_program_that_starts() {
+    let text = fs::read_to_string(repo("tests/data/rules/starts.jsonl")).unwrap();
+    let mut wrong = Vec::new();
+    for (line, text) in text.lines().enumerate() {
+        let row: Row = serde_json::from_str(text).unwrap_or_else(|error| panic!("starts.jsonl:{}: {error}", line + 1));
+        let (mut host, _dir) = host(&row.hooks);
+        let verdict = host.dispatch(start(&row.argv));
+        let named = host.request("programs/named", json!({}));
+        let name = row.argv[0].rsplit('/').next().unwrap();
+        let is_named = named["every"] == true || named["names"].as_array().unwrap().contains(&json!(name));
+        if verdict["decision"] != *row.expect || is_named != row.named {
+            wrong.push(format!("starts.jsonl:{}: {text}: {verdict}, named: {is_named}", line + 1));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Who watches starts hears of other names before the reload has its reply, and of none that it can miss.
+#[test]
+fn other_definitions_are_told_to_who_watches_starts() {
+    let deny = |rule: &str| json!({ "name": "x", "on": "PreToolUse", "if": rule, "deny": "no" });
+    let (mut host, dir) = host(&[deny("Bash(git push*)")]);
+    host.may_leave_unread = true;
+    let first = host.request("programs/named", json!({}));
+    assert!(first["names"].as_array().unwrap().contains(&json!("git")), "{first}");
+    fs::write(dir.path().join("0.yaml"), definitions(&[deny("Bash(curl *)")])).unwrap();
+    let told = host.receive_where(|message| message["method"] == "programs/changed")["params"].clone();
+    assert!(told["names"].as_array().unwrap().contains(&json!("curl")), "{told}");
+    assert!(!told["names"].as_array().unwrap().contains(&json!("git")), "{told}");
+    assert!(told["generation"].as_u64() > first["generation"].as_u64());
+    host.request("programs/have", json!({ "generation": told["generation"] }));
+}
+
+/// A person who was asked about the call isn't asked about the program that does it; without that, it is asked.
+#[test]
+fn nobody_is_asked_again_below_a_call_that_was_asked_about() {
+    let ask = json!({ "name": "x", "on": "PreToolUse", "if": "Bash(git push*)", "ask": "Sure?" });
+    let (mut host, _dir) = host(&[ask]);
+    host.request("programs/named", json!({}));
+    let push = |parent: &str| {
+        let parents = json!([{ "pid": 7, "argv": ["bash", "-c", parent] }]);
+        json!({ "event": "PreExec", "cwd": "/p", "exec": { "argv": ["git", "push", "-f"], "parents": parents } })
+    };
+    assert_eq!(host.dispatch(push("git push -f && ls"))["decision"], "ask");
+    let asked = host.bash("git push -f && ls");
+    assert_eq!(asked["decision"], "ask");
+    for parent in ["git push -f && ls", "eval 'git push -f && ls' < /dev/null"] {
+        assert_eq!(host.dispatch(push(parent))["decision"], "allow", "{parent}");
+    }
+    assert_eq!(host.dispatch(push("git push -f"))["decision"], "ask");
+    let mut claimed = push("other");
+    claimed["exec"]["asked"] = json!(true);
+    assert_eq!(host.dispatch(claimed)["decision"], "ask");
+    let mut by_id = push("other");
+    by_id["exec"]["toolCall"] = asked["eventId"].clone();
+    assert_eq!(host.dispatch(by_id)["decision"], "allow");
+}
+
+#[test]
+fn a_start_has_words() {
+    let (mut host, _dir) = host(&[]);
+    for exec in [json!({}), json!({ "argv": [] }), json!({ "argv": [1] }), json!({ "argv": "git" })] {
+        let error = host.refused("hooks/dispatch", json!({ "event": "PreExec", "exec": exec }));
+        assert!(error.to_string().contains("exec.argv"), "{error}");
+    }
+}
