@@ -17,6 +17,7 @@ const ROOMS: &[&str] = &[
     "hook",
     "policy",
     "hook_set",
+    "starts",
     "engine",
     "dialects",
     "definitions",
