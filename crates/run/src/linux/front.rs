@@ -1,0 +1,160 @@
+//! The process that the caller waits for: it passes signals on to the command and ends as the command ends.
+
+use super::host::Link;
+use super::supervisor;
+use super::sys::{self, Fork};
+use crate::args::Options;
+use libc::pid_t;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::prctl;
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::wait::waitpid;
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+
+/// A line of what the supervisor tells: a kind and a number.
+const LINE: usize = 5;
+
+/// What the supervisor tells the front.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// The command is this process.
+    Command(pid_t),
+    /// The command has stopped by this signal.
+    Stopped(i32),
+    /// The command has ended with this status, as `wait` has it.
+    Ended(i32),
+    /// The command can't be held; why has been said.
+    Unable,
+}
+
+impl Told {
+    /// Tells it. That the front is gone is no failure here.
+    pub fn send(self, mut to: &UnixStream) {
+        let (kind, number) = match self {
+            Told::Command(pid) => (b'c', pid),
+            Told::Stopped(signal) => (b's', signal),
+            Told::Ended(status) => (b'e', status),
+            Told::Unable => (b'u', 0),
+        };
+        let mut line = [kind; LINE];
+        line[1..].copy_from_slice(&number.to_le_bytes());
+        let _ = to.write_all(&line);
+    }
+
+    fn receive(mut from: &UnixStream) -> Option<Told> {
+        let mut line = [0; LINE];
+        from.read_exact(&mut line).ok()?;
+        let number = i32::from_le_bytes([line[1], line[2], line[3], line[4]]);
+        match line[0] {
+            b'c' => Some(Told::Command(number)),
+            b's' => Some(Told::Stopped(number)),
+            b'e' => Some(Told::Ended(number)),
+            _ => Some(Told::Unable),
+        }
+    }
+}
+
+/// Runs the command below a supervisor.
+///
+/// # Errors
+/// Nothing was run.
+pub fn run(options: Options) -> Result<ExitCode, String> {
+    let link = Link::connect(&options.socket)
+        .map_err(|error| format!("{}: nobody can be asked there: {error}", options.socket.display()))?;
+    // A caller that ignores its children's ends would leave nobody a status.
+    sys::reset_signal(libc::SIGCHLD);
+    let before = block_signals().map_err(|error| error.to_string())?;
+    let failed = |what: &str, error: &dyn std::fmt::Display| format!("{what}: {error}");
+    let (ours, theirs) = UnixStream::pair().map_err(|error| failed("no socket can be made", &error))?;
+    // Were the supervisor killed, the command would become this process's child.
+    let _ = prctl::set_child_subreaper(true);
+    match sys::fork().map_err(|error| failed("no process can be started", &error))? {
+        Fork::Child => {
+            drop(ours);
+            supervisor::run(options, theirs, link, &before)
+        }
+        Fork::Parent(_) => drop((theirs, link)),
+    }
+    Ok(wait(&ours))
+}
+
+/// Blocks what is passed on; stops by the terminal keep their effect, because the shell above waits for them.
+fn block_signals() -> nix::Result<SigSet> {
+    let mut before = SigSet::empty();
+    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&passed_on()), Some(&mut before))?;
+    Ok(before)
+}
+
+fn passed_on() -> SigSet {
+    let mut signals = SigSet::all();
+    for signal in [Signal::SIGTSTP, Signal::SIGTTIN, Signal::SIGTTOU, Signal::SIGCHLD] {
+        signals.remove(signal);
+    }
+    signals
+}
+
+fn wait(supervisor: &UnixStream) -> ExitCode {
+    let mut command = None;
+    let signals = SignalFd::with_flags(&passed_on(), SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).ok();
+    loop {
+        let mut ready = vec![PollFd::new(supervisor.as_fd(), PollFlags::POLLIN)];
+        ready.extend(signals.as_ref().map(|it| PollFd::new(it.as_fd(), PollFlags::POLLIN)));
+        let _ = poll(&mut ready, PollTimeout::NONE);
+        let (is_told, has_signal) = (ready[0].any() == Some(true), ready.get(1).and_then(|it| it.any()) == Some(true));
+        if let Some(signals) = signals.as_ref().filter(|_| has_signal) {
+            while let Ok(Some(signal)) = signals.read_signal() {
+                // The terminal's own signals have reached the command already, which is in the same process group.
+                if let Some(pid) = command.filter(|_| signal.ssi_code != libc::SI_KERNEL) {
+                    sys::kill(pid, signal.ssi_signo as i32);
+                }
+            }
+        }
+        if !is_told {
+            continue;
+        }
+        match (Told::receive(supervisor), command) {
+            (Some(Told::Command(pid)), _) => command = Some(pid),
+            (Some(Told::Stopped(_)), Some(pid)) => stop_with(pid),
+            (Some(Told::Stopped(_)), None) => {}
+            (Some(Told::Ended(status)), _) => return end_as(status),
+            (Some(Told::Unable), _) => return ExitCode::from(crate::UNUSABLE),
+            (None, Some(pid)) => return outlive(pid),
+            (None, None) => return ExitCode::from(crate::UNUSABLE),
+        }
+    }
+}
+
+/// A command that stops by itself, as editors do at Ctrl-Z, gives the shell above the terminal back only if this process,
+/// for which that shell waits, stops too. If the terminal has stopped both, the command goes on by now.
+fn stop_with(command: pid_t) {
+    let stat = std::fs::read_to_string(format!("/proc/{command}/stat")).unwrap_or_default();
+    if stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T')) {
+        sys::kill(nix::unistd::getpid().as_raw(), libc::SIGSTOP);
+        sys::kill(command, libc::SIGCONT);
+    }
+}
+
+/// The supervisor was killed: the command goes on, and can start nothing more.
+fn outlive(command: pid_t) -> ExitCode {
+    eprintln!(
+        "hookwire-run: the supervisor was killed; from now on no program starts here (\"Function not implemented\")"
+    );
+    match waitpid(nix::unistd::Pid::from_raw(command), None) {
+        Ok(nix::sys::wait::WaitStatus::Exited(_, code)) => end_as(code << 8),
+        Ok(nix::sys::wait::WaitStatus::Signaled(_, signal, _)) => end_as(signal as i32),
+        _ => ExitCode::from(crate::UNUSABLE),
+    }
+}
+
+fn end_as(status: i32) -> ExitCode {
+    if libc::WIFSIGNALED(status) {
+        sys::die_by(libc::WTERMSIG(status));
+        // A signal that doesn't end a process has not ended the command either; 128 is what shells add.
+        return ExitCode::from((128 + libc::WTERMSIG(status)) as u8);
+    }
+    ExitCode::from(libc::WEXITSTATUS(status) as u8)
+}

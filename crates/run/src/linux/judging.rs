@@ -1,0 +1,114 @@
+//! Which rules are asked about a program, and under which names.
+
+use super::asking::{Start, Verdict};
+use super::lookup;
+use super::programs::{ProgramFile, Snapshot, base_name, is_loader_name, loaded_program};
+use super::remote::Base;
+use super::supervisor::Supervisor;
+use super::tree;
+use libc::pid_t;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// A program with its arguments, as it is judged.
+pub struct Program {
+    /// Its arguments, its own name first.
+    pub argv: Vec<Vec<u8>>,
+    /// As it was called.
+    pub path: Vec<u8>,
+    /// Its file, if it could be told.
+    pub file: Option<ProgramFile>,
+}
+
+/// Judges what a process starts.
+pub struct Judge<'a> {
+    /// Who asks.
+    pub supervisor: &'a Supervisor,
+    /// What rules name.
+    pub snapshot: &'a Snapshot,
+    /// The thread that starts something, whose directory and root count.
+    pub tid: pid_t,
+    /// Its process.
+    pub process: pid_t,
+    /// Whether the answer is still waited for.
+    pub is_awaited: &'a dyn Fn() -> bool,
+}
+
+impl Judge<'_> {
+    /// Asks about a program, and about the one that it loads if it is a dynamic loader.
+    pub fn judge(&self, program: &Program) -> Verdict {
+        if self.snapshot.is_empty() {
+            return Verdict::Allow;
+        }
+        let is_loader = program.file.as_ref().is_some_and(|file| {
+            file.kind.is_loader || is_loader_name(base_name(file.real_path.as_os_str().as_bytes()))
+        });
+        if is_loader && let Some((path, argv)) = loaded_program(&program.argv) {
+            let seen = lookup::find(self.tid, Base::WorkingDirectory, &path).found();
+            let loaded = Program { argv, path, file: seen.map(|it| self.snapshot.look_at(&it)) };
+            let verdict = self.ask(&loaded);
+            if verdict != Verdict::Allow {
+                return verdict;
+            }
+        }
+        self.ask(program)
+    }
+
+    /// Asks under each name that a rule has for the program.
+    fn ask(&self, program: &Program) -> Verdict {
+        let names = self.names_of(program);
+        if names.is_empty() {
+            return Verdict::Allow;
+        }
+        let parents = tree::ancestors(self.process, self.supervisor.pid, &program.argv);
+        let cwd = lookup::working_directory(self.tid).unwrap_or_else(|| PathBuf::from("/"));
+        for (name, real_path) in names {
+            let mut argv = program.argv.clone();
+            match argv.first_mut() {
+                Some(first) if base_name(first) == base_name(&name) => {}
+                Some(first) => *first = name,
+                None => argv.push(name),
+            }
+            let path = &program.path;
+            let start =
+                Start { argv: &argv, path, real_path: &real_path, cwd: &cwd, pid: self.process, parents: &parents };
+            if let Verdict::Deny(reason) = self.supervisor.asking.ask(&start, self.is_awaited) {
+                return Verdict::Deny(reason);
+            }
+        }
+        Verdict::Allow
+    }
+
+    /// The names under which rules are asked, each with the file that it means: what the program calls itself, as what it
+    /// was called, where it is, and which named program it is by its file. A name that was the file's own before the
+    /// command began speaks for it alone.
+    fn names_of(&self, program: &Program) -> Vec<(Vec<u8>, PathBuf)> {
+        let snapshot = self.snapshot;
+        let own = program.argv.first().cloned().unwrap_or_default();
+        let real_path = program.file.as_ref().map(|it| it.real_path.clone()).unwrap_or_default();
+        let real_name = base_name(real_path.as_os_str().as_bytes());
+        let mut names: Vec<(Vec<u8>, PathBuf)> = Vec::new();
+        let mut add = |name: &[u8], path: &Path| {
+            if !names.iter().any(|(known, _)| base_name(known) == base_name(name)) {
+                names.push((name.to_vec(), path.to_owned()));
+            }
+        };
+        if snapshot.every || snapshot.has_name(base_name(&own)) {
+            add(&own, &real_path);
+        }
+        if snapshot.has_name(base_name(&program.path)) {
+            add(&program.path, &real_path);
+        }
+        let Some(file) = &program.file else { return names };
+        let is_named = snapshot.has_name(real_name) || file.kind.named.is_some();
+        if is_named && !snapshot.is_own_name(base_name(&own), file, self.supervisor.since) {
+            if snapshot.has_name(real_name) {
+                add(real_path.as_os_str().as_bytes(), &real_path);
+            }
+            if let Some(named) = &file.kind.named {
+                add(named.path.as_os_str().as_bytes(), &named.path);
+            }
+        }
+        names
+    }
+}

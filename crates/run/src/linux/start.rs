@@ -1,0 +1,231 @@
+//! One program start, told from end to end: it is looked at before, traced while the kernel carries it out, and looked at
+//! again when it has happened, before the new program's first instruction.
+//!
+//! A thread does all this for one start at a time and is that start's tracer, so no start waits for another one: not for
+//! a slow file system, not for a person who is asked.
+
+use super::asking::Verdict;
+use super::judging::{Judge, Program};
+use super::lookup::{self, FileKey, Lookup, Seen};
+use super::programs::Snapshot;
+use super::remote::{self, Base, Wanted};
+use super::supervisor::Supervisor;
+use super::sys::{self, Change, Notification, Reply};
+use super::tree;
+use libc::pid_t;
+use nix::errno::Errno;
+
+/// So many interpreters may stand behind each other, as in the kernel.
+const MAX_INTERPRETERS: usize = 5;
+
+/// What has to be there after the start.
+#[derive(Default)]
+struct Expected {
+    argv: Vec<Vec<u8>>,
+    file: Option<FileKey>,
+}
+
+/// Why a program may not start.
+struct Refusal {
+    argv: Vec<Vec<u8>>,
+    reason: String,
+}
+
+/// What the look before says.
+enum Before {
+    /// The call fails as the kernel would have it fail.
+    Fails(Errno),
+    /// It is refused.
+    Refused(Refusal),
+    /// It may be carried out.
+    MayStart(Expected),
+}
+
+/// A start that is under way.
+struct UnderWay<'a> {
+    supervisor: &'a Supervisor,
+    notification: &'a Notification,
+    /// The process of the thread that starts something.
+    process: pid_t,
+}
+
+/// Sees a program start through.
+pub fn serve(supervisor: &Supervisor, notification: &Notification) {
+    if supervisor.is_commands_own_start(notification.tid) {
+        let _ = sys::respond(supervisor.listener(), notification.id, Reply::Continue);
+        return;
+    }
+    let process = tree::process_of(notification.tid);
+    let start = UnderWay { supervisor, notification, process };
+    // The kernel lets one start of a process come to its end before another one of the same process may be traced: the
+    // tracer of the second would sleep until the first is over.
+    let Some(_turn) = supervisor.turns.take(process, || start.is_waiting()) else { return };
+    match start.look_before() {
+        Before::Fails(error) => start.reply(Reply::Fail(error as i32)),
+        Before::Refused(refusal) => start.refuse(&refusal),
+        Before::MayStart(expected) => start.carry_out(&expected),
+    }
+}
+
+impl UnderWay<'_> {
+    /// Whether the thread still waits for the answer, and so whether its number surely means that thread.
+    fn is_waiting(&self) -> bool {
+        sys::still_waits(self.supervisor.listener(), self.notification.id)
+    }
+
+    fn reply(&self, reply: Reply) {
+        // It may be gone; then nobody waits for the reply.
+        let _ = sys::respond(self.supervisor.listener(), self.notification.id, reply);
+    }
+
+    fn refuse(&self, refusal: &Refusal) {
+        if self.is_waiting() {
+            self.supervisor.said.say(self.process, &refusal.argv, &refusal.reason);
+        }
+        self.reply(Reply::Fail(libc::EACCES));
+    }
+
+    fn look_before(&self) -> Before {
+        let tid = self.notification.tid;
+        let wanted = match remote::read(self.notification) {
+            Ok(wanted) => wanted,
+            Err(Errno::EPERM | Errno::EACCES) => return Before::Refused(unreadable()),
+            Err(error) => return Before::Fails(error),
+        };
+        let seen = match lookup::find(tid, wanted.base, &wanted.path) {
+            Lookup::Found(seen) => Some(seen),
+            Lookup::Missing(error) => return Before::Fails(error),
+            Lookup::Unknown => None,
+        };
+        let snapshot = match self.supervisor.snapshot() {
+            Ok(snapshot) => snapshot,
+            Err(reason) => return Before::Refused(Refusal { argv: wanted.argv, reason }),
+        };
+        let is_awaited = || self.is_waiting();
+        let judge = Judge {
+            supervisor: self.supervisor,
+            snapshot: &snapshot,
+            tid,
+            process: self.process,
+            is_awaited: &is_awaited,
+        };
+        let mut expected = Expected::default();
+        for program in with_interpreters(&snapshot, tid, wanted, seen) {
+            if let Verdict::Deny(reason) = judge.judge(&program) {
+                return Before::Refused(Refusal { argv: program.argv, reason });
+            }
+            expected = Expected { argv: program.argv, file: program.file.map(|it| it.key) };
+        }
+        Before::MayStart(expected)
+    }
+
+    /// Lets the kernel carry the start out, and looks at what has become of it.
+    fn carry_out(&self, expected: &Expected) {
+        let tid = self.notification.tid;
+        if let Err(error) = sys::seize(tid) {
+            return self.cannot_trace(expected, &error);
+        }
+        // The number may mean another thread since; that one is let go like one whose start failed.
+        let go_on = || {
+            if self.is_waiting() {
+                self.reply(Reply::Continue);
+            }
+        };
+        // A start that fails ends with this stop. A kernel that would take the waiting call back for it gets it later.
+        if self.supervisor.is_killable {
+            let _ = sys::interrupt(tid);
+            go_on();
+        } else {
+            go_on();
+            let _ = sys::interrupt(tid);
+        }
+        while let Ok((pid, change)) = sys::wait_for_traced() {
+            let signal = match change {
+                Change::Trapped { event: libc::PTRACE_EVENT_EXEC, .. } => {
+                    if let Err(refusal) = self.look_after(pid, expected) {
+                        self.supervisor.said.say(pid, &refusal.argv, &refusal.reason);
+                        sys::kill(pid, libc::SIGKILL);
+                    }
+                    0
+                }
+                // A signal that it was about to get.
+                Change::Trapped { event: 0, signal } => signal,
+                Change::Trapped { .. } | Change::Stopped(_) => 0,
+                Change::Ended(status) => {
+                    self.supervisor.note_end(pid, status);
+                    continue;
+                }
+            };
+            let _ = sys::detach(pid, signal);
+        }
+    }
+
+    /// A start that can't be looked at afterwards is refused, unless people have said that it may be.
+    fn cannot_trace(&self, expected: &Expected, error: &std::io::Error) {
+        let tracer = tree::tracer_of(self.notification.tid);
+        let options = &self.supervisor.options;
+        let (may_be, reason) = match tracer {
+            Some(_) => (
+                options.ptrace_ok,
+                "a debugger traces the process, so what it starts can't be judged (--ptrace-ok allows it)".to_owned(),
+            ),
+            None => (
+                options.best_effort,
+                format!("the process can't be traced, so what it starts can't be judged: {error}"),
+            ),
+        };
+        if may_be {
+            self.reply(Reply::Continue);
+        } else {
+            self.refuse(&Refusal { argv: expected.argv.clone(), reason });
+        }
+    }
+
+    /// Looks at a program before its first instruction.
+    fn look_after(&self, pid: pid_t, expected: &Expected) -> Result<(), Refusal> {
+        let argv = tree::arguments(pid).unwrap_or_default();
+        let file = lookup::running(pid);
+        // A file that may be started and not read doesn't show afterwards which one it is.
+        if argv == expected.argv && expected.file.is_some() && (file == expected.file || file.is_none()) {
+            return Ok(());
+        }
+        let snapshot = self.supervisor.snapshot().map_err(|reason| Refusal { argv: argv.clone(), reason })?;
+        let file = lookup::running_file(pid).map(|seen| snapshot.look_at(&seen));
+        let path =
+            file.as_ref().map(|it| it.real_path.clone().into_os_string().into_encoded_bytes()).unwrap_or_default();
+        let program = Program { argv, path, file };
+        let is_awaited = || tree::exists(pid);
+        let judge =
+            Judge { supervisor: self.supervisor, snapshot: &snapshot, tid: pid, process: pid, is_awaited: &is_awaited };
+        match judge.judge(&program) {
+            Verdict::Allow => Ok(()),
+            Verdict::Deny(reason) => Err(Refusal { argv: program.argv, reason }),
+        }
+    }
+}
+
+fn unreadable() -> Refusal {
+    let reason = "the process has made itself unreadable, so what it starts can't be judged";
+    Refusal { argv: vec![b"a program".to_vec()], reason: reason.into() }
+}
+
+/// What is called, and the interpreters behind it, of which the last one is what runs.
+fn with_interpreters(snapshot: &Snapshot, tid: pid_t, wanted: Wanted, seen: Option<Seen>) -> Vec<Program> {
+    let Wanted { base, mut path, argv } = wanted;
+    if let Base::OpenFile(fd) = base {
+        path = format!("/dev/fd/{fd}").into_bytes();
+    }
+    let mut programs = vec![Program { argv, path, file: seen.map(|it| snapshot.look_at(&it)) }];
+    while programs.len() <= MAX_INTERPRETERS {
+        let last = &programs[programs.len() - 1];
+        let Some(script) = last.file.as_ref().and_then(|it| it.kind.script.clone()) else { break };
+        let mut argv = vec![script.interpreter.clone()];
+        argv.extend(script.argument.clone());
+        argv.push(last.path.clone());
+        argv.extend(last.argv.iter().skip(1).cloned());
+        let path = script.interpreter.clone();
+        let file = lookup::find(tid, Base::WorkingDirectory, &path).found().map(|it| snapshot.look_at(&it));
+        programs.push(Program { argv, path, file });
+    }
+    programs
+}

@@ -1,0 +1,348 @@
+//! The process that judges: what it knows, and how it begins and ends.
+
+use super::asking::Asking;
+use super::command::{self, Standing};
+use super::front::Told;
+use super::host::Link;
+use super::pool::{self, Pool};
+use super::programs::Snapshot;
+use super::sys::{self, Change, Fork};
+use super::words::Said;
+use super::{tree, watch};
+use crate::args::Options;
+use libc::pid_t;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::prctl;
+use nix::sys::signal::SigSet;
+use nix::unistd::{Pid, setpgid};
+use std::collections::HashSet;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+/// How long the end of a tree may take before people are told that it doesn't come.
+const END_PATIENCE: Duration = Duration::from_secs(5);
+/// How often something is looked at that nothing tells of.
+const LOOK: Duration = Duration::from_millis(1);
+const START_PATIENCE: Duration = Duration::from_secs(10);
+
+/// All that starts are judged by.
+pub struct Supervisor {
+    /// What was asked for.
+    pub options: Options,
+    /// This process.
+    pub pid: pid_t,
+    /// When the command began.
+    pub since: SystemTime,
+    /// A start that is being judged is taken back by a deadly signal only.
+    pub is_killable: bool,
+    /// Who is asked.
+    pub asking: Asking,
+    /// What has been said to people.
+    pub said: Said,
+    /// Which processes are starting something.
+    pub turns: Turns,
+    /// The threads that do it.
+    pub pool: Pool,
+    listener: OwnedFd,
+    command: CommandState,
+    snapshot: Mutex<Option<Result<Arc<Snapshot>, String>>>,
+    has_snapshot: Condvar,
+}
+
+/// The command's process and its end.
+struct CommandState {
+    pid: pid_t,
+    /// Its process holds the other end until it has become the command.
+    becoming: UnixStream,
+    has_become: AtomicBool,
+    front: UnixStream,
+    has_ended: Mutex<bool>,
+    told: (Mutex<bool>, Condvar),
+}
+
+/// Runs as the supervisor.
+pub fn run(options: Options, front: UnixStream, link: Link, signals: &SigSet) -> ! {
+    // Else processes whose starters have ended would be nobody's, and no tracer but an ancestor may look at them.
+    let _ = prctl::set_child_subreaper(true);
+    let since = SystemTime::now();
+    // Root may look into every process anyhow, and a namespace would take its rights away.
+    let mut in_namespace = !nix::unistd::geteuid().is_root();
+    let (pid, becoming, standing) = loop {
+        let Ok((ours, theirs)) = UnixStream::pair() else { sys::exit_now(1) };
+        match sys::fork() {
+            Ok(Fork::Child) => command::run(&options, theirs, in_namespace, signals),
+            Ok(Fork::Parent(pid)) => {
+                drop(theirs);
+                match command::await_standing(&ours) {
+                    Standing::NoNamespace if in_namespace => in_namespace = false,
+                    standing => break (pid, ours, standing),
+                }
+            }
+            Err(_) => sys::exit_now(1),
+        }
+    };
+    Told::Command(pid).send(&front);
+    let _ = setpgid(Pid::from_raw(0), Pid::from_raw(0));
+    for signal in [libc::SIGTTOU, libc::SIGTTIN, libc::SIGTSTP, libc::SIGPIPE] {
+        sys::ignore_signal(signal);
+    }
+    let command = CommandState {
+        pid,
+        becoming,
+        has_become: AtomicBool::new(false),
+        front,
+        has_ended: Mutex::new(false),
+        told: Default::default(),
+    };
+    match standing {
+        Standing::Held { listener, is_killable } => hold(options, command, listener, is_killable, link, since),
+        Standing::HeldAlready | Standing::Unheld => {
+            leave_terminal(&[command.front.as_fd()]);
+            wait_for_unheld(&command);
+        }
+        Standing::NoNamespace | Standing::Unable => {
+            Told::Unable.send(&command.front);
+            sys::exit_now(0);
+        }
+    }
+}
+
+fn hold(
+    options: Options,
+    command: CommandState,
+    listener: OwnedFd,
+    is_killable: bool,
+    link: Link,
+    since: SystemTime,
+) -> ! {
+    leave_terminal(&[listener.as_fd(), command.front.as_fd(), command.becoming.as_fd(), link.stream().as_fd()]);
+    // Where nothing else keeps the tree from tracing this process, this does.
+    let _ = prctl::set_dumpable(false);
+    let session = options.session.clone().unwrap_or_else(|| format!("run-{}", command.pid));
+    let supervisor = Arc::new(Supervisor {
+        asking: Asking::new(options.socket.clone(), session, options.tool_event.clone()),
+        options,
+        pid: std::process::id() as pid_t,
+        since,
+        is_killable,
+        said: Said::default(),
+        turns: Turns::default(),
+        pool: Pool::default(),
+        listener,
+        command,
+        snapshot: Mutex::default(),
+        has_snapshot: Condvar::new(),
+    });
+    Pool::begin(&supervisor);
+    let watched = supervisor.clone();
+    if std::thread::Builder::new().name("watch".into()).spawn(move || watch::run(&watched, link)).is_err() {
+        supervisor.publish(Err("hookwire-run has no thread to talk to its host".into()));
+    }
+    supervisor.wait_for_children();
+    loop {
+        // The process that is left ends with the watching thread.
+        std::thread::park();
+    }
+}
+
+/// Nobody waits for this process's ends of pipes, or for its terminal.
+fn leave_terminal(kept: &[BorrowedFd<'_>]) {
+    sys::close_all_but(kept);
+    if let Ok(null) = std::fs::File::options().read(true).write(true).open("/dev/null") {
+        let _ = nix::unistd::dup2_stdin(&null);
+        let _ = nix::unistd::dup2_stdout(&null);
+        let _ = nix::unistd::dup2_stderr(&null);
+    }
+}
+
+fn wait_for_unheld(command: &CommandState) -> ! {
+    loop {
+        match sys::await_child() {
+            Ok((pid, change)) => {
+                let _ = sys::take_change(pid, change);
+                match change {
+                    Change::Ended(status) if pid == command.pid => {
+                        Told::Ended(status).send(&command.front);
+                        sys::exit_now(0);
+                    }
+                    Change::Stopped(signal) if pid == command.pid => Told::Stopped(signal).send(&command.front),
+                    _ => {}
+                }
+            }
+            Err(_) => sys::exit_now(0),
+        }
+    }
+}
+
+impl Supervisor {
+    /// Where program starts are heard of.
+    pub fn listener(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+
+    /// Whether a start is that of the command itself, which was asked for.
+    pub fn is_commands_own_start(&self, tid: pid_t) -> bool {
+        let command = &self.command;
+        if tid != command.pid || command.has_become.load(Ordering::Relaxed) {
+            return false;
+        }
+        let mut ready = [PollFd::new(command.becoming.as_fd(), PollFlags::empty())];
+        let _ = poll(&mut ready, PollTimeout::ZERO);
+        let has_become = ready[0].revents().is_some_and(|it| it.contains(PollFlags::POLLHUP));
+        command.has_become.store(has_become, Ordering::Relaxed);
+        !has_become
+    }
+
+    /// What rules name. Waits until the host has said it for the first time.
+    ///
+    /// # Errors
+    /// The host has not said it.
+    pub fn snapshot(&self) -> Result<Arc<Snapshot>, String> {
+        let snapshot = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.has_snapshot.wait_timeout_while(snapshot, START_PATIENCE, |it| it.is_none());
+        let snapshot = waited.unwrap_or_else(PoisonError::into_inner).0;
+        snapshot.clone().unwrap_or_else(|| Err("hookwire's host doesn't say what its rules name".into()))
+    }
+
+    /// From here on, starts are judged by this.
+    pub fn publish(&self, snapshot: Result<Snapshot, String>) {
+        let mut current = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
+        // An older snapshot is better than none.
+        if snapshot.is_ok() || current.is_none() {
+            *current = Some(snapshot.map(Arc::new));
+        }
+        self.has_snapshot.notify_all();
+    }
+
+    /// The front's end, on which it hangs up when it is gone.
+    pub fn front(&self) -> BorrowedFd<'_> {
+        self.command.front.as_fd()
+    }
+
+    /// Ends the command, because nobody waits for it any more.
+    pub fn kill_command(&self) {
+        if !*self.command.has_ended.lock().unwrap_or_else(PoisonError::into_inner) {
+            sys::kill(self.command.pid, libc::SIGKILL);
+        }
+    }
+
+    /// Waits until the front has been told how the command ended.
+    pub fn await_told(&self) {
+        let (told, changed) = &self.command.told;
+        let told = told.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = changed.wait_timeout_while(told, END_PATIENCE, |told| !*told);
+    }
+
+    /// A process has ended, and this process has its status.
+    pub fn note_end(self: &Supervisor, pid: pid_t, status: i32) {
+        if pid != self.command.pid {
+            return;
+        }
+        let mut has_ended = self.command.has_ended.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::replace(&mut *has_ended, true) {
+            return;
+        }
+        drop(has_ended);
+        if self.options.end_tree {
+            self.end_tree();
+        }
+        Told::Ended(status).send(&self.command.front);
+        *self.command.told.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.command.told.1.notify_all();
+    }
+
+    /// Kills all that is left until the kernel says that nothing is.
+    fn end_tree(&self) {
+        let until = Instant::now() + END_PATIENCE;
+        while !pool::has_ended(self) {
+            if Instant::now() > until {
+                // The front's stderr is the caller's.
+                break;
+            }
+            let left = tree::descendants(self.pid);
+            for pid in &left {
+                if watch::is_held(*pid) {
+                    sys::kill(*pid, libc::SIGKILL);
+                }
+            }
+            self.reap();
+            if left.is_empty() {
+                std::thread::sleep(LOOK);
+            }
+        }
+    }
+
+    /// Takes what has ended, without waiting.
+    fn reap(&self) {
+        while let Ok(Some((pid, Change::Ended(status)))) = sys::peek_child() {
+            if !sys::take_change(pid, Change::Ended(status)).unwrap_or(false) {
+                break;
+            }
+        }
+    }
+
+    /// Takes the ends of this process's children and of all that were left to it, and tells of the command's.
+    fn wait_for_children(&self) {
+        while let Ok((pid, change)) = sys::await_child() {
+            match change {
+                Change::Ended(status) => {
+                    if sys::take_change(pid, change).unwrap_or(false) {
+                        self.note_end(pid, status);
+                    }
+                }
+                // While a start of it is under way, its stop may be the one that its tracer waits for.
+                Change::Stopped(signal) => {
+                    let turns = self.turns.lock();
+                    if turns.contains(&pid) {
+                        drop(turns);
+                        std::thread::sleep(LOOK);
+                    } else if sys::take_change(pid, change).unwrap_or(false) && pid == self.command.pid {
+                        Told::Stopped(signal).send(&self.command.front);
+                    }
+                }
+                Change::Trapped { .. } => std::thread::sleep(LOOK),
+            }
+        }
+    }
+}
+
+/// Lets one start of each process be under way at a time.
+#[derive(Default)]
+pub struct Turns {
+    busy: Mutex<HashSet<pid_t>>,
+    freed: Condvar,
+}
+
+/// A process's turn, until it is dropped.
+pub struct Turn<'a> {
+    turns: &'a Turns,
+    process: pid_t,
+}
+
+impl Turns {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashSet<pid_t>> {
+        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the process's turn, for as long as somebody waits for the answer.
+    pub fn take(&self, process: pid_t, is_waiting: impl Fn() -> bool) -> Option<Turn<'_>> {
+        let mut busy = self.lock();
+        while !busy.insert(process) {
+            busy = self.freed.wait_timeout(busy, Duration::from_secs(1)).unwrap_or_else(PoisonError::into_inner).0;
+            if !is_waiting() {
+                return None;
+            }
+        }
+        Some(Turn { turns: self, process })
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.turns.lock().remove(&self.process);
+        self.turns.freed.notify_all();
+    }
+}

@@ -1,0 +1,93 @@
+//! The processes below the supervisor, as /proc shows them.
+
+use super::asking::Ancestor;
+use super::sys;
+use libc::pid_t;
+use std::fs;
+use std::io::Read;
+
+/// How many ancestors of a program are told.
+const MAX_ANCESTORS: usize = 16;
+/// How much of each one's arguments is told, in bytes.
+const MAX_ARGUMENTS: u64 = 16 << 10;
+
+/// The process of a thread.
+pub fn process_of(tid: pid_t) -> pid_t {
+    // Nearly always the thread is its process's first one, which is cheaper to ask than to read.
+    if sys::thread_is_of(tid, tid) { tid } else { status_number(tid, "Tgid:").unwrap_or(tid) }
+}
+
+/// Who traces a thread.
+pub fn tracer_of(tid: pid_t) -> Option<pid_t> {
+    status_number(tid, "TracerPid:").filter(|pid| *pid != 0)
+}
+
+fn status_number(pid: pid_t, name: &str) -> Option<pid_t> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
+}
+
+/// Whether there is such a process.
+pub fn exists(pid: pid_t) -> bool {
+    sys::thread_is_of(pid, pid)
+}
+
+/// The arguments of a process.
+pub fn arguments(pid: pid_t) -> Option<Vec<Vec<u8>>> {
+    Some(split(fs::read(format!("/proc/{pid}/cmdline")).ok()?))
+}
+
+fn split(mut text: Vec<u8>) -> Vec<Vec<u8>> {
+    if text.last() == Some(&0) {
+        text.pop();
+    }
+    text.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect()
+}
+
+/// Who starts a program with these arguments: what the process itself runs until then, since a shell may become its last
+/// command; then who started the process, nearest first, up to the command and not the supervisor.
+pub fn ancestors(process: pid_t, supervisor: pid_t, started: &[Vec<u8>]) -> Vec<Ancestor> {
+    let mut ancestors: Vec<Ancestor> = Vec::new();
+    let mut pid = process;
+    while ancestors.len() < MAX_ANCESTORS && pid != supervisor && pid > 1 {
+        let mut text = Vec::new();
+        if let Ok(file) = fs::File::open(format!("/proc/{pid}/cmdline")) {
+            let _ = file.take(MAX_ARGUMENTS).read_to_end(&mut text);
+        }
+        let argv = split(text);
+        if pid != process || argv != started {
+            // A process that was forked for this start still looks like the one that forked it.
+            ancestors.pop_if(|it| it.pid == process && it.argv == argv);
+            ancestors.push(Ancestor { pid, argv });
+        }
+        let Some(parent) = parent_of(pid) else { break };
+        pid = parent;
+    }
+    ancestors
+}
+
+fn parent_of(pid: pid_t) -> Option<pid_t> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // The name of the program stands in parentheses and may hold anything.
+    let end = stat.iter().rposition(|byte| *byte == b')')?;
+    std::str::from_utf8(&stat[end + 1..]).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// All processes below one, as far as one look shows them.
+pub fn descendants(of: pid_t) -> Vec<pid_t> {
+    let mut found = children(of);
+    let mut n = 0;
+    while n < found.len() {
+        found.extend(children(found[n]));
+        n += 1;
+    }
+    found
+}
+
+fn children(of: pid_t) -> Vec<pid_t> {
+    let tasks = fs::read_dir(format!("/proc/{of}/task")).into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    lists
+        .flat_map(|list| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
+        .collect()
+}

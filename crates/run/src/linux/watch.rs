@@ -1,0 +1,141 @@
+//! The thread that watches what is outside: the host, the front, and the end of the tree.
+
+use super::host::{Link, Message, await_soon, filters_of};
+use super::programs::Snapshot;
+use super::supervisor::Supervisor;
+use super::{pool, sys};
+use libc::pid_t;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use serde_json::{Value, json};
+use std::io::{ErrorKind, Result};
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long after a try to reach the host the next one comes, at first and at last.
+const RETRY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
+/// How long starting a host may take.
+const START_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Watches until nothing is left, and ends the process then.
+pub fn run(supervisor: &Supervisor, link: Link) {
+    let mut link = match begin(supervisor, link) {
+        Ok(link) => Some(link),
+        Err(error) => {
+            supervisor.publish(Err(format!("hookwire's host doesn't say what its rules name: {error}")));
+            None
+        }
+    };
+    let (mut pause, mut front_is_gone) = (RETRY.0, false);
+    loop {
+        let mut ready = vec![PollFd::new(supervisor.listener(), PollFlags::empty())];
+        if !front_is_gone {
+            ready.push(PollFd::new(supervisor.front(), PollFlags::empty()));
+        }
+        if let Some(link) = &link {
+            ready.push(PollFd::new(link.stream().as_fd(), PollFlags::POLLIN));
+        }
+        let wait =
+            if link.is_some() { PollTimeout::NONE } else { PollTimeout::try_from(pause).unwrap_or(PollTimeout::MAX) };
+        let _ = poll(&mut ready, wait);
+        let is_ready = |n: usize| ready.get(n).and_then(|it| it.any()) == Some(true);
+        let (tree, front, host) =
+            (is_ready(0), !front_is_gone && is_ready(1), is_ready(if front_is_gone { 1 } else { 2 }));
+        if tree && pool::has_ended(supervisor) {
+            supervisor.await_told();
+            sys::exit_now(0);
+        }
+        if front {
+            front_is_gone = true;
+            supervisor.kill_command();
+        }
+        link = match link {
+            Some(link) if host => listen(supervisor, link).ok(),
+            Some(link) => Some(link),
+            None => reach(supervisor, pause),
+        };
+        pause = if link.is_some() { RETRY.0 } else { (pause * 2).min(RETRY.1) };
+    }
+}
+
+/// Asks what rules name, on a connection that has just been made.
+fn begin(supervisor: &Supervisor, mut link: Link) -> Result<Link> {
+    let id = link.send_request("programs/named", json!({}))?;
+    let named = await_soon(&mut link, id)?;
+    have(supervisor, &mut link, &named)?;
+    Ok(link)
+}
+
+/// Judges by what rules name from now on, and says so.
+fn have(supervisor: &Supervisor, link: &mut Link, named: &Value) -> Result<()> {
+    let names = named["names"].as_array().ok_or(ErrorKind::InvalidData)?;
+    let generation = named["generation"].as_u64().ok_or(ErrorKind::InvalidData)?;
+    let every = named["every"].as_bool().ok_or(ErrorKind::InvalidData)?;
+    let names = names.iter().map(|it| it.as_str().map(str::to_owned).ok_or(ErrorKind::InvalidData));
+    let names: Vec<String> = names.collect::<std::result::Result<_, _>>()?;
+    supervisor.publish(Ok(Snapshot::new(every, names.into_iter())));
+    link.send_request("programs/have", json!({ "generation": generation })).map(drop)
+}
+
+/// Reads what has come.
+fn listen(supervisor: &Supervisor, mut link: Link) -> Result<Link> {
+    link.fill()?;
+    while let Some(message) = link.take_message()? {
+        if let Message::Notification(method, params) = message
+            && method == "programs/changed"
+        {
+            have(supervisor, &mut link, &params)?;
+        }
+    }
+    Ok(link)
+}
+
+/// Reaches for the host again; starts one if there is none.
+fn reach(supervisor: &Supervisor, pause: Duration) -> Option<Link> {
+    let connect = || Link::connect(&supervisor.asking.socket());
+    let link = connect().or_else(|error| {
+        // Another who needs it may be starting it.
+        if pause > RETRY.0 {
+            supervisor.asking.move_to(start_host(&supervisor.options.host).ok_or(error)?);
+            return connect();
+        }
+        Err(error)
+    });
+    begin(supervisor, link.ok()?).ok()
+}
+
+/// Starts a host; gives the path of its socket.
+fn start_host(words: &[std::ffi::OsString]) -> Option<PathBuf> {
+    let (program, arguments) = words.split_first()?;
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+    let mut child = command.spawn().ok()?;
+    let until = Instant::now() + START_PATIENCE;
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
+            Ok(None) | Err(_) => {
+                let _ = child.kill();
+                break child.wait().ok()?;
+            }
+        }
+    };
+    let mut path = String::new();
+    // The host that it has started may hold its output open, so only what is there already is read.
+    let mut chunk = [0; 4096];
+    if let (true, Some(stdout)) = (status.success(), child.stdout.as_mut())
+        && let Ok(n) = std::io::Read::read(stdout, &mut chunk)
+    {
+        path.push_str(&String::from_utf8_lossy(&chunk[..n]));
+    }
+    path.lines().next().filter(|it| !it.is_empty()).map(PathBuf::from)
+}
+
+/// Whether a process is below the filter: a host that was started from here isn't, and stays.
+pub fn is_held(pid: pid_t) -> bool {
+    let (own, theirs) = (filters_of("self"), filters_of(&pid.to_string()));
+    !matches!((own, theirs), (Some(own), Some(theirs)) if theirs <= own)
+}

@@ -1,0 +1,34 @@
+//! `hookwire-run`: runs a command and has every program start below it judged by a hookwire host.
+//!
+//! A small program of its own, because it is started for each command and stays beside it. The rules, and the words of
+//! a refusal, are the host's; this program only sees to it that nothing starts unasked. It works on Linux, where the
+//! kernel lets a process without privileges judge the program starts of its children; elsewhere it says that it can't.
+
+mod args;
+#[cfg(target_os = "linux")]
+mod linux;
+
+use std::process::ExitCode;
+
+/// What a wrong use of the program, or a system that can't hold anything, ends with.
+const UNUSABLE: u8 = 2;
+
+fn main() -> ExitCode {
+    let options = match args::parse(std::env::args_os().skip(1)) {
+        Ok(options) => options,
+        Err(problem) => return refuse(&problem),
+    };
+    #[cfg(target_os = "linux")]
+    return linux::main(options);
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = options;
+        refuse("program starts can be judged on Linux only")
+    }
+}
+
+/// Says why nothing was run.
+fn refuse(problem: &str) -> ExitCode {
+    eprintln!("hookwire-run: {problem}");
+    ExitCode::from(UNUSABLE)
+}
