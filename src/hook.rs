@@ -4,7 +4,7 @@
 use crate::contract::{Contract, Fail, NATIVE, TOOL_NAME, Target};
 use crate::event::{Event, On, PRE_EXEC, PRE_TOOL_USE, Phase};
 use crate::handlers::{Handler, HookView};
-use crate::matching::rule::{Asker, Condition as ToolCondition, Finding, Reading, ToolRule};
+use crate::matching::rule::{self, Asker, Condition as ToolCondition, Finding, Reading, ToolRule};
 use crate::matching::when::When;
 use crate::matching::{Facts, Matcher, Truth};
 use crate::syntax::source::Source;
@@ -322,6 +322,17 @@ impl Hook {
         let of_if = self.tools.rules.iter().zip(rules).map(|(rule, found)| ("if", rule, found));
         let of_unless = self.tools.unless.iter().zip(unless).map(|(rule, found)| ("unless", rule, found));
         of_if.chain(of_unless).collect()
+    }
+
+    /// Whether the call passes if one more exception is made.
+    pub(crate) fn passes_with(&self, exception: &ToolRule, facts: &Facts) -> bool {
+        let ToolCondition { rules, unless } = &self.tools;
+        let unless = unless.iter().chain([exception]);
+        match rule::holds(rules.iter(), unless, facts, self.asker(), self.reading()) {
+            Truth::No => true,
+            Truth::Delegates(_) => self.delegates.is_none(),
+            Truth::Yes | Truth::Opaque(_) => false,
+        }
     }
 
     /// The rule that keeps the hook out: one that is about the tool, rather than one about another.

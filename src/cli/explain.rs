@@ -196,6 +196,17 @@ fn print_hook(it: &Explanation, out: &mut Output) {
         let told = format!("        {:<6} {word:<6} {}: {}", rule.field, rule.rule, rule.why);
         out.line(&out.tone(Tone::Dim, &safe(&told)));
     }
+    let is_verdict = matches!(it.decision, Some(Decision::Deny | Decision::Ask)) && it.kept_out_by.is_none();
+    let way = match &it.exception {
+        Some(exception) => Some(format!("it passes with `unless: {exception}`")),
+        None if it.opaque.is_some() => Some(
+            "it can be told of a call that shows all it does: no computed words, no code in another language".into(),
+        ),
+        None => None,
+    };
+    for way in way.into_iter().filter(|_| is_verdict) {
+        out.line(&out.tone(Tone::Dim, &safe(&format!("        {way}"))));
+    }
     if n_missed > MAX_MISSES {
         let more = format!("        {} more rules miss (--format json shows them)", n_missed - MAX_MISSES);
         out.line(&out.tone(Tone::Dim, &more));

@@ -83,12 +83,31 @@ impl Facts {
         let acts = self.file_acts(AS_OTHERS).unwrap_or_default().iter();
         let told = acts.flat_map(|act| {
             let perhaps = act.doubt.map_or(String::new(), |why| format!(" (perhaps: {why})"));
-            let paths = act.paths.iter().chain(&act.open);
+            // Of what may be a path, what is there is one.
+            let is_told = |path: &&PathViews| act.doubt.is_none() || path.lexical.exists();
+            let paths = act.paths.iter().filter(is_told).chain(&act.open);
             paths.map(move |path| {
                 format!("{} {}{perhaps}", act.does(), path.lexical.display().to_string().replace(ANY_NAME, "…"))
             })
         });
         told.take(MOST).collect()
+    }
+
+    /// The paths that the call certainly does something with, as a rule for no others has them.
+    pub fn paths_told(&self) -> Vec<String> {
+        let acts = self.file_acts(AS_OTHERS).unwrap_or_default().iter().filter(|act| act.doubt.is_none());
+        let paths = acts.flat_map(|act| &act.paths).map(|views| match views.lexical.strip_prefix(self.base()) {
+            Ok(path) if path.as_os_str().is_empty() => ".".into(),
+            Ok(path) => path.display().to_string(),
+            Err(_) => views.lexical.display().to_string(),
+        });
+        paths.collect()
+    }
+
+    /// What the call reads with all that is below, where nothing is looked for that a rule may name, for people.
+    pub(super) fn read_from_above(&self, asker: Asker) -> Option<String> {
+        let acts = self.file_acts(asker)?.iter().filter(|act| act.doubt.is_none() && act.access == Access::Read);
+        acts.filter(|act| act.reach != Reach::File).find_map(Act::first_path)
     }
 
     /// The paths that the call's acts are about; `None` if they may be about others, too.

@@ -547,13 +547,21 @@ impl ToolRule {
             let is_asked = reading == Reading::Hits && asker.acts && self.is_about_files();
             return match if_shell(once(self), empty(), facts, asker) {
                 Truth::Opaque(why) if reading == Reading::Hits => Finding { holds: None, why: why.into_owned() },
-                _ if is_asked => no("as far as it is told, the call does nothing with such a file"),
+                _ if is_asked => no(&match facts.read_from_above(asker).filter(|_| self.is_about("Read")) {
+                    Some(path) => format!("the call reads {path} and what is below, where no such file is looked for"),
+                    None => "as far as it is told, the call does nothing with such a file".into(),
+                }),
                 _ => no(&format!("another tool, `{tool}`")),
             };
         }
+        let mut unseen = None;
         let holds = match holds(once(self), empty(), facts, asker, reading) {
             Truth::Yes => true,
-            Truth::No | Truth::Delegates(_) => false,
+            Truth::No => false,
+            Truth::Delegates(why) => {
+                unseen = why.split_once("holds: ").map(|(_, why)| format!("; not shown: {why}"));
+                false
+            }
             Truth::Opaque(why) => return Finding { holds: None, why: why.into_owned() },
         };
         if matches!(self.argument, Argument::Any) {
@@ -569,7 +577,7 @@ impl ToolRule {
         let call = facts.call(asker.layer);
         let mut subjects = call.alternatives.iter().chain(&call.patch);
         let told = subjects.find_map(|subject| self.decisive(subject, holds, reading, asker.any_depth));
-        Finding { holds: Some(holds), why: told.unwrap_or_default() }
+        Finding { holds: Some(holds), why: told.unwrap_or_default() + &unseen.unwrap_or_default() }
     }
 
     /// What the rule says as an exception of a condition that is read for hits, and why: it covers the call, or one command

@@ -7,6 +7,7 @@ use crate::engine;
 use crate::hook::Hook;
 use crate::matching::Facts;
 use crate::matching::call::Subject;
+use crate::matching::rule::ToolRule;
 use crate::matching::shell::{Command, Script};
 use crate::policy::{self, Policy};
 use std::sync::Arc;
@@ -28,12 +29,13 @@ impl ExplainResult {
                 denies: policy.refusal(facts).map(|it| it.reason),
             })
             .collect();
+        let commands = commands(facts);
         ExplainResult {
-            commands: commands(facts),
             acts: if facts.tool().is_some() { facts.acts_told() } else { Vec::new() },
             broken: broken.to_vec(),
             policy,
-            hooks: hooks.iter().map(|hook| explain(hook, facts)).collect(),
+            hooks: hooks.iter().map(|hook| explain(hook, facts, &commands)).collect(),
+            commands,
             notices: Vec::new(),
             generation: None,
             hash: None,
@@ -47,7 +49,7 @@ fn sender(facts: &Facts) -> &'static Contract {
     &original.unwrap_or(dialects::native()).contract
 }
 
-fn explain(hook: &Arc<Hook>, facts: &Facts) -> Explanation {
+fn explain(hook: &Arc<Hook>, facts: &Facts, commands: &[ReadCommand]) -> Explanation {
     let (applies, kept_out_by, opaque) = match hook.applies(facts) {
         Ok(doubt) => (true, None, doubt.map(|doubt| doubt.why.into_owned())),
         Err(failed) => (false, Some(hook.miss(failed, facts)), None),
@@ -63,8 +65,29 @@ fn explain(hook: &Arc<Hook>, facts: &Facts) -> Explanation {
     });
     let rules = rules.collect();
     let decision = hook.handler.fixed().map(|(decision, _)| decision);
+    let exception = if applies { exception(hook, facts, commands) } else { None };
     let (observe, hook, source) = (hook.observe, hook.name.clone(), hook.source.clone());
-    Explanation { hook, source, applies, kept_out_by, opaque, decision, observe, rules }
+    Explanation { hook, source, applies, kept_out_by, opaque, decision, exception, observe, rules }
+}
+
+/// The narrowest exception that lets the call pass a fixed deny or ask: each is tried.
+fn exception(hook: &Hook, facts: &Facts, commands: &[ReadCommand]) -> Option<String> {
+    const MOST: usize = 16;
+    if !hook.is_verdict() || hook.tools.rules.is_empty() {
+        return None;
+    }
+    let is_plain =
+        |text: &str| text.len() <= 200 && !text.contains(['*', '?', '[', '{', '$', '`', '…', '(', ')', '|', '\n']);
+    let commands = commands.iter().map(|it| format!("Bash({})", it.command));
+    let files = hook.tools.rules.iter().filter(|rule| rule.is_about_files()).flat_map(|rule| rule.literal_tools());
+    let files: Vec<String> = files.flatten().map(str::to_string).collect();
+    let paths = facts.paths_told();
+    let acts = paths.iter().flat_map(|path| files.iter().map(move |tool| format!("{tool}({path})")));
+    let all = acts.chain(commands).filter(|text| {
+        let inside = text.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));
+        inside.is_some_and(is_plain)
+    });
+    all.take(MOST).find(|text| ToolRule::new(text).is_ok_and(|rule| hook.passes_with(&rule, facts)))
 }
 
 /// The commands that were read out of a tool's call.

@@ -398,6 +398,9 @@ pub struct Explanation {
     /// What it decides when it runs, if that is always the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
+    /// An `unless` for the hook with which it would let this call pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exception: Option<String>,
     /// Whether it only observes: what it decides doesn't count.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub observe: bool,

@@ -367,6 +367,8 @@ export interface Explanation {
   applies: boolean;
   /** What it decides when it runs, if that is always the same. */
   decision?: Decision | null;
+  /** An `unless` for the hook with which it would let this call pass. */
+  exception?: string | null;
   /** The hook. */
   hook: string;
   /** The first test that keeps it out. */

@@ -396,6 +396,8 @@ class Explanation(TypedDict):
     applies: bool
     # What it decides when it runs, if that is always the same.
     decision: NotRequired[Decision | None]
+    # An `unless` for the hook with which it would let this call pass.
+    exception: NotRequired[str | None]
     # The hook.
     hook: str
     # The first test that keeps it out.
