@@ -6,6 +6,7 @@
 //! with its place and reason ([`Outside`]); nothing is guessed. So a new trick of a shell is in doubt
 //! until somebody teaches it here, never missed.
 
+use super::programs::Names;
 use super::{Shell, Span};
 use compact_str::CompactString;
 use smallvec::SmallVec;
@@ -311,44 +312,12 @@ const KEYWORDS: &[&str] = &[
 ];
 
 /// Zsh's further ones, and what changes how it reads.
-const ZSH_WORDS: &[&str] = &[
-    "foreach",
-    "end",
-    "repeat",
-    "nocorrect",
-    "always",
-    "try",
-    "catch",
-    "throw",
-    "setopt",
-    "unsetopt",
-    "emulate",
-    "zmodload",
-    "private",
-    "zformat",
-    "sysread",
-    "autoload",
-    "sched",
-    "print",
-    "-",
-    "zle",
-    "bindkey",
-    "zcompile",
-    "disable",
-    "functions",
-    "zparseopts",
-    "zstyle",
-    "vared",
-    "unfunction",
-    "declare-g",
-    "rehash",
-    "limit",
-    "zpty",
-    "zsocket",
-    "ztcp",
-    "zselect",
-    "zf_rm",
-];
+static ZSH_WORDS: Names = Names::new(
+    "\
+    foreach end repeat nocorrect always try catch throw setopt unsetopt emulate zmodload private zformat sysread \
+    autoload sched print - zle bindkey zcompile disable functions zparseopts zstyle vared unfunction declare-g \
+    rehash limit zpty zsocket ztcp zselect zf_rm",
+);
 
 impl<'t> Reader<'t> {
     fn new(text: &'t str, shell: Shell, depth: usize) -> Reader<'t> {
@@ -1107,7 +1076,7 @@ impl<'t> Reader<'t> {
                 let plain = word.plain();
                 declares =
                     plain.is_some_and(|name| matches!(name, "export" | "declare" | "local" | "readonly" | "typeset"));
-                if self.shell == Shell::Zsh && plain.is_some_and(|name| ZSH_WORDS.contains(&name)) {
+                if self.shell == Shell::Zsh && plain.is_some_and(|name| ZSH_WORDS.has(name)) {
                     return self.outside("a command that changes how zsh reads");
                 }
             }

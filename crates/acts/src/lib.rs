@@ -91,14 +91,21 @@ impl Shell {
 #[derive(Debug, Default)]
 pub struct Script {
     commands: Vec<Command>,
+    /// What could run and can't be told.
     gaps: Vec<Gap>,
+    /// Code runs that the text doesn't show.
     unseen: Option<Gap>,
-    /// The code that the text doesn't show may be what its constants say.
+    /// It may be what the text's constants say.
     runs_constants: bool,
+    /// What else the text does than its commands say: a rule that allows must not overlook it.
     beside: Option<Gap>,
+    /// Constants that may end up as code.
     texts: Vec<(String, Span)>,
+    /// What flows from one to the next: for each pipe, the commands of its stages.
     flows: Vec<Vec<std::ops::Range<usize>>>,
+    /// Scripts by their path, to be looked into by whoever has the files.
     scripts: Vec<String>,
+    /// The files that redirections open.
     redirected: Vec<act::Redirected>,
     judged: judged::Judged,
 }
@@ -305,19 +312,7 @@ pub fn read_within(text: &str, shell: Shell, max_work: usize) -> (Script, bool) 
     let mut walk = commands::Walk::new(shell, max_work);
     walk.read(text);
     let was_enough = walk.has_work_left();
-    let script = Script {
-        commands: walk.commands,
-        gaps: walk.gaps,
-        unseen: walk.unseen,
-        runs_constants: walk.runs_constants,
-        beside: walk.beside,
-        texts: walk.texts,
-        flows: walk.flows,
-        scripts: walk.scripts,
-        redirected: walk.redirected,
-        judged: judged::Judged::default(),
-    };
-    (script, was_enough)
+    (walk.script, was_enough)
 }
 
 /// Words that every shell reads alike.

@@ -10,7 +10,7 @@ use super::meeting;
 use super::path;
 use super::programs::options::{Act, Row, Style, Takes};
 use super::programs::parsed::{Item, Parsed, takes_value};
-use super::programs::{self, options, running};
+use super::programs::{self, Names, options, running};
 use super::{Command, Doubt, Judgement, Place, Role, Script, Span};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -911,7 +911,7 @@ impl Stage {
 
     /// The same, if the options that stand in between only say how a runner finds what it runs by itself.
     fn leads_behind_plain_options(&self, command: &Command) -> bool {
-        let is_plain = |word: &Word| running::PLAIN_RUNNER_OPTIONS.contains(&word.text.as_str());
+        let is_plain = |word: &Word| running::PLAIN_RUNNER_OPTIONS.has(&word.text);
         let behind = command.words.iter().enumerate().filter(|(at, word)| *at == 0 || !is_plain(word));
         self.leads(&command.with(behind.map(|(_, word)| word.clone()).collect()))
     }
@@ -1335,32 +1335,10 @@ fn follows_command_of_sed(text: &str) -> bool {
 
 /// Whether a program's name could stand here: at a line's start, after a sign or a word that runs others.
 fn stands_as_program(text: &str, at: usize) -> bool {
-    const RUNNERS: [&str; 24] = [
-        "terminal",
-        "term",
-        "shell",
-        "system",
-        "sudo",
-        "exec",
-        "if",
-        "elif",
-        "while",
-        "until",
-        "then",
-        "do",
-        "else",
-        "time",
-        "env",
-        "spawn",
-        "run",
-        "cmd",
-        "entrypoint",
-        "eval",
-        "not",
-        "n",
-        "b",
-        "in",
-    ];
+    static RUNNERS: Names = Names::new(
+        "\
+        terminal term shell system sudo exec if elif while until then do else time env spawn run cmd entrypoint eval not n b in",
+    );
     let mut at = at;
     // `>log 2>&1 git push`: redirections may stand before it.
     while let Some(start) = redirection_before(text, at) {
@@ -1388,7 +1366,7 @@ fn stands_as_program(text: &str, at: usize) -> bool {
         let word = of_sed.map_or(word, |(at, _)| &word[at..]);
         // `run-shell`, `COMMAND`, cron's `@reboot`
         let kind = word.rsplit('-').next().unwrap_or(word).to_ascii_lowercase();
-        let is_runner = RUNNERS.contains(&kind.as_str())
+        let is_runner = RUNNERS.has(&kind)
             || kind.ends_with("command")
             || word == "xargs"
             || word.contains('=')

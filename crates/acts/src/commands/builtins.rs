@@ -1,8 +1,8 @@
 //! What the shell does itself: builtins that run text, change how later words are read, or where they run.
 
 use super::super::expand::{Openness, Word, is_number, is_variable};
-use super::super::programs::running;
-use super::super::{Command, Role, Shell, Span, grammar, programs};
+use super::super::programs::{Names, running};
+use super::super::{Role, Shell, Span, grammar, programs};
 use super::expansion::as_operand;
 use super::simple::is_own_name;
 use super::state::Later;
@@ -11,44 +11,14 @@ use super::{
 };
 use std::rc::Rc;
 
-const SETS_VARIABLES: &str = "a builtin that sets variables";
+/// Options of `set -o` that don't change how the shell reads.
+static PLAIN_OPTIONS: Names = Names::new(
+    "\
+    errexit nounset pipefail xtrace noglob noclobber errtrace functrace verbose allexport monitor notify vi emacs physical \
+    hashall",
+);
 
-/// Whether a command prints what a shell is to set, as its manual says to be evaluated.
-fn prints_environment(command: &Command) -> bool {
-    const PRINTERS: [(&str, &[&str]); 23] = [
-        ("ssh-agent", &[]),
-        ("aws", &["configure export-credentials"]),
-        ("dircolors", &[]),
-        ("direnv", &["export", "hook"]),
-        ("brew", &["shellenv"]),
-        ("conda", &["shell.bash", "shell.zsh", "shell.posix"]),
-        ("pyenv", &["init", "virtualenv-init"]),
-        ("rbenv", &["init"]),
-        ("nodenv", &["init"]),
-        ("jenv", &["init"]),
-        ("goenv", &["init"]),
-        ("fnm", &["env"]),
-        ("mise", &["activate", "env"]),
-        ("opam", &["env"]),
-        ("zoxide", &["init"]),
-        ("starship", &["init"]),
-        ("minikube", &["docker-env"]),
-        ("docker-machine", &["env"]),
-        ("kubectl", &["completion"]),
-        ("helm", &["completion"]),
-        ("gh", &["completion"]),
-        ("npm", &["completion"]),
-        ("uv", &["generate-shell-completion"]),
-    ];
-    let Some(words) = command.words.iter().map(Word::as_constant).collect::<Option<Vec<_>>>() else { return false };
-    let [name, rest @ ..] = words.as_slice() else { return false };
-    PRINTERS.iter().any(|(program, verbs)| {
-        let begins = |verb: &&str| {
-            verb.split(' ').zip(rest).filter(|(one, other)| one == *other).count() == verb.split(' ').count()
-        };
-        *program == base_name(name) && (verbs.is_empty() || verbs.iter().any(begins))
-    })
-}
+const SETS_VARIABLES: &str = "a builtin that sets variables";
 
 /// What a script is run by, as its first line says: `#!/usr/bin/env -S git push` does it with the script's own words behind.
 fn interpreter_of(text: &str) -> Option<Vec<Word>> {
@@ -137,7 +107,7 @@ impl Walk {
                             .as_constant()
                             .is_some_and(|text| text.starts_with('-') && !text.contains(' ') || text.is_empty()) => {}
                     Some(word) => {
-                        if let Some(trap) = self.commands.last_mut() {
+                        if let Some(trap) = self.script.commands.last_mut() {
                             trap.shell_text = true;
                         }
                         self.at_any_time(Later::Text(word.clone(), self.shell, span.clone()));
@@ -287,7 +257,7 @@ impl Walk {
 
     /// Whether what the builtin is given was printed by a program for that; then it is delegated to it.
     fn takes_environment(&mut self, span: &Span) -> bool {
-        let takes = self.commands.iter().rev().nth(1).is_some_and(prints_environment);
+        let takes = self.script.commands.iter().rev().nth(1).is_some_and(|it| running::prints_settings(&it.words));
         if takes {
             self.beside(SETS_VARIABLES, span);
             self.unseen("a program says what the shell sets", span);
@@ -410,8 +380,8 @@ impl Walk {
     /// A script that the text doesn't show, to be looked into where it is at hand.
     pub(super) fn keep_script(&mut self, path: &str) {
         const MOST: usize = 32;
-        if self.scripts.len() < MOST {
-            self.scripts.push(path.to_string());
+        if self.script.scripts.len() < MOST {
+            self.script.scripts.push(path.to_string());
         }
     }
 
@@ -500,28 +470,7 @@ impl Walk {
                         let named = words.get(at).and_then(Word::as_constant);
                         self.odd_directories |= named == Some("physical");
                         let keeps_none = option.starts_with('+') && named == Some("history");
-                        let plain = keeps_none
-                            || matches!(
-                                named,
-                                None | Some(
-                                    "errexit"
-                                        | "nounset"
-                                        | "pipefail"
-                                        | "xtrace"
-                                        | "noglob"
-                                        | "noclobber"
-                                        | "errtrace"
-                                        | "functrace"
-                                        | "verbose"
-                                        | "allexport"
-                                        | "monitor"
-                                        | "notify"
-                                        | "vi"
-                                        | "emacs"
-                                        | "physical"
-                                        | "hashall"
-                                )
-                            );
+                        let plain = keeps_none || named.is_none_or(|name| PLAIN_OPTIONS.has(name));
                         if !plain {
                             return self.gap("an option that changes how the shell reads", span);
                         }

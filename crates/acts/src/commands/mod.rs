@@ -13,7 +13,7 @@ use super::expand::{Openness, Resolved, Variables, Word, is_number, is_positiona
 use super::grammar::{self, Change, Joint, List, Node, Part, Pipeline, Redirect, RedirectKind, Stage, Word as Written};
 use super::output::Output;
 use super::programs::running;
-use super::{Command, Gap, Role, Shell, Span, Writes, meeting, programs};
+use super::{Command, Gap, Role, Script, Shell, Span, Writes, meeting, programs};
 use compact_str::CompactString;
 pub(super) use expansion::tells_what_ran;
 pub(super) use state::Directories;
@@ -24,9 +24,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// What a command reads from its standard input, as far as the text says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Input {
     /// What the whole text reads.
+    #[default]
     Outer,
     Text(Rc<str>),
     /// A text that variables of the caller, paths or numbers complete. They stand in it as what they are.
@@ -93,22 +94,10 @@ enum By {
 }
 
 /// The walk through a text and the texts within it.
+#[derive(Default)]
 pub(super) struct Walk {
-    pub(super) commands: Vec<Command>,
-    /// What could run and can't be told.
-    pub(super) gaps: Vec<Gap>,
-    /// Code runs that the text doesn't show.
-    pub(super) unseen: Option<Gap>,
-    /// What else the text does than its commands say: a rule that allows must not overlook it.
-    pub(super) beside: Option<Gap>,
-    /// Constants that may end up as code.
-    pub(super) texts: Vec<(String, Span)>,
-    /// What flows from one to the next: for each pipe, the commands of its stages.
-    pub(super) flows: Vec<Vec<Range<usize>>>,
-    /// Scripts by their path, to be looked into by whoever has the files.
-    pub(super) scripts: Vec<String>,
-    /// The files that redirections open.
-    pub(super) redirected: Vec<Redirected>,
+    /// What was found.
+    pub(super) script: Script,
     variables: Variables,
     set_names: SetNames,
     functions: Vec<(String, Function)>,
@@ -172,8 +161,6 @@ pub(super) struct Walk {
     plans_to_destroy: Vec<String>,
     /// What a shell has read from its input, or has run as a file: all of it was read as that shell's text.
     read_texts: Vec<Rc<str>>,
-    /// Code runs that the text doesn't show, and some of the text's constants may be it.
-    pub(super) runs_constants: bool,
     /// A command names the branch that is checked out.
     names_branch: bool,
     /// A word would be an option or a name without the expansion in it: `-exec"$@"`, `pu${x}sh`.
@@ -248,60 +235,8 @@ const COMPLETED: &str = "a shell is given a text that a variable or a file's nam
 
 impl Walk {
     pub(super) fn new(shell: Shell, max_work: usize) -> Walk {
-        Walk {
-            commands: Vec::with_capacity(4),
-            gaps: Vec::new(),
-            unseen: None,
-            beside: None,
-            texts: Vec::new(),
-            flows: Vec::new(),
-            scripts: Vec::new(),
-            redirected: Vec::new(),
-            variables: Variables::default(),
-            set_names: SetNames::default(),
-            functions: Vec::new(),
-            calling: Vec::new(),
-            files: Vec::new(),
-            awaited: Vec::new(),
-            numbers: Vec::new(),
-            documents: None,
-            positional: None,
-            input: Input::Outer,
-            shell,
-            depth: 0,
-            place: None,
-            work: 0,
-            max_work,
-            directories: Directories::First,
-            odd_directories: false,
-            nulls_patterns: false,
-            has_moved: false,
-            is_anywhere: false,
-            is_given_anything: false,
-            may_skip: false,
-            read_only: HashSet::new(),
-            later: Vec::new(),
-            left: None,
-            locals: Vec::new(),
-            is_told: false,
-            aliases: false,
-            flowing_into: 0,
-            ran: 0..0,
-            relinked: false,
-            makes_option: false,
-            captured: false,
-            process: None,
-            zero: None,
-            named: Vec::new(),
-            paths: false,
-            configured_pushes: Vec::new(),
-            plans_to_destroy: Vec::new(),
-            read_texts: Vec::new(),
-            runs_constants: false,
-            names_branch: false,
-            glued: false,
-            empties: false,
-        }
+        let script = Script { commands: Vec::with_capacity(4), ..Script::default() };
+        Walk { script, shell, max_work, ..Walk::default() }
     }
 
     fn at(&self, span: &Span) -> Span {
@@ -310,33 +245,33 @@ impl Walk {
 
     fn gap(&mut self, why: &'static str, span: &Span) {
         let at = self.at(span);
-        if self.gaps.len() < 16 {
-            self.gaps.push(Gap { why, at });
+        if self.script.gaps.len() < 16 {
+            self.script.gaps.push(Gap { why, at });
         }
     }
 
     fn unseen(&mut self, why: &'static str, span: &Span) {
-        self.runs_constants = true;
+        self.script.runs_constants = true;
         self.delegates(why, span);
     }
 
     /// Code runs that the text doesn't show, and that none of its constants can be.
     fn delegates(&mut self, why: &'static str, span: &Span) {
-        if self.unseen.is_none() {
-            self.unseen = Some(Gap { why, at: self.at(span) });
+        if self.script.unseen.is_none() {
+            self.script.unseen = Some(Gap { why, at: self.at(span) });
         }
     }
 
     fn beside(&mut self, why: &'static str, span: &Span) {
-        if self.beside.is_none() {
-            self.beside = Some(Gap { why, at: self.at(span) });
+        if self.script.beside.is_none() {
+            self.script.beside = Some(Gap { why, at: self.at(span) });
         }
     }
 
     fn text(&mut self, text: &str, span: &Span) {
         if text.len() > 1 {
             let at = self.at(span);
-            self.texts.push((text.to_string(), at));
+            self.script.texts.push((text.to_string(), at));
         }
     }
 
@@ -403,18 +338,18 @@ impl Walk {
             let is_other = command.runs_words || programs::runs(name).has("input");
             is_other && !command.data && !command.shell_text && !programs::is_shell(name)
         };
-        if self.commands.iter().any(may_run) {
+        if self.script.commands.iter().any(may_run) {
             return;
         }
         for text in std::mem::take(&mut self.read_texts) {
-            if !self.spend(self.commands.len()) {
+            if !self.spend(self.script.commands.len()) {
                 return;
             }
             let is_it = |other: &str| other.trim_end() == text.trim_end();
-            self.texts.retain(|(other, _)| !is_it(other));
-            for at in 0..self.commands.len() {
-                let printed = self.prints(&self.commands[at].words);
-                self.commands[at].data |= printed.is_some_and(|printed| is_it(&printed));
+            self.script.texts.retain(|(other, _)| !is_it(other));
+            for at in 0..self.script.commands.len() {
+                let printed = self.prints(&self.script.commands[at].words);
+                self.script.commands[at].data |= printed.is_some_and(|printed| is_it(&printed));
             }
         }
     }
@@ -535,7 +470,7 @@ impl Walk {
         let mut outer = self.input.clone();
         let mut ranges = Vec::with_capacity(pipeline.stages.len());
         for (at, stage) in pipeline.stages.iter().enumerate() {
-            let from = self.commands.len();
+            let from = self.script.commands.len();
             if at > 0 && self.shell == Shell::Zsh && stage.redirects.iter().any(Redirect::reads) {
                 self.gap("zsh gives a command what flows in and what is redirected", &stage.span);
             }
@@ -547,19 +482,19 @@ impl Walk {
                 true => self.join(&before),
                 false => self.restore(before),
             }
-            ranges.push(from..self.commands.len());
+            ranges.push(from..self.script.commands.len());
             if at == 0 {
                 outer = self.left_of(outer, stage);
             }
             self.input = printed;
         }
         self.input = outer;
-        self.flows.push(ranges);
+        self.script.flows.push(ranges);
     }
 
     /// Walks one stage; what it prints.
     fn stage(&mut self, stage: &Stage, piped: bool) -> Input {
-        if self.depth >= 2 * grammar::MAX_DEPTH || !self.spend(8) || self.commands.len() > MAX_COMMANDS {
+        if self.depth >= 2 * grammar::MAX_DEPTH || !self.spend(8) || self.script.commands.len() > MAX_COMMANDS {
             self.gap(TOO_LARGE, &stage.span);
             return Input::Computed;
         }
@@ -575,7 +510,7 @@ impl Walk {
         }
         let outer = self.input.clone();
         let before = self.state();
-        let from = self.commands.len();
+        let from = self.script.commands.len();
         let (_, writes) = self.redirects(&stage.redirects, &stage.span, None, false);
         self.list_writes(from, writes, &stage.span);
         let mut printed = Input::Computed;
@@ -740,7 +675,7 @@ impl Walk {
                 RedirectKind::Read(word) => {
                     let input = match word.parts.as_slice() {
                         [Part::Process { list, reads: true }] => {
-                            let from = self.commands.len();
+                            let from = self.script.commands.len();
                             self.inner_list(list, &word.span, false);
                             self.flowing_into = from;
                             match self.output(list) {
@@ -867,17 +802,17 @@ impl Walk {
     /// Notes files that a redirection opens.
     fn redirected<'w>(&mut self, files: impl Iterator<Item = &'w Word>, access: Access, span: &Span) {
         let (at, directories) = (self.at(span), self.directories.clone());
-        let left = MAX_COMMANDS.saturating_sub(self.redirected.len());
+        let left = MAX_COMMANDS.saturating_sub(self.script.redirected.len());
         let one =
             |word: &Word| Redirected { word: word.clone(), access, directories: directories.clone(), at: at.clone() };
-        self.redirected.extend(files.take(left).map(one));
+        self.script.redirected.extend(files.take(left).map(one));
     }
 
     /// To write a file is an act, whatever is run for it: where no command from `from` on is listed with what redirections
     /// write, one without words is.
     fn list_writes(&mut self, from: usize, writes: Writes, span: &Span) {
         let is_listed = |command: &Command| command.writes == writes;
-        if writes != Writes::Nothing && !self.commands[from..].iter().any(is_listed) {
+        if writes != Writes::Nothing && !self.script.commands[from..].iter().any(is_listed) {
             self.emit(&[], span, &Facts { writes, ..Facts::default() }, Role::Plain);
         }
     }
@@ -985,7 +920,7 @@ impl Walk {
                     if self.is_text(list)
                         && self.functions.is_empty()
                         && !self.aliases
-                        && let [printer] = &mut self.commands[self.ran.clone()]
+                        && let [printer] = &mut self.script.commands[self.ran.clone()]
                     {
                         printer.role = Role::Transparent;
                     }

@@ -10,10 +10,14 @@ use super::xargs::{Ends, with_item};
 use super::{By, COMPLETED, Directories, Facts, Input, MAX_KEPT, Passed, TOO_LARGE, Walk, base_name, tail};
 use compact_str::format_compact;
 
+/// Files that shells read before what they are given.
+const READ_FIRST: &str = "\
+    .profile .bashrc .bash_profile .bash_login .bash_logout .zshenv .zshrc .zprofile .zlogin .zlogout .kshrc config.fish";
+
 impl Walk {
     pub(super) fn shell(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) {
         self.emit(words, span, facts, Role::Plain);
-        let emitted = self.commands.len() - 1;
+        let emitted = self.script.commands.len() - 1;
         let shell = match Shell::named(name) {
             Shell::Unknown => Shell::Other,
             shell => shell,
@@ -70,27 +74,12 @@ impl Walk {
                 }
             }
         }
-        if let Some(command) = self.commands.get_mut(emitted) {
+        if let Some(command) = self.script.commands.get_mut(emitted) {
             command.shell_text = true;
         }
         let rest = words.get(at..).unwrap_or_default();
         // What it reads first: `ENV` may name any file.
-        let mut files: Vec<String> = [
-            ".profile",
-            ".bashrc",
-            ".bash_profile",
-            ".bash_login",
-            ".bash_logout",
-            ".zshenv",
-            ".zshrc",
-            ".zprofile",
-            ".zlogin",
-            ".zlogout",
-            ".kshrc",
-            "config.fish",
-        ]
-        .map(String::from)
-        .into();
+        let mut files: Vec<String> = READ_FIRST.split_whitespace().map(String::from).collect();
         files.extend(self.variables.values("ENV").into_iter().map(|value| value.text.into()));
         for name in files {
             if self.files.iter().any(|file| file.name == base_name(&name)) {
@@ -113,7 +102,7 @@ impl Walk {
             None if command => false,
             Some(script) if !from_input => {
                 // A script may run its arguments.
-                self.commands[emitted].runs_words = true;
+                self.script.commands[emitted].runs_words = true;
                 self.script(script, &rest[1..], shell, span)
             }
             _ => {
@@ -124,7 +113,7 @@ impl Walk {
             }
         };
         if is_shown && (words[0].text == name || programs::is_system_path(&words[0].text)) {
-            self.commands[emitted].role = Role::Transparent;
+            self.script.commands[emitted].role = Role::Transparent;
         }
     }
 
@@ -292,7 +281,7 @@ impl Walk {
             }
             None => match self.input.clone() {
                 Input::Text(text) => self.text(&text, span),
-                Input::Computed if is_decoded(&self.commands, name) => {
+                Input::Computed if is_decoded(&self.script.commands, name) => {
                     self.gap("an interpreter reads text that is decoded", span);
                 }
                 _ => {}
@@ -306,7 +295,7 @@ impl Walk {
         self.runs_words();
         if let Some(row) = programs::options::row(if name.ends_with("sed") { "sed" } else { "gawk" }) {
             let given = Parsed::new(&words[1..], Some(row));
-            self.scripts.extend(given.values("-f").map(|path| path.text.to_string()));
+            self.script.scripts.extend(given.values("-f").map(|path| path.text.to_string()));
             // What it puts into a file may be run.
             let scripts: Vec<Word> = given.values("-e").chain(given.operand_words().take(1).cloned()).collect();
             scripts.iter().filter(|_| given.has("-i")).for_each(|it| self.text(written_by_sed(&it.text), span));
@@ -337,7 +326,7 @@ impl Walk {
             self.mark_data(facts);
         } else {
             self.unseen("a program of its own is run by awk or sed", span);
-            if let Some(last) = self.commands.last_mut() {
+            if let Some(last) = self.script.commands.last_mut() {
                 last.builds_code = true;
             }
         }
@@ -491,7 +480,7 @@ impl Walk {
         }
         let mut begun = Vec::new();
         let mut stays = true;
-        for command in &self.commands {
+        for command in &self.script.commands {
             let is_git = command.words.first().is_some_and(|head| base_name(&head.text) == "git");
             let verb = programs::git_verb(&command.words).0.filter(|_| is_git);
             let rest = verb.map_or(&[][..], |at| &command.words[at..]);
@@ -506,7 +495,7 @@ impl Walk {
             }
         }
         let mut pushes = Vec::new();
-        for command in self.commands.iter_mut().filter(|it| it.words.iter().any(Word::is_branch)) {
+        for command in self.script.commands.iter_mut().filter(|it| it.words.iter().any(Word::is_branch)) {
             // In another repository it is another branch.
             let is_push =
                 command.words[0].text == "git" && command.words.get(1).is_some_and(|word| word.text == "push");
@@ -519,7 +508,7 @@ impl Walk {
                 command.words.iter_mut().filter(|word| word.is_branch()).for_each(Word::forget_branch);
             }
         }
-        self.commands.extend(pushes);
+        self.script.commands.extend(pushes);
     }
 
     /// Options whose value is a command line: it is read. Whether there are any.
@@ -646,13 +635,14 @@ impl Walk {
             self.unseen("find writes a file", span);
         } else {
             let at = self
+                .script
                 .commands
                 .iter()
                 .rposition(|command| command.words.first().is_some_and(|word| base_name(&word.text) == "find"));
             if let Some(at) = at
                 && facts.data
             {
-                self.commands[at].data = true;
+                self.script.commands[at].data = true;
             }
         }
     }

@@ -120,7 +120,7 @@ impl Walk {
         }
         // `x=1 git$x`: the command has it, its words don't.
         let names_within = names_before.as_ref().map(|before| std::mem::replace(&mut self.set_names, before.clone()));
-        let from = self.commands.len();
+        let from = self.script.commands.len();
         // A substitution in a word has commands of its own.
         let outer = std::mem::take(&mut self.glued);
         let mut alternatives = self.expand_all(words);
@@ -146,7 +146,7 @@ impl Walk {
             }
         }
         alternatives.iter_mut().for_each(|words| words.extend(declared.iter().cloned()));
-        let inner = from..self.commands.len();
+        let inner = from..self.script.commands.len();
         let outer = self.input.clone();
         // Its words are expanded before its redirections make files.
         let made_option = self.makes_option;
@@ -164,8 +164,8 @@ impl Walk {
             let inert = self.reads_prose(words, stage, piped);
             let result = self.redirects(&stage.redirects, &stage.span, constant.as_ref(), inert);
             if self.flowing_into != usize::MAX {
-                let (from, end) = (self.flowing_into, self.commands.len());
-                self.flows.push(vec![from..end, end..end + 1]);
+                let (from, end) = (self.flowing_into, self.script.commands.len());
+                self.script.flows.push(vec![from..end, end..end + 1]);
             }
             result
         };
@@ -191,9 +191,9 @@ impl Walk {
             self.set_names = names;
         }
         let is_told = head.is_none_or(may_set_variables) && names_what_it_sets(words);
-        let from_own = self.commands.len();
+        let from_own = self.script.commands.len();
         self.either(&alternatives, |this, words| {
-            let own = this.commands.len();
+            let own = this.script.commands.len();
             this.is_told = is_told;
             this.run(words, &stage.span, &facts);
             this.list_writes(own, facts.writes.clone(), &stage.span);
@@ -231,11 +231,11 @@ impl Walk {
             let is_same = printed.as_ref().is_none_or(|other| *other == prints);
             printed = Some(if is_same { prints } else { Input::Computed });
             // What an argument's substitution prints flows into the command.
-            if !inner.is_empty() && own < this.commands.len() {
-                this.flows.push(vec![inner.clone(), own..this.commands.len()]);
+            if !inner.is_empty() && own < this.script.commands.len() {
+                this.script.flows.push(vec![inner.clone(), own..this.script.commands.len()]);
             }
         });
-        self.ran = from_own..self.commands.len();
+        self.ran = from_own..self.script.commands.len();
         self.makes_option |= makes_option;
         if let Some(before) = names_before {
             // `x=1 return`: what is set for it alone is set no more where it leads.
@@ -419,10 +419,10 @@ impl Walk {
             .filter(|piece| !piece.is_empty() && !piece.starts_with(['$', '-']))
             .take(16)
         {
-            self.scripts.push(piece.to_string());
+            self.script.scripts.push(piece.to_string());
             if name == "PYTHONPATH" {
-                self.scripts.push(format!("{piece}/sitecustomize.py"));
-                self.scripts.push(format!("{piece}/usercustomize.py"));
+                self.script.scripts.push(format!("{piece}/sitecustomize.py"));
+                self.script.scripts.push(format!("{piece}/usercustomize.py"));
             }
         }
     }
@@ -435,7 +435,7 @@ impl Walk {
             let may_be_file = |word: &&mut Word| matches!(word.openness, Openness::Files(0) | Openness::Operand(0));
             own.iter_mut().filter(may_be_file).for_each(|word| word.openness = Openness::Computed(0, true));
         }
-        self.commands.push(Command {
+        self.script.commands.push(Command {
             words: own,
             span: at,
             role,
@@ -482,7 +482,10 @@ impl Walk {
     /// One simple command, or what it runs in turn.
     pub(super) fn run(&mut self, words: &[Word], span: &Span, facts: &Facts) {
         let Some(head) = words.first() else { return };
-        if self.depth >= 2 * grammar::MAX_DEPTH || !self.spend(words.len() + 4) || self.commands.len() > MAX_COMMANDS {
+        if self.depth >= 2 * grammar::MAX_DEPTH
+            || !self.spend(words.len() + 4)
+            || self.script.commands.len() > MAX_COMMANDS
+        {
             return self.gap(TOO_LARGE, span);
         }
         let name = match head.openness.from() {
@@ -740,7 +743,7 @@ impl Walk {
         } else if !runs.has("files") {
             let slashes = words[0].text.contains('/');
             if self.paths && !slashes {
-                self.scripts.push(name.to_string());
+                self.script.scripts.push(name.to_string());
             }
             // One reading of a wrapper's words may begin with a URL.
             if slashes
@@ -765,7 +768,7 @@ impl Walk {
                 Input::Computed => {
                     self.unseen("a program runs code that the text doesn't show", span);
                     // `(crontab -l; echo ...) | crontab -`: what was printed before may be what it reads.
-                    self.commands.iter_mut().for_each(|command| command.data = false);
+                    self.script.commands.iter_mut().for_each(|command| command.data = false);
                 }
                 _ => {}
             }
@@ -938,21 +941,21 @@ impl Walk {
 
     /// The last command may run its own words as another one.
     pub(super) fn runs_words(&mut self) {
-        if let Some(last) = self.commands.last_mut() {
+        if let Some(last) = self.script.commands.last_mut() {
             last.runs_words = true;
         }
     }
 
     /// All that the last command runs of its words is read.
     pub(super) fn reads_words(&mut self) {
-        if let Some(last) = self.commands.last_mut() {
+        if let Some(last) = self.script.commands.last_mut() {
             last.shell_text = true;
         }
     }
 
     pub(super) fn mark_data(&mut self, facts: &Facts) {
         if facts.data
-            && let Some(last) = self.commands.last_mut()
+            && let Some(last) = self.script.commands.last_mut()
         {
             last.data = true;
         }

@@ -11,9 +11,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// The directories that a command may run in, as they are reached from where the text begins.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in super::super) enum Directories {
     /// Where the text begins.
+    #[default]
     First,
     /// One of these.
     Some(Arc<[CompactString]>),

@@ -43,34 +43,3 @@ fn imports_known(code: &str) -> bool {
     // `importlib`, or an import that stands elsewhere.
     code.matches("import").count() == imports
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn code_that_starts_nothing() {
-        for (interpreter, code, expected) in [
-            ("python3", "import json\nd = json.load(open('p'))\nd['scripts']['x'] = 'rm -rf dist'", true),
-            ("python", "print('git push')", true),
-            ("python3.11", "from pathlib import Path\nPath('a').write_text('git push')", true),
-            ("python3", "import os; os.system('git push')", false),
-            ("python3", "import os; os . execvp('git', ['git', 'push'])", false),
-            ("python3", "import plumbum", false),
-            ("python3", "import json, sh", false),
-            ("python3", "if 1: import sh", false),
-            ("python3", "import os; o = os.__dict__", false),
-            ("python3", "import os\nos.\u{17f}ystem('x')", false),
-            ("python3", "import os, operator; operator.attrgetter('sys' + 'tem')(os)('x')", false),
-            ("python3", "import os, string; string.Formatter().get_field('0.sys' + 'tem', [os], {})[0]('x')", false),
-            ("python3", "import os; vars (os)['sys' + 'tem']('x')", false),
-            ("python3", "import sys; sys._getframe().f_builtins['ev' + 'al']('x')", false),
-            ("python3", "# coding: unicode_escape\nimport os; os.s\\x79stem('x')", false),
-            ("node", "require('child_' + 'process')", false),
-            ("node", "[]['con' + 'structor']", false),
-            ("perl", "print 1", false),
-        ] {
-            assert_eq!(starts_nothing(interpreter, code), expected, "{code}");
-        }
-    }
-}

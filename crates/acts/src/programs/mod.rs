@@ -6,6 +6,8 @@ pub(super) mod inline;
 pub(super) mod options;
 pub(super) mod parsed;
 pub(super) mod running;
+#[cfg(test)]
+mod tests;
 mod twins;
 
 pub(super) use options::{Does, has_files, program_names, runs, same_program};
@@ -55,7 +57,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    const fn new(text: &'static str) -> Names {
+    pub(super) const fn new(text: &'static str) -> Names {
         Names { text, set: OnceLock::new() }
     }
 
@@ -277,8 +279,19 @@ static CODE_VARIABLES: Names = Names::new(
 static TEXT_VARIABLES: Names = Names::new(
     "\
     PROMPT_COMMAND PS0 PS4 BROWSER LESSOPEN LESSCLOSE FCEDIT RSYNC_RSH CVS_RSH SSH_ASKPASS VISUAL EDITOR PAGER \
-    MANPAGER SUDO_EDITOR",
+    MANPAGER SUDO_EDITOR GIT_SSH_COMMAND GIT_SSH GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_PAGER GIT_ASKPASS GIT_EXTERNAL_DIFF \
+    GIT_PROXY_COMMAND",
 );
+
+static SHELL_VARIABLES: Names = Names::new(
+    "\
+    BASH_ENV commands galiases saliases SHELLOPTS BASHOPTS POSIXLY_CORRECT BASH_COMPAT BASH_ALIASES BASH_CMDS aliases functions \
+    NULLCMD chpwd_functions precmd_functions preexec_functions periodic_functions zshaddhistory_functions zshexit_functions \
+    READNULLCMD EXECIGNORE SHELL PYTHONUSERBASE",
+);
+
+const HARMLESS_OF_GIT: &str = "\
+    GIT_AUTHOR_ GIT_COMMITTER_ GIT_TERMINAL_PROMPT GIT_TRACE GIT_CURL_VERBOSE GIT_MERGE_AUTOEDIT GIT_LFS_SKIP";
 
 /// Whether a shell takes what is assigned to a variable of its own for arithmetic.
 pub(super) fn is_integer(name: &str, shell: Shell) -> bool {
@@ -292,32 +305,8 @@ pub(super) fn is_integer(name: &str, shell: Shell) -> bool {
 }
 
 pub(super) fn hazard(name: &str, value: Option<&str>) -> Hazard {
-    if matches!(
-        name,
-        "BASH_ENV"
-            | "commands"
-            | "galiases"
-            | "saliases"
-            | "SHELLOPTS"
-            | "BASHOPTS"
-            | "POSIXLY_CORRECT"
-            | "BASH_COMPAT"
-            | "BASH_ALIASES"
-            | "BASH_CMDS"
-            | "aliases"
-            | "functions"
-            | "NULLCMD"
-            | "chpwd_functions"
-            | "precmd_functions"
-            | "preexec_functions"
-            | "periodic_functions"
-            | "zshaddhistory_functions"
-            | "zshexit_functions"
-            | "READNULLCMD"
-            | "EXECIGNORE"
-            | "SHELL"
-            | "PYTHONUSERBASE"
-    ) || name.starts_with("BASH_FUNC_")
+    if SHELL_VARIABLES.has(name)
+        || name.starts_with("BASH_FUNC_")
         || name.starts_with("GIT_CONFIG")
         || name.starts_with("CARGO_ALIAS_")
         // A file that `sh -i` reads; as a rule it is the name of an environment.
@@ -337,33 +326,10 @@ pub(super) fn hazard(name: &str, value: Option<&str>) -> Hazard {
     if harmless && (name.ends_with("PAGER") || name.ends_with("EDITOR") || name == "VISUAL") {
         return Hazard::None;
     }
-    if TEXT_VARIABLES.has(name)
-        || matches!(
-            name,
-            "GIT_SSH_COMMAND"
-                | "GIT_SSH"
-                | "GIT_EDITOR"
-                | "GIT_SEQUENCE_EDITOR"
-                | "GIT_PAGER"
-                | "GIT_ASKPASS"
-                | "GIT_EXTERNAL_DIFF"
-                | "GIT_PROXY_COMMAND"
-        )
-    {
+    if TEXT_VARIABLES.has(name) {
         return Hazard::Text;
     }
-    let git = name.starts_with("GIT_")
-        && ![
-            "GIT_AUTHOR_",
-            "GIT_COMMITTER_",
-            "GIT_TERMINAL_PROMPT",
-            "GIT_TRACE",
-            "GIT_CURL_VERBOSE",
-            "GIT_MERGE_AUTOEDIT",
-            "GIT_LFS_SKIP",
-        ]
-        .iter()
-        .any(|prefix| name.starts_with(prefix));
+    let git = name.starts_with("GIT_") && !HARMLESS_OF_GIT.split_whitespace().any(|prefix| name.starts_with(prefix));
     let lower = name.to_ascii_lowercase();
     if git
         || CODE_VARIABLES.has(name)

@@ -6,7 +6,7 @@ use compact_str::CompactString;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 /// `PATH<TAB>HABITS<TAB>OPTIONS<TAB>FILES<TAB>RUNS<TAB>ACTS<TAB>PRINTS`; it says itself what the columns are.
-static TABLE: &str = include_str!("programs.txt");
+pub(super) static TABLE: &str = include_str!("programs.txt");
 
 /// How a program's parser reads its arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -350,7 +350,7 @@ impl Prints {
 
 /// A program by one of its names: its lines, and what is read of them once it is asked for.
 #[derive(Default)]
-struct Program {
+pub(super) struct Program {
     lines: Vec<&'static str>,
     /// The program of which this is another name.
     name: Option<&'static str>,
@@ -369,15 +369,15 @@ pub(in super::super) struct Same {
 }
 
 #[derive(Default)]
-struct Table {
-    programs: ByName<Program>,
+pub(super) struct Table {
+    pub(super) programs: ByName<Program>,
     /// By the programs of both.
     same: ByName<Vec<Same>>,
 }
 
 /// The lines by the names of their programs. Searching the table for a name took as long as all else that a rule's program
 /// needs.
-static BY_NAME: LazyLock<Table> = LazyLock::new(|| {
+pub(super) static BY_NAME: LazyLock<Table> = LazyLock::new(|| {
     let mut table = Table::default();
     for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
         let programs = line.split(['\t', ' ']).next().unwrap_or_default();
@@ -626,48 +626,5 @@ impl Acts {
         });
         let own = all.filter(|(option, _)| names.iter().any(|name| name == option));
         own.flat_map(|(_, others)| others.split('|'))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The words of the columns that the top of the table explains.
-    const HABITS: &str = "\
-        getopt posix git go cobra clap argparse npm word none - sub stop stop+1 deep short bundle each number through \
-        needs first scripts toolchain";
-    const MARKS: &str = "command text until words program setting config unit pipe moves joined shows code";
-    const RUNS: &str = "\
-        data files own shell code input decodes runner client entry stays instead named again rest rest+1 optional sets \
-        clears bare joined here itself elsewhere unseen package flake environment image partly filter filter+1 filter+2";
-
-    /// A word that nothing reads is a slip of the pen.
-    #[test]
-    fn every_word_of_the_table_is_read() {
-        let is_one = |all: &str, word: &str| all.split_whitespace().any(|it| it == word);
-        let mut paths = std::collections::HashSet::new();
-        for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
-            let columns: Vec<&str> = line.split('\t').collect();
-            let column =
-                |at: usize| columns.get(at).copied().unwrap_or_default().split(' ').filter(|it| !it.is_empty());
-            assert!(columns.len() <= 7, "{line}");
-            assert!(columns[1].split(',').all(|it| it.is_empty() || is_one(HABITS, it)), "{line}");
-            for option in column(2) {
-                let (names, marks) = option.split_once('!').unwrap_or((option, ""));
-                assert!(marks.split('!').all(|it| it.is_empty() || is_one(MARKS, it)), "{option} in {line}");
-                assert!(names.split(',').all(|it| it.len() > 1), "{option} in {line}");
-            }
-            let is_known = |it: &str| is_one(RUNS, it) || it.starts_with("code:") || it.starts_with("but:");
-            assert!(column(4).all(is_known), "{line}");
-            for act in column(5).filter_map(|it| it.strip_prefix("as:").or(it.strip_prefix("name:"))) {
-                let program = act.split(' ').next().unwrap_or_default();
-                assert!(BY_NAME.programs.contains_key(program), "{line}");
-            }
-            let (before, last) = columns[0].rsplit_once(' ').unwrap_or(("", columns[0]));
-            for name in last.split('|') {
-                assert!(paths.insert((before, name)), "{name} has two lines: {line}");
-            }
-        }
     }
 }

@@ -1,55 +1,28 @@
 //! What makes a program run code, write a file or read its settings elsewhere: no `*` of a rule that allows covers it.
 
+use super::super::commands::base_name;
 use super::super::expand::{Openness, Word, is_of_name};
 use super::options::{Does, Row, Style};
 use super::parsed::{Given, Item};
 use super::{
-    Parsed, git_verb, is_harmless_setting, is_harmless_ssh_option, is_plain_sed, is_plain_setting,
+    Names, Parsed, git_verb, is_harmless_setting, is_harmless_ssh_option, is_plain_sed, is_plain_setting,
     may_configure_program, options, skip_delimited, skip_regex,
 };
 use std::borrow::Cow;
 
 /// Options of what finds a program by its name and runs it that leave open nothing of what is run.
-pub(in super::super) const PLAIN_RUNNER_OPTIONS: [&str; 17] = [
-    "--yes",
-    "-y",
-    "--no",
-    "--no-install",
-    "--offline",
-    "--prefer-offline",
-    "-q",
-    "--quiet",
-    "-s",
-    "--silent",
-    "--frozen",
-    "--locked",
-    "--no-sync",
-    "--bun",
-    "-v",
-    "--verbose",
-    "--",
-];
+pub(in super::super) static PLAIN_RUNNER_OPTIONS: Names = Names::new(
+    "\
+    --yes -y --no --no-install --offline --prefer-offline -q --quiet -s --silent --frozen --locked --no-sync --bun -v \
+    --verbose --",
+);
 
 /// What a `find` comes across, as patterns of which each path fits one: `./**/build` of `find . -name build`, two of
 /// `find . \( -name build -o -name dist \)`. Nothing if it says more than names.
 pub(in super::super) fn found_by(words: &[Word]) -> Option<Vec<Word>> {
     const MOST: usize = 16;
-    const TESTS: [&str; 14] = [
-        "-type",
-        "-name",
-        "-maxdepth",
-        "-mindepth",
-        "-mtime",
-        "-mmin",
-        "-atime",
-        "-ctime",
-        "-newer",
-        "-size",
-        "-user",
-        "-group",
-        "-perm",
-        "-xdev",
-    ];
+    static TESTS: Names =
+        Names::new("-type -name -maxdepth -mindepth -mtime -mmin -atime -ctime -newer -size -user -group -perm -xdev");
     let texts: Vec<&str> = words.iter().map(Word::as_constant).collect::<Option<_>>()?;
     let [_, start, rest @ ..] = texts.as_slice() else { return None };
     // Behind a link, `..` is another directory.
@@ -76,7 +49,7 @@ pub(in super::super) fn found_by(words: &[Word]) -> Option<Vec<Word>> {
             // What follows is what is done with it; whatever stands there takes nothing away from what was found.
             "-exec" | "-ok" if !in_group => break,
             "-name" => name = Some(*rest.next()?),
-            test if TESTS.contains(&test) => {
+            test if TESTS.has(test) => {
                 rest.next()?;
             }
             _ => return None,
@@ -110,6 +83,24 @@ pub(in super::super) fn prints_with_nul(words: &[Word]) -> bool {
         && !rest
             .iter()
             .any(|word| word.text.starts_with("-print") || matches!(word.text.as_str(), "-ls" | "-exec" | "-ok"))
+}
+
+/// Programs that print what a shell is to set, with the words by which they do.
+const PRINT_SETTINGS: &str = "\
+    ssh-agent;dircolors;aws configure export-credentials;direnv export;direnv hook;brew shellenv;conda shell.bash;\
+    conda shell.zsh;conda shell.posix;pyenv init;pyenv virtualenv-init;rbenv init;nodenv init;jenv init;goenv init;fnm env;\
+    mise activate;mise env;opam env;zoxide init;starship init;minikube docker-env;docker-machine env;kubectl completion;\
+    helm completion;gh completion;npm completion;uv generate-shell-completion";
+
+/// Whether a command prints what a shell is to set, as its manual says to be evaluated.
+pub(in super::super) fn prints_settings(words: &[Word]) -> bool {
+    let Some(mut words) = words.iter().map(Word::as_constant).collect::<Option<Vec<_>>>() else { return false };
+    words.iter_mut().take(1).for_each(|name| *name = base_name(name));
+    let begins = |it: &str| {
+        let mut words = words.iter();
+        it.split(' ').all(|part| words.next() == Some(&part))
+    };
+    PRINT_SETTINGS.split(';').any(begins)
 }
 
 /// Whether a command behind a pipe does nothing but pass on some of what it reads.
@@ -403,31 +394,18 @@ fn is_plain_awk(program: &str) -> bool {
 
 /// Whether a word holds a command of a database's client itself, which may run a program or write a file.
 fn runs_in_client(word: &Word) -> bool {
-    const HARMLESS: [&str; 8] =
-        [".tables", ".schema", ".headers", ".mode", ".width", ".indexes", ".databases", ".dump"];
+    const HARMLESS: &str = ".tables .schema .headers .mode .width .indexes .databases .dump ./";
     let text = word.text.trim_start();
-    let is_dot = text.lines().map(str::trim_start).any(|line| {
-        line.starts_with('.') && !HARMLESS.iter().any(|it| line.starts_with(it)) && !line.starts_with("./")
-    });
+    let is_dot = text
+        .lines()
+        .map(str::trim_start)
+        .any(|line| line.starts_with('.') && !HARMLESS.split(' ').any(|it| line.starts_with(it)));
     let lower = text.to_ascii_lowercase();
-    let names = [
-        "\\!",
-        "\\o",
-        "\\g",
-        "\\w",
-        "\\copy",
-        "\\i",
-        "writefile",
-        "load_extension",
-        "outfile",
-        "program",
-        "edit(",
-        "vacuum into",
-    ];
+    const NAMES: &str = r"\!|\o|\g|\w|\copy|\i|writefile|load_extension|outfile|program|edit(|vacuum into";
     // Back-quotes in a command of psql's own run a shell, and a server writes a file as well.
     let is_more = lower.contains('\\') && lower.contains('`') || lower.contains("copy") && lower.contains(" to '");
     let begins = ["system", "source", "tee", "pager"].iter().any(|it| lower.starts_with(it));
-    is_dot || begins || is_more || names.iter().any(|it| lower.contains(it))
+    is_dot || begins || is_more || NAMES.split('|').any(|it| lower.contains(it))
 }
 
 /// A setting that `git config` makes and that may have a later command run a program.
