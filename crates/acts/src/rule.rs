@@ -1084,7 +1084,7 @@ impl Stage {
         }
         named_at(text, &self.program).any(|at| {
             let rest = &text[at + self.program.len()..];
-            stands_as_program(text, at) && (self.rest_is_named_in(rest) || self.is_put_together_in(text, at, beside))
+            !is_prose(text, at) && (self.rest_is_named_in(rest) || self.is_put_together_in(text, at, beside))
         })
     }
 
@@ -1102,8 +1102,7 @@ impl Stage {
         };
         named_at(text, &self.program).any(|at| {
             let rest = &text[at + self.program.len()..];
-            stands_as_program(text, at)
-                && !follows_command_of_sed(text[..at].trim_end())
+            !follows_command_of_sed(text[..at].trim_end())
                 && ends_open(&text[..at], rest)
                 && self.sub_commands_named_in(rest).is_some()
         })
@@ -1327,95 +1326,22 @@ fn is_whole(text: &str, from: usize, to: usize) -> bool {
     begins && !is_part(bytes.get(to))
 }
 
+/// Whether a name stands in a sentence: `# Try to find it`. What runs a program is called otherwise.
+fn is_prose(text: &str, at: usize) -> bool {
+    static BEFORE: Names = Names::new(
+        "\
+        a an the to and or of for with from by as is are was be can could will would should must may we you it this that these \
+        those all any each every no first also just only your our my its their which when",
+    );
+    let before = text[..at].trim_end_matches([' ', '\t']);
+    let word = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    before.len() < at && BEFORE.has(word)
+}
+
 /// Whether a text ends as a command of sed does that runs or writes the rest: `1egit push`, `$agit push`.
 fn follows_command_of_sed(text: &str) -> bool {
     let before = text.strip_suffix(['e', 'i', 'a', 'c']).and_then(|address| address.chars().next_back());
     before.is_some_and(|c| c.is_ascii_digit() || "/$!,~".contains(c))
-}
-
-/// Whether a program's name could stand here: at a line's start, after a sign or a word that runs others.
-fn stands_as_program(text: &str, at: usize) -> bool {
-    static RUNNERS: Names = Names::new(
-        "\
-        terminal term shell system sudo exec if elif while until then do else time env spawn run cmd entrypoint eval not n b in",
-    );
-    let mut at = at;
-    // `>log 2>&1 git push`: redirections may stand before it.
-    while let Some(start) = redirection_before(text, at) {
-        at = start;
-    }
-    let mut before = text[..at].trim_end_matches([' ', '\t']);
-    match before.chars().next_back() {
-        None => return true,
-        Some(c) if !(c.is_alphanumeric() || c == '_' || c == '-' || c == '.') => {
-            return c != '#' || at - before.len() > 1;
-        }
-        Some('-') => return true,
-        Some(_) if text[..at].ends_with(['/', '.']) => return true,
-        Some(_) => {}
-    }
-    // `timeout -k 5 60 git push`, `flock -w 5 lock git push`: what a wrapper takes before the command.
-    let (mut n_operands, mut has_star) = (0, false);
-    loop {
-        // `:!exec git push` is how an editor runs it.
-        let ends_word = |c: char| c.is_whitespace() || ";&|({\"'`@!".contains(c);
-        let place = before.char_indices().rfind(|(_, c)| ends_word(*c)).map_or(0, |(at, c)| at + c.len_utf8());
-        let word = before[place..].trim_start_matches(['.', '\\', ':']);
-        // `1etime git push` is a command of sed.
-        let of_sed = word.char_indices().find(|(at, _)| follows_command_of_sed(&word[..*at]));
-        let word = of_sed.map_or(word, |(at, _)| &word[at..]);
-        // `run-shell`, `COMMAND`, cron's `@reboot`
-        let kind = word.rsplit('-').next().unwrap_or(word).to_ascii_lowercase();
-        let is_runner = RUNNERS.has(&kind)
-            || kind.ends_with("command")
-            || word == "xargs"
-            || word.contains('=')
-            || before[..place].ends_with('@');
-        if is_runner && n_operands == 0 || programs::wraps_behind(word, n_operands) {
-            return true;
-        }
-        if (word.len() < 4 && word.ends_with('e') || follows_command_of_sed(word)) && n_operands == 0 {
-            return true;
-        }
-        let is_argument = word.starts_with(['-', '*']) || word.starts_with(|c: char| c.is_ascii_digit());
-        has_star |= word.starts_with('*');
-        n_operands += usize::from(!is_argument);
-        let next = before[..place].trim_end_matches([' ', '\t']);
-        // `0 5 * * 1 git push`: the times of cron begin a line.
-        if has_star && n_operands == 0 && (place == 0 || before[..place].ends_with(['\n', '"', '\''])) {
-            return true;
-        }
-        if n_operands > 2 || next.len() == before.len() || place == 0 {
-            return false;
-        }
-        before = next;
-    }
-}
-
-/// Where a redirection begins that ends right before a place, but for blanks.
-fn redirection_before(text: &str, at: usize) -> Option<usize> {
-    let is_blank = [' ', '\t', '\n'];
-    let before = text[..at].trim_end_matches([' ', '\t']);
-    if before.len() == at {
-        return None;
-    }
-    let word_of = |text: &str| text.rfind(is_blank).map_or(0, |at| at + 1);
-    let word = &before[word_of(before)..];
-    // `> log` is two words.
-    let word = match word.contains(['<', '>']) {
-        true => word,
-        false => {
-            let sign = before[..before.len() - word.len()].trim_end_matches(is_blank);
-            let from = word_of(sign);
-            if !sign.ends_with(['<', '>']) {
-                return None;
-            }
-            &before[from..]
-        }
-    };
-    let sign = word.find(['<', '>'])?;
-    let number = word[..sign].trim_end_matches(|c: char| c.is_ascii_digit() || c == '&').len();
-    Some(before.len() - word.len() + number)
 }
 
 impl OptionPattern {

@@ -106,11 +106,6 @@ pub(super) fn wrapper_of<'w>(name: &str, words: &'w [Word]) -> Option<Wrapper<'w
     Some(Wrapper { row, runs: row.runs, parsed, verb })
 }
 
-/// Whether a program may run what stands behind so many operands of its own.
-pub(super) fn wraps_behind(name: &str, n_operands: usize) -> bool {
-    runs(name).rest().is_some_and(|n| n_operands == 0 || n >= n_operands)
-}
-
 /// The module that python is told to run, with its arguments: its options are letters, of which `W` and `X` take a value and
 /// `m` and `c` end them.
 pub(super) fn python_module(words: &[Word]) -> Option<Vec<Word>> {
