@@ -92,13 +92,13 @@ impl Shell {
 pub struct Script {
     commands: Vec<Command>,
     /// What could run and can't be told.
-    gaps: Vec<Gap>,
+    gaps: Vec<Doubt>,
     /// Code runs that the text doesn't show.
-    unseen: Option<Gap>,
+    unseen: Option<Doubt>,
     /// It may be what the text's constants say.
     runs_constants: bool,
     /// What else the text does than its commands say: a rule that allows must not overlook it.
-    beside: Option<Gap>,
+    beside: Option<Doubt>,
     /// Constants that may end up as code.
     texts: Vec<(String, Span)>,
     /// What flows from one to the next: for each pipe, the commands of its stages.
@@ -108,13 +108,6 @@ pub struct Script {
     /// The files that redirections open.
     redirected: Vec<act::Redirected>,
     judged: judged::Judged,
-}
-
-/// Something that can't be told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Gap {
-    pub why: &'static str,
-    pub at: Span,
 }
 
 /// One simple command, or a redirection that no command is listed with: `> f`, `{ ls; } > f`.
@@ -302,7 +295,7 @@ pub fn read(text: &str, shell: Shell) -> Script {
 
 /// The same in fewer steps, and whether these were enough; a short text may take many, because functions call each other.
 pub fn read_within(text: &str, shell: Shell, max_work: usize) -> (Script, bool) {
-    let unread = |why, at| (Script { gaps: vec![Gap { why, at }], ..Script::default() }, true);
+    let unread = |why, at| (Script { gaps: vec![Doubt { why, at }], ..Script::default() }, true);
     if text.len() > MAX_TEXT {
         return unread("the text is too long", 0..0);
     }

@@ -4,7 +4,7 @@ use super::Shell;
 use super::commands::base_name;
 use super::expand::{Openness, Resolved, Variables, Word, begins_option_if_cut, is_variable, puts_in_more_than_a_name};
 use super::grammar::{Assign, Change, List, Node, Part, Redirect, RedirectKind, Stage, Word as Written};
-use super::programs::options::Prints;
+use super::programs::options::Column;
 use super::programs::parsed::{Given, Item};
 use super::programs::{self, Parsed, running};
 use compact_str::{CompactString, format_compact};
@@ -45,12 +45,12 @@ pub(super) fn are_operands(words: &[Word]) -> bool {
     }
     let Some(row) = programs::options::any_row(name) else { return false };
     let parsed = Parsed::new(args, Some(row));
-    parsed.rows.last().is_some_and(|row| row.prints.is_some_and(|prints| prints_operands(prints, &parsed)))
+    parsed.rows.last().is_some_and(|row| prints_operands(row.prints, &parsed))
 }
 
 /// Whether a command holds nothing but what its row's column of what it prints names.
-fn prints_operands(prints: Prints, parsed: &Parsed) -> bool {
-    if !prints.conditions().all(|names| names.split('|').any(|name| parsed.has(name))) {
+fn prints_operands(prints: Column, parsed: &Parsed) -> bool {
+    if prints.is_empty() || !prints.of("if:").all(|names| names.split('|').any(|name| parsed.has(name))) {
         return false;
     }
     if prints.has("all") {
@@ -71,7 +71,7 @@ fn prints_operands(prints: Prints, parsed: &Parsed) -> bool {
         let is_one_of = |all: &str| item.word.as_constant().is_some_and(|text| all.split('|').any(|it| it == text));
         !matches!(item.word.openness, Openness::Computed(0, _))
             && is_harmless(item.word, sign)
-            && prints.operands().is_none_or(is_one_of)
+            && prints.of("of:").next().is_none_or(is_one_of)
     };
     parsed.options.iter().all(takes) && parsed.operands.iter().filter(|item| item.names.is_empty()).all(is_operand)
 }

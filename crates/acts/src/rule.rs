@@ -199,7 +199,8 @@ impl CommandRule {
             let mut of = stage.program.clone();
             let mut options: Vec<&Row> = row.into_iter().collect();
             for operand in &stage.operands[..stage.commands] {
-                let children = row.filter(|_| !stage.row.is_some_and(|row| row.takes_scripts)).map(|row| &row.children);
+                let children =
+                    row.filter(|_| !stage.row.is_some_and(|row| row.habits.has("scripts"))).map(|row| &row.children);
                 let known = children.into_iter().flatten().flat_map(|child| child.names.iter().copied()).collect();
                 names.push(Name { word: &operand.glob, of: of.clone(), known });
                 of = format!("{of} {}", operand.glob);
@@ -804,7 +805,7 @@ impl Stage {
         let mut held = Held::Yes;
         let mut at = 0;
         for (index, operand) in self.operands.iter().enumerate() {
-            let is_command = index < self.commands || index == 0 && self.row.is_some_and(|row| row.first_is_verb);
+            let is_command = index < self.commands || index == 0 && self.row.is_some_and(|row| row.habits.has("first"));
             if operand.is_optional {
                 let next = self.operands.get(index + 1).zip(parsed.operands.get(at));
                 if next.is_none_or(|(next, item)| next.could_be_item(item, parsed.directories) == Held::Yes) {
@@ -977,7 +978,7 @@ impl Stage {
             }
             at += 1;
             // Of files, `build*` names each: in `rm build /`, it doesn't name the second.
-            if is_last && operand.begins_file() && self.row.is_some_and(|row| row.takes_each) {
+            if is_last && operand.begins_file() && self.row.is_some_and(|row| row.habits.has("each")) {
                 let files = &parsed.operands[at - 1..];
                 return to_held(files.iter().all(|item| operand.is_beginning_of(item.word, command, place)));
             }
@@ -1013,7 +1014,7 @@ impl Stage {
     }
 
     /// What the options of the command say in other words; known of some programs whose other options aren't.
-    fn acts(&self) -> options::Acts {
+    fn acts(&self) -> options::Column {
         let row = self.deepest().or_else(|| options::any_row(&self.program).filter(|_| self.commands == 0));
         row.map(|row| row.acts).unwrap_or_default()
     }
@@ -1812,7 +1813,7 @@ pub fn hits(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, pl
         return Judgement::Doubt(doubt);
     }
     if let Some(gap) = script.gaps.first() {
-        return Judgement::Doubt(Doubt { why: gap.why, at: gap.at.clone() });
+        return Judgement::Doubt(gap.clone());
     }
     let Some(unseen) = &script.unseen else { return Judgement::No };
     for rule in rules.iter().filter(|_| script.runs_constants) {
@@ -1824,7 +1825,7 @@ pub fn hits(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, pl
             });
         }
     }
-    Judgement::Delegates(Doubt { why: unseen.why, at: unseen.at.clone() })
+    Judgement::Delegates(unseen.clone())
 }
 
 /// Where a constant names what the pattern names, if it may end up as code.
@@ -2054,7 +2055,7 @@ fn options_behind(command: &Command) -> Option<Command> {
 fn one_by_one(command: &Command) -> Option<Vec<Command>> {
     const MOST: usize = 64;
     let name = command.words.first().and_then(Word::as_constant)?;
-    let row = options::row(base_name(name)).filter(|row| row.takes_each)?;
+    let row = options::row(base_name(name)).filter(|row| row.habits.has("each"))?;
     let parsed = Reading::new(&command.words[1..], Some(row), &[], &command.directories);
     let count = parsed.operands.len();
     if !(2..=MOST).contains(&count) || parsed.open.is_some() || parsed.operands.iter().any(|item| item.unsure) {
@@ -2090,7 +2091,7 @@ pub fn covers(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, 
         return Judgement::Yes((0..script.commands.len()).collect());
     }
     if let Some(gap) = script.gaps.first() {
-        return Judgement::Doubt(Doubt { why: gap.why, at: gap.at.clone() });
+        return Judgement::Doubt(gap.clone());
     }
     if script.commands.is_empty() {
         return Judgement::No;
@@ -2142,7 +2143,7 @@ fn covers_each(
         }
     }
     if let Some(gap) = &script.beside {
-        return Judgement::Doubt(Doubt { why: gap.why, at: gap.at.clone() });
+        return Judgement::Doubt(gap.clone());
     }
     Judgement::Yes((0..script.commands.len()).collect())
 }

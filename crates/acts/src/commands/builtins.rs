@@ -68,7 +68,7 @@ fn prompt_of_read(name: &str, args: &[Word]) -> Option<usize> {
 }
 
 impl Walk {
-    /// Runs a builtin that matters; false if it's none.
+    /// Column a builtin that matters; false if it's none.
     pub(super) fn builtin(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) -> bool {
         let args = &words[1..];
         let first = args.first();

@@ -13,7 +13,7 @@ use super::expand::{Openness, Resolved, Variables, Word, is_number, is_positiona
 use super::grammar::{self, Change, Joint, List, Node, Part, Pipeline, Redirect, RedirectKind, Stage, Word as Written};
 use super::output::Output;
 use super::programs::running;
-use super::{Command, Gap, Role, Script, Shell, Span, Writes, meeting, programs};
+use super::{Command, Doubt, Role, Script, Shell, Span, Writes, meeting, programs};
 use compact_str::CompactString;
 pub(super) use expansion::tells_what_ran;
 pub(super) use state::Directories;
@@ -246,7 +246,7 @@ impl Walk {
     fn gap(&mut self, why: &'static str, span: &Span) {
         let at = self.at(span);
         if self.script.gaps.len() < 16 {
-            self.script.gaps.push(Gap { why, at });
+            self.script.gaps.push(Doubt { why, at });
         }
     }
 
@@ -258,13 +258,13 @@ impl Walk {
     /// Code runs that the text doesn't show, and that none of its constants can be.
     fn delegates(&mut self, why: &'static str, span: &Span) {
         if self.script.unseen.is_none() {
-            self.script.unseen = Some(Gap { why, at: self.at(span) });
+            self.script.unseen = Some(Doubt { why, at: self.at(span) });
         }
     }
 
     fn beside(&mut self, why: &'static str, span: &Span) {
         if self.script.beside.is_none() {
-            self.script.beside = Some(Gap { why, at: self.at(span) });
+            self.script.beside = Some(Doubt { why, at: self.at(span) });
         }
     }
 

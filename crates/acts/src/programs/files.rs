@@ -211,7 +211,7 @@ impl<'w> Uses<'w> {
         };
         let unknown = || Uses { words: args.iter().map(any).collect(), may_run: true, ..Uses::default() };
         let Some(row) = options::any_row(name) else { return unknown() };
-        let bundled = row.bundles.then(|| unbundled(args)).flatten();
+        let bundled = row.habits.has("bundle").then(|| unbundled(args)).flatten();
         let args = bundled.map_or(Cow::Borrowed(args), Cow::Owned);
         let given = Parsed::new(&args, Some(row));
         let rows = &given.rows;

@@ -17,7 +17,7 @@ pub(super) use twins::{has_twins, other_programs, twins};
 use super::Shell;
 use super::expand::{Openness, Word};
 use compact_str::{CompactString, format_compact};
-use options::{Row, Runs};
+use options::{Column, Row};
 use parsed::{Given, Item};
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -69,7 +69,7 @@ impl Names {
 /// A command of a program that runs the rest of its arguments.
 pub(super) struct Wrapper<'w> {
     pub(super) row: &'static Row,
-    pub(super) runs: Runs,
+    pub(super) runs: Column,
     /// Its words behind the program's name.
     pub(super) parsed: Parsed<'w>,
     /// Which of its operands names it: the sub-command; none if the program itself does.
@@ -171,7 +171,7 @@ pub(super) fn entry_point(image: &Word) -> Option<CompactString> {
 
 /// What a wrapper runs, if that is written with a version, as another name's package or behind where it is: `npm@9`,
 /// `twine==5.0`, `nixpkgs#git`.
-pub(super) fn without_version(runs: Runs, words: &[Word]) -> Option<Vec<Word>> {
+pub(super) fn without_version(runs: Column, words: &[Word]) -> Option<Vec<Word>> {
     let behind = |sign: char| {
         let (first, rest) = words.split_first()?;
         let (_, program) = first.as_constant()?.rsplit_once(sign)?;
@@ -356,7 +356,7 @@ fn may_configure_program(Given { option, value }: &Given) -> bool {
 }
 
 /// What a command of git runs.
-pub(super) fn git_runs(command: &str) -> Runs {
+pub(super) fn git_runs(command: &str) -> Column {
     options::row("git").and_then(|row| row.child(command)).map(|row| row.runs).unwrap_or_default()
 }
 

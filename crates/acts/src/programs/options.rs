@@ -102,18 +102,7 @@ pub(in super::super) struct Row {
     pub(in super::super) style: Style,
     /// Options end at the operand behind so many.
     pub(in super::super) stops: Option<usize>,
-    /// Options stand behind `--`, too.
-    pub(in super::super) goes_through: bool,
-    /// Without an operand it does nothing.
-    pub(in super::super) needs_operand: bool,
-    /// The first operand says what is done, as a sub-command does.
-    pub(in super::super) first_is_verb: bool,
-    /// A word in the place of a sub-command may be the name of a script.
-    pub(in super::super) takes_scripts: bool,
-    /// A word before the sub-command may name a toolchain, as rustup's stand-ins take it.
-    pub(in super::super) takes_toolchain: bool,
-    /// A number behind a dash is an option.
-    pub(in super::super) takes_numbers: bool,
+    pub(in super::super) habits: Column,
     pub(in super::super) options: Vec<Opt>,
     pub(in super::super) children: Vec<Row>,
     /// The names of the sub-commands, each with its place among them: git has 150.
@@ -124,21 +113,13 @@ pub(in super::super) struct Row {
     pub(in super::super) has_commands: bool,
     /// The options hold after sub-commands too.
     pub(in super::super) deep: bool,
-    /// Its operands are files, each taken as if it stood alone.
-    pub(in super::super) takes_each: bool,
-    /// A sub-command may be written by its beginning.
-    shortens: bool,
-    /// The first word is letters of options even without a dash.
-    pub(in super::super) bundles: bool,
     /// Two letters may be one option.
     has_pairs: bool,
-    /// Which options it takes isn't known.
-    is_open: bool,
     /// What it does with files; nothing if that isn't known.
     pub(in super::super) files: Option<Arc<[Clause]>>,
-    pub(in super::super) runs: Runs,
-    pub(in super::super) acts: Acts,
-    pub(in super::super) prints: Option<Prints>,
+    pub(in super::super) runs: Column,
+    pub(in super::super) acts: Column,
+    pub(in super::super) prints: Column,
     /// The options that make it run code, its own and those of its sub-commands.
     pub(in super::super) code_options: Vec<&'static str>,
 }
@@ -154,7 +135,7 @@ impl Row {
 
     /// The names that a word may be short for, where the program takes beginnings of them.
     pub(in super::super) fn abbreviated(&self, word: &str) -> Vec<(&'static str, &Row)> {
-        if word.is_empty() || !self.shortens || self.child(word).is_some() {
+        if word.is_empty() || !self.habits.has("short") || self.child(word).is_some() {
             return Vec::new();
         }
         let word = in_kebab_case(word);
@@ -293,24 +274,34 @@ fn begins(name: &str, word: &str) -> bool {
     word.split(':').all(|part| names.next().is_some_and(|name| name.starts_with(part)))
 }
 
-/// What a program runs: the words of that column.
+/// The words of a column of the table.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in super::super) struct Runs(&'static str);
+pub(in super::super) struct Column(&'static str);
 
-impl Runs {
-    /// Whether the column has the word.
+impl Column {
+    fn words(self) -> impl Iterator<Item = &'static str> {
+        self.0.split([' ', ','])
+    }
+
     pub(in super::super) fn has(self, word: &str) -> bool {
-        self.0.split(' ').any(|it| it == word)
+        self.words().any(|it| it == word)
     }
 
-    /// What the column's words of a kind say: `code:X`.
+    pub(in super::super) fn is_empty(self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What its words of a kind say: `code:X`.
     pub(in super::super) fn of(self, kind: &str) -> impl Iterator<Item = &'static str> {
-        self.0.split(' ').filter_map(move |word| word.strip_prefix(kind))
+        self.words().filter_map(move |word| word.strip_prefix(kind))
     }
+}
 
+/// What a program runs.
+impl Column {
     /// Behind how many operands of its own what it is given is a command, if it is.
     pub(in super::super) fn rest(self) -> Option<usize> {
-        self.0.split(' ').find_map(|word| match word {
+        self.words().find_map(|word| match word {
             "rest" => Some(0),
             "rest+1" => Some(1),
             _ => None,
@@ -318,33 +309,16 @@ impl Runs {
     }
 }
 
-/// What a program prints: the words of that column.
-#[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Prints(&'static str);
-
-impl Prints {
-    pub(in super::super) fn has(self, word: &str) -> bool {
-        self.0.split(' ').any(|it| it == word)
-    }
-
-    /// Of each of these, one option must be given.
-    pub(in super::super) fn conditions(self) -> impl Iterator<Item = &'static str> {
-        self.0.split(' ').filter_map(|word| word.strip_prefix("if:"))
-    }
-
-    /// The operands that it may be given, if it may not be given others.
-    pub(in super::super) fn operands(self) -> Option<&'static str> {
-        self.0.split(' ').find_map(|word| word.strip_prefix("of:"))
-    }
-
+/// What a program prints.
+impl Column {
     /// How an option decides what is printed, if it may be given.
     pub(in super::super) fn sign(self, option: &Opt) -> Option<&'static str> {
         let is_it = |name: &str| option.names.contains(&name);
-        let own = self.0.split(' ').find_map(|word| {
+        let own = self.words().find_map(|word| {
             let name = word.trim_end_matches([':', '%']);
             is_it(name).then(|| &word[name.len()..])
         });
-        own.or_else(|| self.conditions().any(|names| names.split('|').any(is_it)).then_some(""))
+        own.or_else(|| self.of("if:").any(|names| names.split('|').any(is_it)).then_some(""))
     }
 }
 
@@ -356,7 +330,7 @@ pub(super) struct Program {
     name: Option<&'static str>,
     /// The words of another program that it is the same as.
     same: Option<&'static str>,
-    runs: OnceLock<Runs>,
+    runs: OnceLock<Column>,
     /// It or one of its sub-commands runs what it is given as a command.
     wraps: OnceLock<bool>,
     row: OnceLock<Option<Row>>,
@@ -422,7 +396,7 @@ pub(in super::super) fn same_program(name: &str) -> Option<&'static str> {
 impl Program {
     fn has_versions(&self) -> bool {
         let mut own = self.lines.iter().filter(|line| !path_of(line).contains(' '));
-        own.any(|line| acts_of(line).0.split(' ').any(|word| word == "versions"))
+        own.any(|line| column_of(line, 5).has("versions"))
     }
 }
 
@@ -457,14 +431,14 @@ pub(in super::super) fn has_files(name: &str) -> bool {
 }
 
 /// What a program runs; nothing is said of one that the table doesn't have.
-pub(in super::super) fn runs(name: &str) -> Runs {
-    let Some(program) = program(name) else { return Runs::default() };
+pub(in super::super) fn runs(name: &str) -> Column {
+    let Some(program) = program(name) else { return Column::default() };
     *program.runs.get_or_init(|| {
         if let Some(row) = row_of_same(program) {
             return row.runs;
         }
         let own = program.lines.iter().find(|line| !path_of(line).contains(' '));
-        own.map(|line| runs_of(line)).unwrap_or_default()
+        own.map(|line| column_of(line, 4)).unwrap_or_default()
     })
 }
 
@@ -473,14 +447,14 @@ pub(in super::super) fn wrapper(name: &str) -> Option<&'static Row> {
     let program = program(name)?;
     let wraps = || match row_of_same(program) {
         Some(row) => row.runs.rest().is_some() || row.children.iter().any(|child| child.runs.rest().is_some()),
-        None => program.lines.iter().any(|line| runs_of(line).rest().is_some()),
+        None => program.lines.iter().any(|line| column_of(line, 4).rest().is_some()),
     };
     program.wraps.get_or_init(wraps).then(|| any_row(name)).flatten()
 }
 
 /// The row of a program with its sub-commands, if its options are known.
 pub(in super::super) fn row(name: &str) -> Option<&'static Row> {
-    any_row(name).filter(|row| !row.is_open)
+    any_row(name).filter(|row| !row.habits.has("-"))
 }
 
 /// The row of a program with its sub-commands.
@@ -489,12 +463,8 @@ pub(in super::super) fn any_row(name: &str) -> Option<&'static Row> {
     row_of_same(program).or_else(|| program.row.get_or_init(|| read(&program.lines)).as_ref())
 }
 
-fn runs_of(line: &'static str) -> Runs {
-    Runs(line.split('\t').nth(4).unwrap_or_default())
-}
-
-fn acts_of(line: &'static str) -> Acts {
-    Acts(line.split('\t').nth(5).unwrap_or_default())
+fn column_of(line: &'static str, at: usize) -> Column {
+    Column(line.split('\t').nth(at).unwrap_or_default())
 }
 
 fn path_of(line: &'static str) -> &'static str {
@@ -511,8 +481,7 @@ fn read(lines: &[&'static str]) -> Option<Row> {
         let mut column = || columns.next().unwrap_or_default();
         let path = column();
         let mut row = parse(path, column(), column(), column());
-        (row.runs, row.acts) = (Runs(column()), Acts(column()));
-        row.prints = Some(column()).filter(|it| !it.is_empty()).map(Prints);
+        (row.runs, row.acts, row.prints) = (Column(column()), Column(column()), Column(column()));
         let words: Vec<&str> = path.split(' ').collect();
         match words.as_slice() {
             [_] => root = Some(row),
@@ -535,7 +504,7 @@ fn read(lines: &[&'static str]) -> Option<Row> {
     }
     if let Some(root) = &mut root {
         for line in &lines {
-            if let Some(words) = acts_of(line).0.strip_prefix("as:") {
+            if let Some(words) = column_of(line, 5).0.strip_prefix("as:") {
                 root.share(path_of(line), words);
             }
         }
@@ -546,31 +515,22 @@ fn read(lines: &[&'static str]) -> Option<Row> {
     root
 }
 
-fn parse(path: &'static str, habits: &str, options: &'static str, files: &'static str) -> Row {
+fn parse(path: &'static str, habits: &'static str, options: &'static str, files: &'static str) -> Row {
     let mut row = Row { names: path.rsplit(' ').next().unwrap_or_default().split('|').collect(), ..Row::default() };
     row.files = (!files.is_empty()).then(|| Clause::all(files));
+    row.habits = Column(habits);
     for habit in habits.split(',') {
         match habit {
             "getopt" | "git" | "argparse" | "npm" => row.style = Style::Getopt,
             "posix" => (row.style, row.stops) = (Style::Posix, Some(0)),
             "go" => (row.style, row.stops) = (Style::Go, Some(0)),
-            "cobra" | "clap" | "exact" => row.style = Style::Exact,
+            "cobra" | "clap" | "exact" | "-" => row.style = Style::Exact,
             "word" => row.style = Style::Word,
             "none" => row.style = Style::None,
             "sub" => row.has_commands = true,
             "stop" => row.stops = Some(0),
             "stop+1" => row.stops = Some(1),
-            "number" => row.takes_numbers = true,
-            "through" => row.goes_through = true,
-            "needs" => row.needs_operand = true,
-            "first" => row.first_is_verb = true,
-            "scripts" => row.takes_scripts = true,
-            "toolchain" => row.takes_toolchain = true,
             "deep" => row.deep = true,
-            "short" => row.shortens = true,
-            "bundle" => row.bundles = true,
-            "each" => row.takes_each = true,
-            "-" => (row.style, row.is_open) = (Style::Exact, true),
             _ => {}
         }
     }
@@ -592,10 +552,6 @@ fn parse(path: &'static str, habits: &str, options: &'static str, files: &'stati
     row
 }
 
-/// What the options of a program say in other words: the words of that column.
-#[derive(Clone, Copy, Debug, Default)]
-pub(in super::super) struct Acts(&'static str);
-
 /// Another way to say what an option says.
 #[derive(Clone, Debug)]
 pub(in super::super) enum Act {
@@ -605,7 +561,8 @@ pub(in super::super) enum Act {
     Operand(&'static str),
 }
 
-impl Acts {
+/// What the options of a program say in other words.
+impl Column {
     /// The other ways to say what an option says that has any of these names.
     pub(in super::super) fn same_as(self, names: &[String]) -> impl Iterator<Item = Act> {
         self.behind('=', names).map(|other| match other.starts_with('-') {
@@ -620,7 +577,7 @@ impl Acts {
     }
 
     fn behind(self, sign: char, names: &[String]) -> impl Iterator<Item = &'static str> {
-        let all = self.0.split(' ').filter_map(move |word| {
+        let all = self.words().filter_map(move |word| {
             let (option, others) = word.split_at(word.find(['=', '^'])?);
             Some((option, others.strip_prefix(sign)?))
         });

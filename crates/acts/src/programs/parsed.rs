@@ -138,7 +138,9 @@ impl<'w> Parsed<'w> {
         let (mut depth, mut unsure, mut ended, mut at) = (0, false, false, 0);
         let mut leaf = false;
         // `cargo +nightly publish`
-        if row.is_some_and(|row| row.takes_toolchain) && words.first().is_some_and(|it| it.text.starts_with('+')) {
+        if row.is_some_and(|row| row.habits.has("toolchain"))
+            && words.first().is_some_and(|it| it.text.starts_with('+'))
+        {
             at += 1;
         }
         while let Some(word) = words.get(at).filter(|_| !only_first || parsed.operands.is_empty()) {
@@ -149,7 +151,7 @@ impl<'w> Parsed<'w> {
             let no_options = node.is_some_and(|row| row.style == Style::None);
             if is_option && !no_options && (!ended || unsure) {
                 if word.text == "--" {
-                    ended = !node.is_some_and(|row| row.has_commands || row.goes_through);
+                    ended = !node.is_some_and(|row| row.has_commands || row.habits.has("through"));
                     parsed.dashes.get_or_insert(parsed.operands.len());
                     continue;
                 }
@@ -219,7 +221,7 @@ impl<'w> Parsed<'w> {
         // If the one operand were an option, the program would have nothing to do it to.
         if let [only] = parsed.operands.as_slice()
             && only.word.openness == Openness::Computed(0, false)
-            && row.is_some_and(|row| row.needs_operand)
+            && row.is_some_and(|row| row.habits.has("needs"))
         {
             parsed.open = None;
         }
@@ -299,7 +301,7 @@ pub(in super::super) fn takes_value(word: &Word, row: Option<&Row>) -> (bool, bo
     if row.attached(text).is_some() {
         return (true, false);
     }
-    if row.takes_numbers && name[1..].bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') {
+    if row.habits.has("number") && name[1..].bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') {
         return (true, false);
     }
     if name.starts_with("--") || !row.clusters() {

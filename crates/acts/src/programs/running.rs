@@ -221,7 +221,7 @@ pub(in super::super) fn code_words<'w>(name: &str, words: &'w [Word]) -> Vec<&'w
         let letters = format!("-{}", word.text);
         !word.text.starts_with('-') && row.letters(&letters).any(|(_, option)| option.is_some_and(|it| it.is_code))
     };
-    found.extend(args.first().filter(|word| row.bundles && holds_code(word)));
+    found.extend(args.first().filter(|word| row.habits.has("bundle") && holds_code(word)));
     let begins = |word: &&Word| row.runs.of("code:").any(|start| word.text.starts_with(start));
     found.extend(args.iter().filter(begins));
     match options::same_program(name).unwrap_or(name) {
