@@ -34,14 +34,19 @@ impl Openness {
         }
     }
 
-    /// The same behind another constant beginning.
-    pub(super) fn behind(self, at: usize) -> Openness {
+    /// The same with another place.
+    pub(super) fn moved(self, to: impl Fn(usize) -> usize) -> Openness {
         match self {
             Openness::Constant => Openness::Constant,
-            Openness::Operand(_) => Openness::Operand(at),
-            Openness::Files(_) => Openness::Files(at),
-            Openness::Computed(_, splits) => Openness::Computed(at, splits),
+            Openness::Operand(at) => Openness::Operand(to(at)),
+            Openness::Files(at) => Openness::Files(to(at)),
+            Openness::Computed(at, splits) => Openness::Computed(to(at), splits),
         }
+    }
+
+    /// The same behind another constant beginning.
+    pub(super) fn behind(self, at: usize) -> Openness {
+        self.moved(|_| at)
     }
 }
 
@@ -860,14 +865,8 @@ impl Resolved {
 
 /// The openness of two texts, one after another.
 pub(super) fn join(length: usize, first: Openness, then: Openness) -> Openness {
-    use Openness::{Computed, Constant, Files, Operand};
-    let moved = match then {
-        Constant => Constant,
-        Operand(at) => Operand(at + length),
-        Files(at) => Files(at + length),
-        Computed(at, splits) => Computed(at + length, splits),
-    };
-    match (first, moved) {
+    use Openness::{Computed, Constant};
+    match (first, then.moved(|at| at + length)) {
         (Constant, moved) => moved,
         (first, Constant) => first,
         // A word that may become several does so wherever that stands.

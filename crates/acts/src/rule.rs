@@ -12,6 +12,7 @@ use super::programs::options::{Act, Row, Style, Takes};
 use super::programs::parsed::{Item, Parsed, takes_value};
 use super::programs::{self, Names, options, running};
 use super::{Command, Doubt, Judgement, Place, Role, Script, Span};
+use compact_str::format_compact;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -360,12 +361,19 @@ fn part_of(word: &str, name: &str, row: Option<&Row>) -> Option<(Range<usize>, b
         let is_it = glob(name, &word[..bare]) || denotes(word, name, row);
         return is_it.then_some((0..bare, bare < word.len()));
     }
-    let letter = name.strip_prefix('-').filter(|letter| letter.chars().count() == 1)?;
+    let (letter, takes) = letter_of(word, name, row)?;
+    let is_alone = letter.start == 1 && letter.end == word.len();
+    Some((if is_alone { 0 } else { letter.start }..letter.end, takes && letter.end < word.len()))
+}
+
+/// Where a cluster has the letter of an option, and whether that takes a value.
+fn letter_of(word: &str, name: &str, row: Option<&Row>) -> Option<(Range<usize>, bool)> {
+    let letter = name.strip_prefix('-').filter(|letter| letter.chars().count() == 1 && *letter != "-")?;
+    let row = row.filter(|row| row.clusters() && word.starts_with('-'))?;
     for (at, c) in word.char_indices().skip(1) {
-        let end = at + c.len_utf8();
-        let takes = row?.option(&format!("-{c}")).is_some_and(|option| option.value != Takes::Nothing);
+        let takes = row.option(&format_compact!("-{c}")).is_some_and(|option| option.value != Takes::Nothing);
         if letter.starts_with(c) {
-            return Some((if at == 1 && end == word.len() { 0 } else { at }..end, takes && end < word.len()));
+            return Some((at..at + c.len_utf8(), takes));
         }
         if takes {
             return None;
@@ -1664,26 +1672,7 @@ fn is_spelling_of(word: &str, name: &str, row: Option<&Row>) -> bool {
         let is_another = |row: &Row| row.option(bare).is_some();
         return abbreviates && row.is_some_and(|row| row.abbreviates() && !is_another(row));
     }
-    // A cluster of letters.
-    let letter = match name.as_bytes() {
-        [b'-', letter] if *letter != b'-' => *letter,
-        _ => return false,
-    };
-    let clusters = row.is_some_and(Row::clusters);
-    if !clusters || !word.starts_with('-') {
-        return false;
-    }
-    for byte in word.bytes().skip(1) {
-        if byte == letter {
-            return true;
-        }
-        let short = [b'-', byte];
-        let option = std::str::from_utf8(&short).ok().and_then(|short| row.and_then(|row| row.option(short)));
-        if option.is_some_and(|option| option.value != Takes::Nothing) {
-            return false;
-        }
-    }
-    false
+    letter_of(word, name, row).is_some()
 }
 
 /// A glob over one word: `*` is any text.

@@ -1125,20 +1125,6 @@ fn may_expand(word: &Word) -> bool {
 
 /// A word without its first `skip` bytes.
 pub(super) fn tail(word: &Word, skip: usize) -> Word {
-    let openness = match word.openness {
-        Openness::Constant => Openness::Constant,
-        Openness::Operand(at) => Openness::Operand(at.saturating_sub(skip)),
-        Openness::Files(at) => Openness::Files(at.saturating_sub(skip)),
-        Openness::Computed(at, splits) => Openness::Computed(at.saturating_sub(skip), splits),
-    };
-    Word {
-        text: word.text.get(skip..).unwrap_or_default().into(),
-        span: None,
-        openness,
-        home: false,
-        quoted: word.quoted,
-        vanishes: false,
-        assigned: false,
-        found: false,
-    }
+    let openness = word.openness.moved(|at| at.saturating_sub(skip));
+    Word { text: word.text.get(skip..).unwrap_or_default().into(), openness, quoted: word.quoted, ..Word::default() }
 }

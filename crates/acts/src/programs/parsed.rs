@@ -138,9 +138,8 @@ impl<'w> Parsed<'w> {
         let (mut depth, mut unsure, mut ended, mut at) = (0, false, false, 0);
         let mut leaf = false;
         // `cargo +nightly publish`
-        if row.is_some_and(|row| row.habits.has("toolchain"))
-            && words.first().is_some_and(|it| it.text.starts_with('+'))
-        {
+        let has_sign = words.first().is_some_and(|it| it.text.starts_with('+'));
+        if has_sign && row.is_some_and(|row| row.habits.has("toolchain")) {
             at += 1;
         }
         while let Some(word) = words.get(at).filter(|_| !only_first || parsed.operands.is_empty()) {
