@@ -14,6 +14,7 @@ use crate::definitions::check::{Checked, check};
 use crate::definitions::names::FreeNames;
 use crate::matching::shell;
 use crate::support::changes::{Change, apply};
+use crate::support::shell_word;
 use crate::syntax::diagnostic::Diagnostic;
 use crate::syntax::fix::{Edit, Fix, Place};
 use crate::syntax::formats::{Format, parse};
@@ -534,7 +535,7 @@ fn program_of_shell(document: &Document, place: &Range<usize>) -> Option<Change>
         (span.start <= place.start && place.end <= span.end).then(|| (text.clone(), span))
     };
     let (text, span) = reading.hooks().find_map(|(_, hook)| shell_of(hook))?;
-    let words = shell::words(text.trim()).ok()?;
+    let words = shell_word::words(text.trim()).ok()?;
     let program = words.first()?;
     // A shell finds it from where it runs, hookwire from the definition's directory.
     let is_relative = program.contains('/') && !program.starts_with('/');

@@ -384,6 +384,10 @@ impl<'t> Reader<'t> {
         self.text.get(self.at + n).copied()
     }
 
+    fn skip_while(&mut self, is_one: impl Fn(u8) -> bool) {
+        self.at += self.text[self.at..].iter().take_while(|byte| is_one(**byte)).count();
+    }
+
     fn starts_with(&self, what: &str) -> bool {
         self.text[self.at..].starts_with(what.as_bytes())
     }
@@ -1394,17 +1398,7 @@ impl<'t> Reader<'t> {
         let (mut parts, mut text) = (Vec::new(), CompactString::default());
         while let Some(byte) = reader.peek() {
             match byte {
-                b'\\' => {
-                    reader.at += 1;
-                    match reader.peek() {
-                        Some(b'\n') => reader.at += 1,
-                        Some(escaped @ (b'$' | b'`' | b'\\')) => {
-                            reader.at += 1;
-                            text.push(escaped as char);
-                        }
-                        _ => text.push('\\'),
-                    }
-                }
+                b'\\' => reader.backslash(&mut text, b"$`\\"),
                 b'$' | b'`' => {
                     let from = reader.at;
                     let part = if byte == b'$' { reader.dollar(true)? } else { reader.back_quotes(true)? };
@@ -1413,8 +1407,7 @@ impl<'t> Reader<'t> {
                     if read.contains("\\\n") && read.contains(['#', '\'']) {
                         return reader.outside("a joined line within a substitution of a here-document");
                     }
-                    push_text(&mut parts, &mut text, true);
-                    parts.push(part);
+                    push(&mut parts, &mut text, true, part);
                 }
                 _ => text.push(reader.take_char()),
             }
@@ -1510,8 +1503,7 @@ impl<'t> Reader<'t> {
                     Some(end) => {
                         // What stands before it says how often the list may fit.
                         if let Some(sign) = text.pop() {
-                            push_text(&mut parts, &mut text, false);
-                            parts.push(Part::Glob(sign));
+                            push(&mut parts, &mut text, false, Part::Glob(sign));
                         }
                         parts.extend(self.source[self.at..end].chars().map(Part::Glob));
                         self.at = end;
@@ -1521,17 +1513,11 @@ impl<'t> Reader<'t> {
                     None => return self.outside("`(` within a word"),
                 },
                 b'\'' => {
-                    let body = self.at + 1;
-                    let Some(length) = memchr::memchr(b'\'', &self.text[body..]) else {
-                        return self.outside(UNCLOSED);
-                    };
-                    push_text(&mut parts, &mut text, false);
-                    let quoted = &self.source[body..body + length];
+                    let quoted = self.single_quotes()?;
                     if quoted.contains('\n') {
                         self.no_pending()?;
                     }
-                    parts.push(Part::Text { text: quoted.into(), quoted: true });
-                    self.at = body + length + 1;
+                    push(&mut parts, &mut text, false, Part::Text { text: quoted.into(), quoted: true });
                 }
                 b'"' => {
                     push_text(&mut parts, &mut text, false);
@@ -1567,25 +1553,21 @@ impl<'t> Reader<'t> {
                     }
                 }
                 b'`' => {
-                    push_text(&mut parts, &mut text, false);
-                    parts.push(self.back_quotes(false)?);
+                    push(&mut parts, &mut text, false, self.back_quotes(false)?);
                 }
                 b'*' | b'?' => {
-                    push_text(&mut parts, &mut text, false);
-                    parts.push(Part::Glob(byte as char));
+                    push(&mut parts, &mut text, false, Part::Glob(byte as char));
                     self.at += 1;
                 }
                 // `[` alone is a command, `[ab]` a pattern.
                 b'[' if !matches!(self.ahead(1), None | Some(b' ' | b'\t' | b'\n' | b'[')) => {
-                    push_text(&mut parts, &mut text, false);
-                    parts.push(Part::Glob('['));
+                    push(&mut parts, &mut text, false, Part::Glob('['));
                     self.at += 1;
                 }
                 b'{' if context != Context::Value && context != Context::Test && context != Context::Regex => {
                     match self.brace()? {
                         Some(part) => {
-                            push_text(&mut parts, &mut text, false);
-                            parts.push(part);
+                            push(&mut parts, &mut text, false, part);
                         }
                         // Its own end would be taken for that of the braces around it.
                         None if context == Context::Alternative => return self.outside("braces within braces"),
@@ -1692,6 +1674,37 @@ impl<'t> Reader<'t> {
         Ok(Some(Part::Brace(alternatives)))
     }
 
+    /// The inside of `'…'`.
+    fn single_quotes(&mut self) -> Read<&'t str> {
+        let body = self.at + 1;
+        let Some(length) = memchr::memchr(b'\'', &self.text[body..]) else { return self.outside(UNCLOSED) };
+        self.at = body + length + 1;
+        Ok(&self.source[body..body + length])
+    }
+
+    /// What `$` or a back-quote begins, behind the text before it.
+    fn expansion(&mut self, parts: &mut Vec<Part>, text: &mut CompactString, quoted: bool) -> Read<()> {
+        let part = if self.peek() == Some(b'$') { self.dollar(quoted)? } else { self.back_quotes(quoted)? };
+        match part {
+            Part::Text { text: sign, .. } => text.push_str(&sign),
+            part => push(parts, text, quoted, part),
+        }
+        Ok(())
+    }
+
+    /// A backslash in double quotes, or in what is read so: it is a plain sign but before one of these.
+    fn backslash(&mut self, text: &mut CompactString, escapes: &[u8]) {
+        self.at += 1;
+        match self.peek() {
+            Some(b'\n') => self.at += 1,
+            Some(escaped) if escapes.contains(&escaped) => {
+                self.at += 1;
+                text.push(escaped as char);
+            }
+            _ => text.push('\\'),
+        }
+    }
+
     /// The inside of `"…"` with its end.
     fn double_quotes(&mut self, parts: &mut Vec<Part>) -> Read<()> {
         let mut text = CompactString::default();
@@ -1706,28 +1719,9 @@ impl<'t> Reader<'t> {
                     }
                     return Ok(());
                 }
-                b'\\' => {
-                    self.at += 1;
-                    match self.peek() {
-                        Some(b'\n') => self.at += 1,
-                        Some(escaped @ (b'$' | b'`' | b'"' | b'\\')) => {
-                            self.at += 1;
-                            text.push(escaped as char);
-                        }
-                        _ => text.push('\\'),
-                    }
-                }
-                b'$' => match self.dollar(true)? {
-                    Part::Text { text: sign, .. } => text.push_str(&sign),
-                    part => {
-                        push_text(parts, &mut text, true);
-                        parts.push(part);
-                    }
-                },
-                b'`' => {
-                    push_text(parts, &mut text, true);
-                    parts.push(self.back_quotes(true)?);
-                }
+                b'\\' => self.backslash(&mut text, b"$`\"\\"),
+                b'$' => self.expansion(parts, &mut text, true)?,
+                b'`' => self.expansion(parts, &mut text, true)?,
                 b'\n' => {
                     self.no_pending()?;
                     text.push('\n');
@@ -1785,9 +1779,7 @@ impl<'t> Reader<'t> {
             }
             Some(byte) if is_name_start(byte) => {
                 let start = self.at;
-                while self.peek().is_some_and(is_name_byte) {
-                    self.at += 1;
-                }
+                self.skip_while(is_name_byte);
                 let name = self.source[start..self.at].to_string();
                 self.no_zsh_subscript()?;
                 Ok(Part::Variable { name, change: Change::None, quoted })
@@ -1865,16 +1857,8 @@ impl<'t> Reader<'t> {
         self.at += usize::from(length);
         let start = self.at;
         match self.peek() {
-            Some(byte) if is_name_start(byte) => {
-                while self.peek().is_some_and(is_name_byte) {
-                    self.at += 1;
-                }
-            }
-            Some(byte) if byte.is_ascii_digit() => {
-                while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
-                    self.at += 1;
-                }
-            }
+            Some(byte) if is_name_start(byte) => self.skip_while(is_name_byte),
+            Some(byte) if byte.is_ascii_digit() => self.skip_while(|byte| byte.is_ascii_digit()),
             Some(b'@' | b'*' | b'#' | b'?' | b'$') => self.at += 1,
             _ => return self.outside("an expansion in another form"),
         }
@@ -1906,30 +1890,30 @@ impl<'t> Reader<'t> {
         let change = if self.eat("}") {
             return Ok(Part::Variable { name, change: plain, quoted });
         } else if self.eat(":-") || self.eat("-") {
-            Change::Default(self.operand(quoted)?)
+            Change::Default(self.operand(quoted, false)?)
         } else if self.eat(":+") || self.eat("+") {
-            Change::Other(self.operand(quoted)?)
+            Change::Other(self.operand(quoted, false)?)
         } else if self.eat(":=") || self.eat("=") {
-            Change::Assign(self.operand(quoted)?)
+            Change::Assign(self.operand(quoted, false)?)
         } else if self.eat("#") || self.eat("%") {
-            Change::Cut { operands: self.operand_in_pattern(quoted)?, numbers: false }
+            Change::Cut { operands: self.operand(quoted, self.shell == Shell::Bash)?, numbers: false }
         } else if self.eat(":?") || self.eat("?") {
-            Change::Cut { operands: self.operand(quoted)?, numbers: false }
+            Change::Cut { operands: self.operand(quoted, false)?, numbers: false }
         } else if self.peek() == Some(b'/') {
             self.bash_only()?;
             self.at += 1;
-            Change::Replace(self.operand_in_pattern(quoted)?)
+            Change::Replace(self.operand(quoted, self.shell == Shell::Bash)?)
         } else if matches!(self.peek(), Some(b'^' | b',')) {
             self.bash_only()?;
             self.at += 1;
-            Change::Cut { operands: self.operand(quoted)?, numbers: false }
+            Change::Cut { operands: self.operand(quoted, false)?, numbers: false }
         } else if self.shell == Shell::Zsh && [":&", "::", ":s", ":g"].iter().any(|sign| self.starts_with(sign)) {
             // `::=` sets the variable, `:s/a/b/` puts in something else.
             return self.outside("an expansion in another form");
         } else if self.peek() == Some(b':') {
             self.bash_only()?;
             self.at += 1;
-            let operands = self.operand(quoted)?;
+            let operands = self.operand(quoted, false)?;
             Change::Cut { operands, numbers: true }
         } else {
             return self.outside("an expansion in another form");
@@ -1962,17 +1946,8 @@ impl<'t> Reader<'t> {
         (is_name && !name.is_empty() && rest.starts_with('}')).then(|| name.to_string())
     }
 
-    /// What follows the sign in `${name/…}`, with the brace: bash knows `$'…'` there in double quotes, too.
-    fn operand_in_pattern(&mut self, quoted: bool) -> Read<Vec<Part>> {
-        self.operand_with(quoted, self.shell == Shell::Bash)
-    }
-
-    /// What follows the sign in `${name:-…}`, with the brace.
-    fn operand(&mut self, quoted: bool) -> Read<Vec<Part>> {
-        self.operand_with(quoted, false)
-    }
-
-    fn operand_with(&mut self, quoted: bool, has_ansi_quotes: bool) -> Read<Vec<Part>> {
+    /// What follows the sign in `${name:-…}`, with the brace. In `${name/…}` bash knows `$'…'` in double quotes, too.
+    fn operand(&mut self, quoted: bool, has_ansi_quotes: bool) -> Read<Vec<Part>> {
         let (mut parts, mut text) = (Vec::new(), CompactString::default());
         loop {
             let Some(byte) = self.peek() else { return self.outside("an expansion without its end") };
@@ -1986,13 +1961,8 @@ impl<'t> Reader<'t> {
                 // In double quotes it depends on the sign whether this quotes anything.
                 b'\'' | b'"' if quoted => return self.outside("a quote in an expansion in quotes"),
                 b'\'' => {
-                    let body = self.at + 1;
-                    let Some(length) = memchr::memchr(b'\'', &self.text[body..]) else {
-                        return self.outside(UNCLOSED);
-                    };
-                    push_text(&mut parts, &mut text, quoted);
-                    parts.push(Part::Text { text: self.source[body..body + length].into(), quoted: true });
-                    self.at = body + length + 1;
+                    let inner = self.single_quotes()?.into();
+                    push(&mut parts, &mut text, quoted, Part::Text { text: inner, quoted: true });
                 }
                 b'"' => {
                     self.at += 1;
@@ -2004,8 +1974,12 @@ impl<'t> Reader<'t> {
                     match self.peek() {
                         None | Some(b'\n') => return self.outside("an expansion in another form"),
                         Some(_) => {
-                            push_text(&mut parts, &mut text, quoted);
-                            parts.push(Part::Text { text: CompactString::from_iter([self.take_char()]), quoted: true });
+                            push(
+                                &mut parts,
+                                &mut text,
+                                quoted,
+                                Part::Text { text: CompactString::from_iter([self.take_char()]), quoted: true },
+                            );
                         }
                     }
                 }
@@ -2014,17 +1988,7 @@ impl<'t> Reader<'t> {
                     text.push('\n');
                     self.at += r"$'\n'".len();
                 }
-                b'$' => match self.dollar(quoted)? {
-                    Part::Text { text: sign, .. } => text.push_str(&sign),
-                    part => {
-                        push_text(&mut parts, &mut text, quoted);
-                        parts.push(part);
-                    }
-                },
-                b'`' => {
-                    push_text(&mut parts, &mut text, quoted);
-                    parts.push(self.back_quotes(quoted)?);
-                }
+                b'$' | b'`' => self.expansion(&mut parts, &mut text, quoted)?,
                 b'<' | b'>' if self.ahead(1) == Some(b'(') => return self.outside("an expansion in another form"),
                 _ => text.push(self.take_char()),
             }
@@ -2215,6 +2179,12 @@ fn push_text(parts: &mut Vec<Part>, text: &mut CompactString, quoted: bool) {
     if !text.is_empty() {
         parts.push(Part::Text { text: std::mem::take(text), quoted });
     }
+}
+
+/// Adds a part behind the text before it.
+fn push(parts: &mut Vec<Part>, text: &mut CompactString, quoted: bool, part: Part) {
+    push_text(parts, text, quoted);
+    parts.push(part);
 }
 
 impl Word {

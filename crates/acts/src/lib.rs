@@ -8,7 +8,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `grammar`, `words` | from a text to its syntax |
+//! | `grammar` | from a text to its syntax |
 //! | `commands`, `expand`, `output` | from syntax to the commands that run, with what words, in which directory |
 //! | `programs` | what programs are: one table, `programs.txt`, with one row for each, and one parser of their words |
 //! | `act` | which files are read and written |
@@ -31,13 +31,11 @@ mod rule;
 mod started;
 #[cfg(test)]
 mod tests;
-mod words;
 
 pub use act::{Access, Certainty, FileAct, Named, Reach, named_in_text};
 pub use expand::Word;
 pub use rule::{CommandRule, Name, OptionPlace, covers, excepts, hits};
 pub use started::{program_names, programs_of_files, starts_of};
-pub use words::words;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -114,12 +114,12 @@ impl CommandRule {
 
     /// Whether one command is what the rule names, as far as it can be told.
     pub fn fits(&self, command: &Command) -> bool {
-        self.stages.iter().any(|stage| stage.hits(command, self.stages.len() > 1) == Held::Yes)
+        self.stages.iter().any(|stage| stage.hits(command, self.is_pipe()) == Held::Yes)
     }
 
     /// Whether one command is what the rule names, or may be.
     pub fn may_hit(&self, command: &Command) -> bool {
-        self.stages.iter().any(|stage| stage.hits(command, self.stages.len() > 1) != Held::No)
+        self.stages.iter().any(|stage| stage.hits(command, self.is_pipe()) != Held::No)
     }
 
     /// Whether a text of any language names what the rule names: its words, whole and in order.
@@ -159,6 +159,11 @@ pub struct OptionPlace {
 }
 
 impl CommandRule {
+    /// Its command, if it is about one.
+    fn stage(&self) -> Option<&Stage> {
+        self.stages.first().filter(|_| !self.is_pipe())
+    }
+
     /// Whether the rule is about several commands, as `a | b` is.
     pub fn is_pipe(&self) -> bool {
         self.stages.len() > 1
@@ -166,7 +171,7 @@ impl CommandRule {
 
     /// Whether the rule holds only for what it names, with nothing added.
     pub fn is_exact(&self) -> bool {
-        let [stage] = &self.stages[..] else { return false };
+        let Some(stage) = self.stage() else { return false };
         !stage.open && stage.options.is_empty() && stage.whole.is_none()
     }
 
@@ -310,7 +315,7 @@ impl CommandRule {
 
     /// The rule's one stage, and the command read as it reads it.
     fn parsed<'a>(&'a self, command: &'a Command) -> Option<(&'a Stage, Reading<'a>)> {
-        let [stage] = self.stages.as_slice() else { return None };
+        let stage = self.stage()?;
         let words = command.words.get(1..)?;
         Some((stage, Reading::new(words, stage.row, &stage.operands[..stage.commands], &command.directories)))
     }
@@ -1761,36 +1766,30 @@ pub fn hits(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, pl
     let mut matching = Vec::new();
     let mut doubt: Option<Doubt> = None;
     for rule in rules {
-        match rule.stages.as_slice() {
-            [stage] => {
-                let judge = || script.commands.iter().map(|command| stage.hits(command, false)).collect();
-                let held = script.judged.by(rule.id, judge);
-                let names_path = stage.names_path();
-                for (at, (command, held)) in script.commands.iter().zip(&*held).enumerate() {
-                    // Where the text runs is another place in another event.
-                    let from_here = || match names_path && *held != Held::Yes {
-                        true => path::from_here(command, place).map(|command| stage.hits(&command, false)),
-                        false => None,
-                    };
-                    match from_here().map_or(*held, |other| other.max(*held)) {
-                        Held::No => {}
-                        _ if is_excepted(unless, command, place) => {}
-                        Held::Yes => {
-                            if !matching.contains(&at) {
-                                matching.push(at);
-                            }
-                        }
-                        Held::Doubt(why) => {
-                            doubt.get_or_insert(Doubt { why, at: command.span.clone() });
-                        }
-                    }
+        let Some(stage) = rule.stage() else {
+            for at in pipe_hits(&rule.stages, script, &mut doubt) {
+                if !matching.contains(&at) {
+                    matching.push(at);
                 }
             }
-            stages => {
-                for at in pipe_hits(stages, script, &mut doubt) {
-                    if !matching.contains(&at) {
-                        matching.push(at);
-                    }
+            continue;
+        };
+        let judge = || script.commands.iter().map(|command| stage.hits(command, false)).collect();
+        let held = script.judged.by(rule.id, judge);
+        let names_path = stage.names_path();
+        for (at, (command, held)) in script.commands.iter().zip(&*held).enumerate() {
+            // Where the text runs is another place in another event.
+            let from_here = || match names_path && *held != Held::Yes {
+                true => path::from_here(command, place).map(|command| stage.hits(&command, false)),
+                false => None,
+            };
+            match from_here().map_or(*held, |other| other.max(*held)) {
+                Held::No => {}
+                _ if is_excepted(unless, command, place) => {}
+                Held::Yes if matching.contains(&at) => {}
+                Held::Yes => matching.push(at),
+                Held::Doubt(why) => {
+                    doubt.get_or_insert(Doubt { why, at: command.span.clone() });
                 }
             }
         }
@@ -2008,10 +2007,7 @@ pub fn excepts(rule: &CommandRule, command: &Command, place: &Place) -> bool {
 fn is_excepted(unless: &[&CommandRule], command: &Command, place: &Place) -> bool {
     // No rule names a redirection to a file or an assignment.
     let is_covered = |command: &Command| {
-        unless.iter().any(|rule| match rule.stages.as_slice() {
-            [stage] => stage.covers(command, place) == Held::Yes,
-            _ => false,
-        })
+        unless.iter().filter_map(|rule| rule.stage()).any(|stage| stage.covers(command, place) == Held::Yes)
     };
     !command.writes()
         && !command.assigns
@@ -2068,15 +2064,13 @@ pub fn covers(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, 
         }
         // Paths are the same however they are written: `cd /etc; cat x` is `cat /etc/x`.
         let is_named = |command: &Command| {
-            unless
-                .iter()
-                .any(|rule| matches!(rule.stages.as_slice(), [stage] if stage.covers(command, place) != Held::No))
+            unless.iter().filter_map(|rule| rule.stage()).any(|stage| stage.covers(command, place) != Held::No)
         };
         if script.commands.iter().any(is_named) {
             return Judgement::No;
         }
     }
-    if rules.iter().any(|rule| matches!(rule.stages.as_slice(), [stage] if stage.is_everything())) {
+    if rules.iter().filter_map(|rule| rule.stage()).any(Stage::is_everything) {
         return Judgement::Yes((0..script.commands.len()).collect());
     }
     if let Some(gap) = script.gaps.first() {
@@ -2119,10 +2113,7 @@ fn covers_each(
         if command.role == Role::Transparent && script.commands.len() > 1 && is_all_named {
             continue;
         }
-        let covered = rules.iter().map(|rule| match rule.stages.as_slice() {
-            [stage] => stage.covers(command, place),
-            _ => Held::No,
-        });
+        let covered = rules.iter().filter_map(|rule| rule.stage()).map(|stage| stage.covers(command, place));
         // No rule over commands names a redirection to a file or an assignment.
         match covered.max() {
             Some(Held::Yes | Held::Doubt(_)) if !is_all_named => return Judgement::No,
@@ -2156,6 +2147,6 @@ fn is_named_by_wrapper(rules: &[&CommandRule], before: &[Command], command: &Com
     }
     before.iter().filter(wraps).any(|wrapper| {
         let covers = |stage: &Stage| names(stage) && stage.covers(wrapper, place) == Held::Yes;
-        rules.iter().any(|rule| matches!(rule.stages.as_slice(), [stage] if covers(stage)))
+        rules.iter().filter_map(|rule| rule.stage()).any(covers)
     })
 }

@@ -1,6 +1,7 @@
 //! Which command a text is, when it may be nothing more than one program with plain words.
 
-use crate::matching::shell::{self, CommandRule, Judgement, Place, Shell, words};
+use crate::matching::shell::{self, CommandRule, Judgement, Place, Shell};
+use crate::support::shell_word::words;
 use std::path::Path;
 
 /// Programs and arguments that may be run.

@@ -6,6 +6,7 @@ use crate::handlers::HookView;
 use crate::matching::Facts;
 use crate::matching::shell::{self, Shell};
 use crate::matching::tools::{SHELL_OPTIONS, shell_text};
+use crate::support::shell_word;
 use serde_json::Value;
 
 /// A text that takes longer to read than other events may wait for is not changed, in bytes.
@@ -43,7 +44,7 @@ pub(super) fn rewrite(facts: &Facts, hook: &HookView<'_>, change: &Change) -> Re
             }
             Some(_) => {
                 let text = shell_text(value).map(|text| change(&text, facts.shell(row))).transpose()?.flatten();
-                let words = text.map(|text| shell::words(&text)).transpose();
+                let words = text.map(|text| shell_word::words(&text)).transpose();
                 words.map_err(|why| HandlerError(format!("change the command: {why}")))?.map(Value::from)
             }
             None => value.as_str().map(|text| change(text, facts.shell(row))).transpose()?.flatten().map(Value::from),

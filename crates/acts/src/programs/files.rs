@@ -10,66 +10,37 @@ use std::sync::Arc;
 /// So many words behind an option that isn't known may be its values: `jq --slurpfile x f`.
 const MOST_VALUES: usize = 2;
 
-/// What a word is to the program that it is given to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Kind {
-    Text,
-    Look,
-    Read,
-    Write,
-    Edit,
-    ReadTree,
-    ChangeTree,
-    Fill,
-    Member,
-    Take,
-    Into,
-    IntoTree,
-    Prefix,
-    Aim,
-    PerhapsRead,
-    PerhapsChange,
-    Code,
-    Sed,
-    Awk,
-    At,
-    Dir,
-    From,
-    Url,
-    Any,
+words_of_table! {
+    /// What a word is to the program that it is given to.
+    enum Kind {
+        Text = "text",
+        Look = "look",
+        Read = "read",
+        Write = "write",
+        Edit = "edit",
+        ReadTree = "read-tree",
+        ChangeTree = "change-tree",
+        Fill = "fill",
+        Member = "member",
+        Take = "take",
+        Into = "into",
+        IntoTree = "into-tree",
+        Prefix = "prefix",
+        Aim = "aim",
+        PerhapsRead = "perhaps-read",
+        PerhapsChange = "perhaps-change",
+        Code = "code",
+        Sed = "sed",
+        Awk = "awk",
+        At = "at",
+        Dir = "dir",
+        From = "from",
+        Url = "url",
+        Any = "any",
+    }
 }
 
 impl Kind {
-    pub(super) fn named(name: &str) -> Option<Kind> {
-        Some(match name {
-            "text" => Kind::Text,
-            "look" => Kind::Look,
-            "read" => Kind::Read,
-            "write" => Kind::Write,
-            "edit" => Kind::Edit,
-            "read-tree" => Kind::ReadTree,
-            "change-tree" => Kind::ChangeTree,
-            "fill" => Kind::Fill,
-            "member" => Kind::Member,
-            "take" => Kind::Take,
-            "into" => Kind::Into,
-            "into-tree" => Kind::IntoTree,
-            "prefix" => Kind::Prefix,
-            "aim" => Kind::Aim,
-            "perhaps-read" => Kind::PerhapsRead,
-            "perhaps-change" => Kind::PerhapsChange,
-            "code" => Kind::Code,
-            "sed" => Kind::Sed,
-            "awk" => Kind::Awk,
-            "at" => Kind::At,
-            "dir" => Kind::Dir,
-            "from" => Kind::From,
-            "url" => Kind::Url,
-            "any" => Kind::Any,
-            _ => return None,
-        })
-    }
-
     fn is_source(self) -> bool {
         matches!(self, Kind::Read | Kind::ReadTree | Kind::Take | Kind::Aim)
     }
@@ -292,7 +263,7 @@ impl<'w> Uses<'w> {
 }
 
 /// The words with the letters of the first one as options of their own, each with its value: `tar xfC a d`.
-fn unbundled(args: &[Word]) -> Option<Vec<Word>> {
+pub(super) fn unbundled(args: &[Word]) -> Option<Vec<Word>> {
     let letters = args.first()?.as_constant().filter(|text| !text.starts_with('-') && !text.is_empty())?;
     let row = options::any_row("tar")?;
     let mut values = args[1..].iter();

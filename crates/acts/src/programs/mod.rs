@@ -1,6 +1,26 @@
 //! What is known of programs: which run other programs, which only read and print, which variables and
 //! options decide what code runs, and how each takes its options ([`options`]).
 
+/// An enum whose variants are words of the table.
+macro_rules! words_of_table {
+    ($(#[$about:meta])* enum $name:ident { $($(#[$of:meta])* $variant:ident = $($word:literal)|+,)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(in super::super) enum $name {
+            $($(#[$of])* $variant,)*
+        }
+
+        impl $name {
+            pub(super) fn named(word: &str) -> Option<$name> {
+                match word {
+                    $($($word)|+ => Some($name::$variant),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
 pub(super) mod files;
 pub(super) mod inline;
 pub(super) mod options;
@@ -389,12 +409,8 @@ pub(super) fn is_harmless_ssh_option(letter: char, value: &Word) -> bool {
     let text = value.text.to_ascii_lowercase();
     match letter {
         'o' => {
-            !text.contains("command")
-                && !text.contains("exec")
-                && !text.contains("include")
-                && !text.contains("provider")
-                && !text.contains("xauthlocation")
-                && !text.contains("smartcard")
+            let is_risky = |it: &str| text.contains(it);
+            !["command", "exec", "include", "provider", "xauthlocation", "smartcard"].into_iter().any(is_risky)
                 && !matches!(value.openness, Openness::Computed(0, _))
         }
         'F' | 'E' => false,

@@ -39,40 +39,23 @@ pub(in super::super) struct Opt {
     pub(in super::super) is_code: bool,
 }
 
-/// What an option makes its program run, as the table says behind a `!`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in super::super) enum Does {
-    #[default]
-    Nothing,
-    Command,
-    Until,
-    Words,
-    Program,
-    Setting,
-    Config,
-    Unit,
-    Pipe,
-    Moves,
-    Joined,
-    Shows,
-}
-
-impl Does {
-    fn named(name: &str) -> Does {
-        match name {
-            "command" | "text" => Does::Command,
-            "until" => Does::Until,
-            "words" => Does::Words,
-            "program" => Does::Program,
-            "setting" => Does::Setting,
-            "config" => Does::Config,
-            "unit" => Does::Unit,
-            "pipe" => Does::Pipe,
-            "moves" => Does::Moves,
-            "joined" => Does::Joined,
-            "shows" => Does::Shows,
-            _ => Does::Nothing,
-        }
+words_of_table! {
+    /// What an option makes its program run, as the table says behind a `!`.
+    #[derive(Default)]
+    enum Does {
+        #[default]
+        Nothing = "",
+        Command = "command" | "text",
+        Until = "until",
+        Words = "words",
+        Program = "program",
+        Setting = "setting",
+        Config = "config",
+        Unit = "unit",
+        Pipe = "pipe",
+        Moves = "moves",
+        Joined = "joined",
+        Shows = "shows",
     }
 }
 
@@ -544,7 +527,7 @@ fn parse(path: &'static str, habits: &'static str, options: &'static str, files:
         let kind = Kind::named(kind).unwrap_or(Kind::Text);
         let marks = || does.split('!');
         let is_code = marks().any(|mark| matches!(mark, "code" | "command" | "until"));
-        let does = marks().map(Does::named).find(|does| *does != Does::Nothing).unwrap_or_default();
+        let does = marks().find_map(Does::named).unwrap_or_default();
         let is_pair = |name: &str| name.len() == 3 && name.as_bytes()[1] != b'-';
         row.has_pairs |= row.clusters() && names.split(',').any(is_pair);
         row.options.push(Opt { names: names.split(',').collect(), value, kind, does, is_code });

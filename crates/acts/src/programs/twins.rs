@@ -2,8 +2,9 @@
 
 use super::super::commands::base_name;
 use super::super::expand::Word;
+use super::files::unbundled;
 use super::in_place_of;
-use super::options::{self, Same, Takes};
+use super::options::{self, Same};
 use super::parsed::{Given, Item, Parsed};
 
 const SIGNALS: [(&str, &str); 7] =
@@ -134,15 +135,5 @@ fn tar(words: &[Word]) -> Option<Vec<Word>> {
     if bundle.is_empty() || !bundle.bytes().all(|byte| byte.is_ascii_alphabetic()) {
         return None;
     }
-    let row = options::row("tar")?;
-    let mut twin = vec![words.first()?.clone()];
-    let mut rest = words.get(2..)?.iter();
-    for letter in bundle.chars() {
-        let option = format!("-{letter}");
-        let takes = row.option(&option).is_some_and(|it| it.value == Takes::Value);
-        twin.push(Word::constant(option));
-        twin.extend(takes.then(|| rest.next().cloned()).flatten());
-    }
-    twin.extend(rest.cloned());
-    Some(twin)
+    Some(std::iter::once(words[0].clone()).chain(unbundled(&words[1..])?).collect())
 }
