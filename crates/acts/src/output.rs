@@ -38,10 +38,8 @@ pub(super) struct Known<'k> {
 pub(super) fn are_operands(words: &[Word]) -> bool {
     let Some((head, args)) = words.split_first() else { return false };
     let Some(name) = program(head) else { return false };
-    match name {
-        "ls" => return lists_names(args),
-        "grep" | "egrep" | "fgrep" | "rg" => return lists_files(args),
-        _ => {}
+    if name == "ls" {
+        return lists_names(args);
     }
     let Some(row) = programs::options::any_row(name) else { return false };
     let parsed = Parsed::new(args, Some(row));
@@ -92,22 +90,6 @@ fn lists_names(args: &[Word]) -> bool {
         None => !matches!(word.openness, Openness::Computed(..)) && word.text.contains('*') && begins(&word.text),
     };
     args.iter().any(|word| !word.text.starts_with('-')) && args.iter().all(is_plain)
-}
-
-/// Whether a search prints the names of files, all of which begin as the one that it is given.
-fn lists_files(args: &[Word]) -> bool {
-    let is_list = |option: &str| option.contains('l') && option.bytes().skip(1).all(|it| b"rRlinwEF".contains(&it));
-    let (options, operands): (Vec<&Word>, Vec<&Word>) = args.iter().partition(|word| word.text.starts_with('-'));
-    let [pattern, place] = operands.as_slice() else { return false };
-    let is_known = |option: &&Word| {
-        let is_short = option.text.len() > 1 && !option.text.starts_with("--");
-        option.is_constant() && (is_short || option.text.starts_with("--include="))
-    };
-    !matches!(pattern.openness, Openness::Computed(..))
-        && !matches!(place.openness, Openness::Computed(..))
-        && begins_path(&place.text)
-        && options.iter().any(|option| is_list(&option.text))
-        && options.iter().all(is_known)
 }
 
 /// The name of a program that isn't one of the project's own.

@@ -579,6 +579,7 @@ impl Walk {
 
     pub(super) fn find(&mut self, words: &[Word], span: &Span, facts: &Facts) {
         self.emit(words, span, facts, Role::Plain);
+        let emitted = self.script.commands.len() - 1;
         let mut at = 1;
         let mut runs = false;
         let start = match &words[1..] {
@@ -634,16 +635,7 @@ impl Walk {
         if runs {
             self.unseen("find writes a file", span);
         } else {
-            let at = self
-                .script
-                .commands
-                .iter()
-                .rposition(|command| command.words.first().is_some_and(|word| base_name(&word.text) == "find"));
-            if let Some(at) = at
-                && facts.data
-            {
-                self.script.commands[at].data = true;
-            }
+            self.script.commands[emitted].data |= facts.data;
         }
     }
 
