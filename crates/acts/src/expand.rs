@@ -74,6 +74,11 @@ impl Word {
         Word { text: text.into(), ..Word::default() }
     }
 
+    /// This word and others behind it.
+    pub(super) fn before(self, rest: &[Word]) -> Vec<Word> {
+        std::iter::once(self).chain(rest.iter().cloned()).collect()
+    }
+
     /// What only the run will tell.
     pub(super) fn computed() -> Word {
         Word { text: "…".into(), openness: Openness::Computed(0, true), ..Word::default() }

@@ -855,24 +855,14 @@ impl Stage {
             }
             held = held.min(found);
         }
-        if !is_open && parsed.operands.len() > at {
-            let rest = &parsed.operands[at..];
-            let all_unsure = rest.iter().all(|item| item.unsure || item.word.spreads());
-            if !all_unsure {
-                return Held::No;
-            }
+        if is_open {
+            return held;
         }
-        if !is_open && !parsed.options.is_empty() && self.row.is_none() && self.program != "*" {
-            return Held::No;
-        }
-        if !is_open && !parsed.options.is_empty() && self.options.is_empty() {
-            // An exact pattern names every option.
-            let own = parsed.options.iter().filter(|option| option.depth >= self.commands).count();
-            if own > 0 {
-                return Held::No;
-            }
-        }
-        held
+        // An exact pattern names all operands, and every option.
+        let is_more = |item: &Item| !item.unsure && !item.word.spreads();
+        let is_other = |option: &Item| option.depth >= self.commands || self.row.is_none() && self.program != "*";
+        let names_all = !parsed.operands[at..].iter().any(is_more) && !parsed.options.iter().any(is_other);
+        if names_all { held } else { Held::No }
     }
 
     /// Whether the pattern names all of the command; what runs code it must name itself.
@@ -997,25 +987,13 @@ impl Stage {
             }
             if is_last && index >= self.commands && operand.is_path() {
                 // A path stands for all that follow: each is judged.
-                for item in &parsed.operands[at..] {
-                    if !operand.is(item, command, place) {
-                        return Held::No;
-                    }
+                if !parsed.operands[at..].iter().all(|item| operand.is(item, command, place)) {
+                    return Held::No;
                 }
                 at = parsed.operands.len();
             }
         }
-        if parsed.operands.len() > at && !self.open {
-            return Held::No;
-        }
-        if parsed.operands[at.min(parsed.operands.len())..]
-            .iter()
-            .any(|item| matches!(item.word.openness, Openness::Computed(0, _)))
-            && !self.open
-        {
-            return Held::No;
-        }
-        Held::Yes
+        to_held(parsed.operands.len() <= at || self.open)
     }
 
     /// Whether another option of the command undoes one that the rule names.

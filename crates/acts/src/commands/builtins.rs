@@ -142,26 +142,22 @@ impl Walk {
             }
             "hash" | "enable" | "bind" | "complete" | "compgen" | "compopt" | "fc" => {
                 self.emit(words, span, facts, Role::Plain);
-                let harmless = args.iter().all(|word| {
-                    matches!(word.text.as_str(), "-r" | "-l" | "-c" | "-v" | "--") && name != "compgen" && name != "fc"
-                }) || (name == "compgen"
-                    && args.iter().all(|word| {
-                        matches!(word.text.as_str(), "-c" | "-b" | "-a" | "-k" | "-A" | "-u" | "-g" | "function")
-                    }))
-                    || (name == "bind"
-                        && args.iter().all(|word| {
-                            word.as_constant_path().is_some_and(|text| !(text.starts_with('-') && text.contains('x')))
-                        }))
-                    || (name == "hash"
-                        && args.iter().all(|word| {
-                            word.as_constant().is_some_and(|text| !text.starts_with('-') && !text.contains('='))
-                        }))
+                let is = |word: &Word, all: &str| all.split(' ').any(|it| it == word.text);
+                let known = |word: &Word, test: &dyn Fn(&str) -> bool| word.as_constant().is_some_and(test);
+                let harmless = match name {
+                    "compgen" => args.iter().all(|word| is(word, "-c -b -a -k -A -u -g function")),
                     // `fc -l -20` only lists; without `-l`, `fc` runs a command again.
-                    || (name == "fc"
-                        && first.is_some_and(|word| word.text == "-l")
-                        && args[1..].iter().all(|word| {
-                            word.as_constant().is_some_and(|text| is_number(text.trim_start_matches('-')))
-                        }));
+                    "fc" => {
+                        let is_place = |it: &str| is_number(it.trim_start_matches('-'));
+                        first.is_some_and(|word| word.text == "-l") && args[1..].iter().all(|it| known(it, &is_place))
+                    }
+                    _ if args.iter().all(|word| is(word, "-r -l -c -v --")) => true,
+                    "bind" => args.iter().all(|word| {
+                        word.as_constant_path().is_some_and(|text| !(text.starts_with('-') && text.contains('x')))
+                    }),
+                    "hash" => args.iter().all(|it| known(it, &|it| !it.starts_with('-') && !it.contains('='))),
+                    _ => false,
+                };
                 if !harmless {
                     self.gap("a builtin that changes what later words mean", span);
                 }
@@ -319,16 +315,10 @@ impl Walk {
                 }
             }
         } else {
-            self.open_text(words, why, span);
+            // Where its open places are operands, it can be read all the same.
+            words.iter().for_each(|word| self.text(&word.text, span));
+            self.gap(why, span);
         }
-    }
-
-    /// A text with open places: where they are operands of it, it can be read all the same.
-    fn open_text(&mut self, words: &[Word], why: &'static str, span: &Span) {
-        for word in words {
-            self.text(&word.text, span);
-        }
-        self.gap(why, span);
     }
 
     fn source(&mut self, file: &Word, args: &[Word], span: &Span) {

@@ -44,6 +44,16 @@ enum Input {
     Rest,
 }
 
+impl Input {
+    /// What is read from what a word names.
+    fn of_files(files: &[Word]) -> Input {
+        match files {
+            [file] if file.openness == Openness::Constant => Input::File(file.text.clone()),
+            _ => Input::Computed,
+        }
+    }
+}
+
 /// A function's body, with the here-documents of the text that defines it.
 #[derive(Clone)]
 struct Function {
@@ -518,18 +528,13 @@ impl Walk {
             Node::Simple { .. } => {}
             Node::Group(list) => {
                 self.list(list);
-                if let [pipeline] = list.0.as_slice()
-                    && let Output::Constant(text) = self.output(list)
-                    && pipeline.stages.len() == 1
-                {
-                    printed = Input::Text(format!("{text}\n").into());
+                if matches!(list.0.as_slice(), [pipeline] if pipeline.stages.len() == 1) {
+                    printed = self.printed_by(list);
                 }
             }
             Node::Subshell(list) => {
                 self.in_subshell(|this| this.list(list));
-                if let Output::Constant(text) = self.output(list) {
-                    printed = Input::Text(format!("{text}\n").into());
-                }
+                printed = self.printed_by(list);
             }
             Node::Branches(lists) => self.branches(lists),
             Node::Loop { condition, body } => {
@@ -690,8 +695,8 @@ impl Walk {
                             if files.iter().flatten().any(opens_connection) {
                                 writes = writes.and(Writes::Anything(Arc::default()));
                             }
-                            match files.iter().map(Vec::as_slice).collect::<Vec<_>>().as_slice() {
-                                [[file]] if file.openness == Openness::Constant => Input::File(file.text.clone()),
+                            match files.as_slice() {
+                                [files] => Input::of_files(files),
                                 _ => Input::Computed,
                             }
                         }
@@ -741,11 +746,7 @@ impl Walk {
                     self.redirected(files.iter(), Access::Either, &word.span);
                     files.iter().for_each(|file| self.wrote(&file.text, None));
                     writes = writes.and(Writes::Anything(files.as_slice().into()));
-                    let input = match files.as_slice() {
-                        [file] if file.openness == Openness::Constant => Input::File(file.text.clone()),
-                        _ => Input::Computed,
-                    };
-                    self.opened(redirect.fd, input);
+                    self.opened(redirect.fd, Input::of_files(&files));
                 }
                 RedirectKind::Write(word) | RedirectKind::ReadWrite(word) => {
                     let targets = match word.parts.as_slice() {
@@ -869,6 +870,14 @@ impl Walk {
         self.files.push(WrittenFile { name, content });
     }
 
+    /// What a list prints, if the text says so.
+    fn printed_by(&self, list: &List) -> Input {
+        match self.output(list) {
+            Output::Constant(text) => Input::Text(format!("{text}\n").into()),
+            _ => Input::Computed,
+        }
+    }
+
     fn one(&mut self, word: &Written) -> Option<Word> {
         let mut alternatives = self.expand(word);
         match (alternatives.pop(), alternatives.is_empty()) {
@@ -928,10 +937,7 @@ impl Walk {
                 Part::Process { list, reads } => {
                     self.inner_list(list, span, !reads);
                     if *reads {
-                        self.process = Some(match self.output(list) {
-                            Output::Constant(text) => Input::Text(format!("{text}\n").into()),
-                            _ => Input::Computed,
-                        });
+                        self.process = Some(self.printed_by(list));
                     }
                 }
                 Part::Arithmetic { parts } => {

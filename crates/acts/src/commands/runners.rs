@@ -265,7 +265,7 @@ impl Walk {
             let text = &words.get(at)?.text;
             let package = text.strip_prefix("npm:").map(|it| it.split('@').next().unwrap_or(it));
             let program = package.or_else(|| programs::program_of_file(base_name(text)))?;
-            Some([Word::constant(program)].into_iter().chain(words[at + 1..].iter().cloned()).collect::<Vec<_>>())
+            Some(Word::constant(program).before(&words[at + 1..]))
         });
         if let Some(program) = program {
             self.run(&program, span, &Facts::default());
@@ -838,8 +838,7 @@ impl Walk {
                     (Does::Shows, _) => return,
                     (Does::Words, Some(text)) => {
                         let rest = words.get(next..).unwrap_or_default();
-                        let all: Vec<Word> = std::iter::once(text).chain(rest.iter().cloned()).collect();
-                        return self.split_string(&all, span);
+                        return self.split_string(&text.before(rest), span);
                     }
                     (Does::Command, text) => {
                         let texts: Vec<Word> = text.into_iter().collect();
@@ -931,8 +930,7 @@ impl Walk {
         if runs.has("image")
             && let Some(program) = image.filter(|_| entered.is_none()).and_then(programs::entry_point)
         {
-            let words: Vec<Word> = std::iter::once(Word::constant(program)).chain(rest.iter().cloned()).collect();
-            self.run(&words, span, &facts);
+            self.run(&Word::constant(program).before(rest), span, &facts);
         }
         let versioned = programs::without_version(runs, rest);
         let mut readings = vec![versioned.as_deref().unwrap_or(rest)];

@@ -474,8 +474,7 @@ impl Walk {
     /// Reads what `$SHELL` is given as any of them may.
     fn users_shell(&mut self, words: &[Word], span: &Span, facts: &Facts) {
         for name in ["bash", "sh", "zsh"] {
-            let words: Vec<Word> = std::iter::once(Word::constant(name)).chain(words[1..].iter().cloned()).collect();
-            self.run(&words, span, facts);
+            self.run(&Word::constant(name).before(&words[1..]), span, facts);
         }
     }
 
@@ -505,8 +504,7 @@ impl Walk {
                     // `nohup$x git push` runs git if `x` is empty.
                     let (prefix, open) = (head.beginning(), head.text.get(at..).unwrap_or_default());
                     if !prefix.is_empty() && !prefix.ends_with('/') && running::behind_expansions(open).is_empty() {
-                        let words: Vec<Word> =
-                            std::iter::once(Word::constant(prefix)).chain(words[1..].iter().cloned()).collect();
+                        let words = Word::constant(prefix).before(&words[1..]);
                         self.depth += 1;
                         self.dispatch(base_name(prefix), &words, span, facts);
                         self.depth -= 1;

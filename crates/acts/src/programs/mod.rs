@@ -144,8 +144,7 @@ pub(super) fn python_module(words: &[Word]) -> Option<Vec<Word>> {
             ('c', _) => return None,
             ('m', "") => return words.get(at..).filter(|rest| !rest.is_empty()).map(<[Word]>::to_vec),
             ('m', module) => {
-                let module = std::iter::once(Word::constant(module));
-                return Some(module.chain(words[at..].iter().cloned()).collect());
+                return Some(Word::constant(module).before(&words[at..]));
             }
             _ => at += usize::from(attached.is_empty()),
         }
@@ -200,11 +199,11 @@ pub(super) fn without_version(runs: Column, words: &[Word]) -> Option<Vec<Word>>
     if runs.has("flake") {
         let (program, rest) = behind('#')?;
         let rest = if rest.first().is_some_and(|word| word.text == "--") { &rest[1..] } else { rest };
-        return Some([program].into_iter().chain(rest.iter().cloned()).collect());
+        return Some(program.before(rest));
     }
     if runs.has("environment") {
         let (program, rest) = behind(':')?;
-        return Some([program].into_iter().chain(rest.iter().cloned()).collect());
+        return Some(program.before(rest));
     }
     if !runs.has("package") {
         return None;
@@ -215,7 +214,7 @@ pub(super) fn without_version(runs: Column, words: &[Word]) -> Option<Vec<Word>>
     let bare = &name[..end.map_or(name.len(), |(at, _)| at)];
     let bare = bare.strip_prefix("npm:").unwrap_or(bare);
     let program = same_program(bare).unwrap_or(bare);
-    (program != name).then(|| [Word::constant(program)].into_iter().chain(rest.iter().cloned()).collect())
+    (program != name).then(|| Word::constant(program).before(rest))
 }
 
 /// Whether a program is a shell, of some version: `bash-5.2`.

@@ -135,5 +135,5 @@ fn tar(words: &[Word]) -> Option<Vec<Word>> {
     if bundle.is_empty() || !bundle.bytes().all(|byte| byte.is_ascii_alphabetic()) {
         return None;
     }
-    Some(std::iter::once(words[0].clone()).chain(unbundled(&words[1..])?).collect())
+    Some(words[0].clone().before(&unbundled(&words[1..])?))
 }
