@@ -4,7 +4,7 @@
 use super::commands::{Directories, tail};
 use super::expand::{Openness, Word};
 use super::programs::files::{Kind, Use, Uses};
-use super::programs::is_plain_sed;
+use super::programs::{Names, is_plain_sed};
 use super::{Command, Script, Span};
 use compact_str::format_compact;
 
@@ -348,21 +348,11 @@ fn named_in_code(word: Word, directories: Directories, at: Span) -> FileAct {
 
 /// Whether it is no file but a device that everybody may write: `/dev/null`, a terminal, what is open already.
 fn is_device(word: &Word) -> bool {
+    static DEVICES: Names = Names::new(
+        "/dev/null /dev/tty /dev/stdin /dev/stdout /dev/stderr /dev/zero /dev/full /dev/random /dev/urandom",
+    );
     let path = word.beginning();
-    matches!(
-        path,
-        "/dev/null"
-            | "/dev/tty"
-            | "/dev/stdin"
-            | "/dev/stdout"
-            | "/dev/stderr"
-            | "/dev/zero"
-            | "/dev/full"
-            | "/dev/random"
-            | "/dev/urandom"
-    ) || path.starts_with("/dev/fd/")
-        || path.starts_with("/dev/tcp/")
-        || path.starts_with("/dev/udp/")
+    DEVICES.has(path) || ["/dev/fd/", "/dev/tcp/", "/dev/udp/"].iter().any(|place| path.starts_with(place))
 }
 
 /// Adds what one command does, and says whether what it reads may be code.

@@ -1718,25 +1718,15 @@ fn reads_its_input(words: &[Word]) -> bool {
     if running::only_looks(words) {
         return false;
     }
-    let mut args = words.iter().skip(1);
-    let mut has_text = false;
-    while let Some(word) = args.next() {
-        let Some(text) = word.as_constant() else { return true };
-        match text.strip_prefix(['-', '+']) {
-            Some("" | "-") => continue,
-            Some("-rcfile" | "-init-file") => drop(args.next()),
-            Some(long) if long.starts_with('-') => {}
-            Some(letters) if letters.contains('s') => return true,
-            Some(letters) => {
-                has_text |= letters.contains('c');
-                if letters.ends_with(['o', 'O']) {
-                    args.next();
-                }
-            }
-            None => return !has_text && (text.starts_with("/dev/") || text.starts_with("/proc/")),
-        }
+    let read = match running::words_of_shell(words) {
+        Ok(Some(read)) => read,
+        Ok(None) => return true,
+        Err(_) => return !words.iter().all(Word::is_constant),
+    };
+    match words.get(read.at).filter(|_| !read.from_input).map(Word::as_constant) {
+        Some(Some(text)) => !read.command && (text.starts_with("/dev/") || text.starts_with("/proc/")),
+        Some(None) | None => true,
     }
-    true
 }
 
 /// Whether some command of the text matches one of `rules` and isn't covered by `unless`.

@@ -3,7 +3,8 @@
 use super::super::expand::{Openness, Word, join};
 use super::super::programs::options::Takes;
 use super::super::programs::parsed::{Given, Item};
-use super::super::programs::{self, Does, Parsed, Wrapper, running};
+use super::super::programs::running::{self, ShellWords};
+use super::super::programs::{self, Does, Parsed, Wrapper};
 use super::super::{Command, Role, Shell, Span, grammar};
 use super::expansion::as_operand;
 use super::xargs::{Ends, with_item};
@@ -29,49 +30,15 @@ impl Walk {
             return self.powershell(name, words, span);
         }
         self.text_options(name, words, span);
-        let (mut at, mut command, mut from_input) = (1, false, false);
-        while let Some(word) = words.get(at) {
-            let Some(option) = word.as_constant() else {
-                let beginning = word.beginning();
-                // `*.sh` names no option, none of which has a dot.
-                let is_file = matches!(word.openness, Openness::Files(_)) && word.text.contains('.');
-                if is_file
-                    || matches!(word.openness, Openness::Operand(0))
-                    || !beginning.is_empty() && !beginning.starts_with(['-', '+'])
-                {
-                    break;
-                }
-                return self.gap("a shell's options are computed", span);
-            };
-            at += 1;
-            match option {
-                "--" | "-" => break,
-                "--norc" | "--noprofile" | "--login" | "--posix" | "--verbose" | "--noediting" | "--restricted" => {}
-                "--version" | "--help" => return,
-                "--rcfile" | "--init-file" | "-rcfile" | "-init-file" => {
-                    self.beside("a shell that reads a file first", span);
-                    if let Some(file) = words.get(at).cloned() {
-                        self.script(&file, &[], shell, span);
-                    }
-                    at += 1;
-                }
-                "-norc" | "-noprofile" | "-login" | "-posix" | "-verbose" | "-noediting" | "-restricted" => {}
-                _ if option.starts_with("--") => return self.gap("an unknown option of a shell", span),
-                _ if option.len() > 1 && option.starts_with(['-', '+']) => {
-                    for letter in option.chars().skip(1) {
-                        match letter {
-                            'c' => command = true,
-                            's' => from_input = true,
-                            'o' | 'O' => at += 1,
-                            _ if "abefhiklmnprtuvxBCEHPT".contains(letter) => {}
-                            _ => return self.gap("an unknown option of a shell", span),
-                        }
-                    }
-                }
-                _ => {
-                    at -= 1;
-                    break;
-                }
+        let ShellWords { command, from_input, reads_first, at } = match running::words_of_shell(words) {
+            Ok(Some(words)) => words,
+            Ok(None) => return,
+            Err(why) => return self.gap(why, span),
+        };
+        if let Some(first) = reads_first {
+            self.beside("a shell that reads a file first", span);
+            if let Some(file) = words.get(first) {
+                self.script(file, &[], shell, span);
             }
         }
         if let Some(command) = self.script.commands.get_mut(emitted) {
@@ -643,6 +610,7 @@ impl Walk {
         self.emit(all, span, facts, Role::Plain);
         let mark = all.iter().position(|word| matches!(word.text.as_str(), ":::" | ":::+" | "::::"));
         let own = &all[1..mark.unwrap_or(all.len())];
+        let why = "`parallel` is given computed text";
         let row = programs::options::row("parallel");
         let options = Parsed::new(own, row);
         // `parallel 'git push {}'` is the same in one word.
@@ -663,12 +631,7 @@ impl Walk {
         self.unseen("a program runs code that the text doesn't show", span);
         if template.is_empty() {
             for value in given.iter().take(64).filter(|_| mark.is_some()) {
-                self.text_for_shell(
-                    std::slice::from_ref(value),
-                    Shell::Posix,
-                    "`parallel` is given computed text",
-                    span,
-                );
+                self.text_for_shell(std::slice::from_ref(value), Shell::Posix, why, span);
             }
             if mark.is_none() {
                 self.input_text(Shell::Posix, span);
@@ -708,7 +671,7 @@ impl Walk {
                 let made: Vec<Word> = own.chain(last).collect();
                 match made.iter().all(|word| matches!(word.openness, Openness::Constant | Openness::Operand(_))) {
                     false => self.run(&made, span, facts),
-                    true => self.text_for_shell(&made, Shell::Posix, "`parallel` is given computed text", span),
+                    true => self.text_for_shell(&made, Shell::Posix, why, span),
                 }
             }
         }

@@ -137,6 +137,60 @@ pub(in super::super) fn passes_lines(words: &[Word]) -> bool {
     is_filter(words) && !parts.iter().any(|option| given.has(option))
 }
 
+/// What a shell is told by its words.
+#[derive(Default)]
+pub(in super::super) struct ShellWords {
+    /// It is given a text: `-c`.
+    pub(in super::super) command: bool,
+    pub(in super::super) from_input: bool,
+    /// Which word is a file that it reads before all else.
+    pub(in super::super) reads_first: Option<usize>,
+    /// Where its options end.
+    pub(in super::super) at: usize,
+}
+
+/// Reads the words of a shell; why they can't be told, or nothing if it runs nothing.
+pub(in super::super) fn words_of_shell(words: &[Word]) -> Result<Option<ShellWords>, &'static str> {
+    static PLAIN: Names = Names::new("norc noprofile login posix verbose noediting restricted");
+    let mut read = ShellWords { at: 1, ..ShellWords::default() };
+    while let Some(word) = words.get(read.at) {
+        let Some(option) = word.as_constant() else {
+            let beginning = word.beginning();
+            // `*.sh` names no option, none of which has a dot.
+            let is_file = matches!(word.openness, Openness::Files(_)) && word.text.contains('.');
+            let begins_otherwise = !beginning.is_empty() && !beginning.starts_with(['-', '+']);
+            let is_operand = is_file || matches!(word.openness, Openness::Operand(0)) || begins_otherwise;
+            return if is_operand { Ok(Some(read)) } else { Err("a shell's options are computed") };
+        };
+        if !option.starts_with(['-', '+']) || option == "+" {
+            break;
+        }
+        read.at += 1;
+        match option {
+            "--" | "-" => break,
+            "--version" | "--help" => return Ok(None),
+            "--rcfile" | "--init-file" | "-rcfile" | "-init-file" => {
+                read.reads_first = Some(read.at);
+                read.at += 1;
+            }
+            _ if option.strip_prefix("--").or(option.strip_prefix('-')).is_some_and(|it| PLAIN.has(it)) => {}
+            _ if option.starts_with("--") => return Err("an unknown option of a shell"),
+            _ => {
+                for letter in option.chars().skip(1) {
+                    match letter {
+                        'c' => read.command = true,
+                        's' => read.from_input = true,
+                        'o' | 'O' => read.at += 1,
+                        _ if "abefhiklmnprtuvxBCEHPT".contains(letter) => {}
+                        _ => return Err("an unknown option of a shell"),
+                    }
+                }
+            }
+        }
+    }
+    Ok(Some(read))
+}
+
 /// Whether a shell only looks for mistakes in a script: `bash -n x.sh`, and nothing that could undo the `-n`.
 pub(in super::super) fn only_looks(words: &[Word]) -> bool {
     let second = words.get(1).and_then(Word::as_constant);
