@@ -39,234 +39,40 @@ pub struct Tool {
     pub names: &'static [&'static str],
 }
 
-const PATH: &[&str] = &[
-    "file_path",
-    "path",
-    "notebook_path",
-    "absolute_path",
-    "filePath",
-    "target_file",
-    "relative_workspace_path",
-    "dir_path",
-    "dirPath",
-    "target_directory",
-    "TargetFile",
-    "AbsolutePath",
-    "DirectoryPath",
-    "paths",
-];
-
-/// The members that hold paths in the input of a file tool: of others they may be anything.
-const FILE: &[&str] = &[
-    "file_path",
-    "path",
-    "notebook_path",
-    "absolute_path",
-    "target_file",
-    "relative_workspace_path",
-    "dir_path",
-    "directory_path",
-    "target_directory",
-    "paths",
-    "file",
-    "files",
-    "filename",
-    "filenames",
-    "include",
-    "uri",
-];
+static PATH: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    words(
+        "file_path path notebook_path absolute_path filePath target_file relative_workspace_path dir_path dirPath \
+         target_directory TargetFile AbsolutePath DirectoryPath paths",
+    )
+});
 
 /// Lists of parts of a call, each with the members of a call of its own.
 const PARTS: &[&str] = &["replacements", "edits", "files", "file", "operations", "requests", "changes"];
 
 /// The members of a search that say where it looks.
-const PLACES: &[&str] = &[
-    "path",
-    "paths",
-    "dir_path",
-    "directory",
-    "directory_path",
-    "target_directory",
-    "target_directories",
-    "search_path",
-    "search_directory",
-    "file_path",
-    "files",
-    "folder",
-    "root",
-    "cwd",
-    "uri",
-];
+static PLACES: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    words(
+        "path paths dir_path directory directory_path target_directory target_directories search_path search_directory \
+         file_path files folder root cwd uri",
+    )
+});
 
-/// Every family.
-pub static TOOLS: &[Tool] = &[
-    Tool {
-        name: "Bash",
-        kind: ArgumentKind::Shell,
-        arguments: &["command", "cmd", "command_line", "script"],
-        names: &[
-            "bash",
-            "shell",
-            "Shell",
-            "run_shell_command",
-            "execute_command",
-            "local_shell",
-            "exec_command",
-            "shell_command",
-            "container.exec",
-            "run_terminal_cmd",
-            "run_terminal_command",
-            "run_in_terminal",
-            "runInTerminal",
-            "terminal",
-            "run_command",
-            "execute_bash",
-            "execute_shell",
-            "developer__shell",
-            "run_commands",
-            "Monitor",
-            "monitor",
-            "runTerminalCommand",
-            "write_bash",
-            "send_to_terminal",
-        ],
-    },
-    Tool {
-        name: "Read",
-        kind: ArgumentKind::Path,
-        arguments: FILE,
-        names: &[
-            "read_file",
-            "readFile",
-            "read",
-            "view",
-            "view_file",
-            "cat_file",
-            "open_file",
-            "read_many_files",
-            "read_files",
-            "view_image",
-            "fs_read",
-            "NotebookRead",
-            "copilot_readFile",
-            "copilot_viewImage",
-        ],
-    },
-    Tool {
-        name: "Write",
-        kind: ArgumentKind::Path,
-        arguments: FILE,
-        names: &[
-            "write_file",
-            "writeFile",
-            "write",
-            "write_to_file",
-            "create_file",
-            "createFile",
-            "create",
-            "save_file",
-            "fs_write",
-            "copilot_createFile",
-        ],
-    },
-    Tool {
-        name: "Edit",
-        kind: ArgumentKind::Path,
-        arguments: FILE,
-        names: &[
-            "edit",
-            "edit_file",
-            "editFile",
-            "replace",
-            "replace_in_file",
-            "replace_file_content",
-            "replace_string_in_file",
-            "multi_replace_string_in_file",
-            "insert_edit_into_file",
-            "insert_content",
-            "search_replace",
-            "str_replace",
-            "str_replace_editor",
-            "str_replace_based_edit_tool",
-            "editor",
-            "apply_diff",
-            "multiedit",
-            "MultiEdit",
-            "NotebookEdit",
-            "multi_edit",
-            "insert",
-            "editFiles",
-            "edit_notebook_file",
-            "notebook_edit",
-            "copilot_editNotebook",
-            "copilot_insertEdit",
-            "copilot_multiReplaceString",
-            "copilot_replaceString",
-        ],
-    },
-    Tool {
-        name: "LS",
-        kind: ArgumentKind::Path,
-        arguments: FILE,
-        names: &["ls", "list", "list_directory", "list_dir", "list_files", "copilot_listDirectory"],
-    },
-    Tool {
-        name: "Glob",
-        kind: ArgumentKind::Text,
-        arguments: &["pattern", "glob_pattern", "query"],
-        names: &[
-            "glob",
-            "glob_file_search",
-            "file_search",
-            "find_files",
-            "find_path",
-            "find_by_name",
-            "copilot_findFiles",
-        ],
-    },
-    Tool {
-        name: "Grep",
-        kind: ArgumentKind::Text,
-        arguments: &["pattern", "regex", "query"],
-        names: &[
-            "grep",
-            "grep_search",
-            "search_file_content",
-            "search_files",
-            "ripgrep",
-            "rg",
-            "copilot_findTextInFiles",
-        ],
-    },
-    Tool {
-        name: "WebFetch",
-        kind: ArgumentKind::Url,
-        arguments: &["url", "urls", "uri", "link", "href"],
-        names: &[
-            "web_fetch",
-            "webfetch",
-            "fetch",
-            "fetch_url",
-            "fetch_webpage",
-            "read_url_content",
-            "fetch_web_content",
-            "copilot_fetchWebPage",
-        ],
-    },
-    Tool {
-        name: "WebSearch",
-        kind: ArgumentKind::Text,
-        arguments: &["query", "search_term", "q"],
-        names: &["web_search", "websearch", "google_web_search", "search_web"],
-    },
-    Tool {
-        name: "Agent",
-        kind: ArgumentKind::Text,
-        arguments: &["subagent_type", "agent_type", "prompt", "message"],
-        names: &["Task", "task", "agent", "new_task", "spawn_agent", "dispatch_agent"],
-    },
-    Tool { name: "PowerShell", kind: ArgumentKind::Shell, arguments: &["command"], names: &["powershell", "pwsh"] },
-];
+fn words(text: &'static str) -> Vec<&'static str> {
+    text.split(' ').collect()
+}
+
+/// Every family, as the table `tools.txt` has it.
+pub static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
+    let mut tools: Vec<Tool> = Vec::new();
+    for line in include_str!("tools.txt").lines().filter(|line| !line.starts_with('#')) {
+        let [name, kind, arguments, names] = line.split('\t').collect::<Vec<_>>()[..] else { continue };
+        let Some(kind) = ArgumentKind::named(kind) else { continue };
+        let same = tools.iter().find(|tool| tool.name == arguments).map(|tool| tool.arguments);
+        let arguments = same.unwrap_or_else(|| words(arguments).leak());
+        tools.push(Tool { name, kind, arguments, names: words(names).leak() });
+    }
+    tools
+});
 
 /// The tool whose argument is a patch: each file in it is written or edited.
 pub const PATCH: &str = "apply_patch";
@@ -328,24 +134,15 @@ static SHELLS: &[(&str, Shell)] = &[
     ("pwsh", Shell::Other),
 ];
 
+/// The members of an unknown tool that hold a text for a shell.
+const COMMANDS_BY_SHAPE: &[&str] = &["command", "cmd"];
+
 /// How an argument of an unknown tool is read, by its name; the kind of the first one that is there counts.
-static BY_SHAPE: &[(&str, ArgumentKind)] = &[
-    ("command", ArgumentKind::Shell),
-    ("cmd", ArgumentKind::Shell),
-    ("file_path", ArgumentKind::Path),
-    ("filePath", ArgumentKind::Path),
-    ("path", ArgumentKind::Path),
-    ("absolute_path", ArgumentKind::Path),
-    ("target_file", ArgumentKind::Path),
-    ("notebook_path", ArgumentKind::Path),
-    ("url", ArgumentKind::Url),
-    ("urls", ArgumentKind::Url),
-    ("uri", ArgumentKind::Url),
-    ("link", ArgumentKind::Url),
-    ("href", ArgumentKind::Url),
-    ("query", ArgumentKind::Text),
-    ("pattern", ArgumentKind::Text),
-    ("prompt", ArgumentKind::Text),
+static BY_SHAPE: &[(ArgumentKind, &[&str])] = &[
+    (ArgumentKind::Shell, COMMANDS_BY_SHAPE),
+    (ArgumentKind::Path, &["file_path", "filePath", "path", "absolute_path", "target_file", "notebook_path"]),
+    (ArgumentKind::Url, &["url", "urls", "uri", "link", "href"]),
+    (ArgumentKind::Text, &["query", "pattern", "prompt"]),
 ];
 
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Tool>> = LazyLock::new(|| {
@@ -378,6 +175,18 @@ pub struct DeclaredTool {
     pub family: &'static str,
     /// Its main argument, where that has a name of its own.
     pub argument: Option<String>,
+}
+
+impl ArgumentKind {
+    fn named(name: &str) -> Option<ArgumentKind> {
+        Some(match name {
+            "shell" => ArgumentKind::Shell,
+            "path" => ArgumentKind::Path,
+            "url" => ArgumentKind::Url,
+            "text" => ArgumentKind::Text,
+            _ => return None,
+        })
+    }
 }
 
 impl ToolNames {
@@ -567,7 +376,7 @@ impl<'a> Row<'a> {
         };
         let patterns = members(input, tool.arguments);
         let leaves = !is_text && patterns.into_iter().any(|(_, value)| value.as_str().is_some_and(leaves));
-        let places = members(input, PLACES).into_iter().map(|(_, value)| value).filter(|it| !it.is_null()).collect();
+        let places = members(input, &PLACES).into_iter().map(|(_, value)| value).filter(|it| !it.is_null()).collect();
         Some(Search { is_text, leaves, places })
     }
 
@@ -720,7 +529,9 @@ pub enum MainArgument<'v> {
 
 /// The members that may be the main argument of an unknown tool, in their order.
 fn by_shape(input: &Map<String, Value>) -> impl Iterator<Item = (ArgumentKind, &Value)> {
-    BY_SHAPE.iter().filter_map(|(key, kind)| Some((*kind, input.get(*key)?)))
+    let of_kind = |kind, keys: &'static [&'static str]| keys.iter().map(move |key| (kind, *key));
+    let keys = BY_SHAPE.iter().flat_map(move |(kind, keys)| of_kind(*kind, keys));
+    keys.filter_map(|(kind, key)| Some((kind, input.get(key)?)))
 }
 
 /// The values that say something, each once. Beyond [`MAX_VALUES`], one that nobody can read.
@@ -767,23 +578,11 @@ fn is_same_name(one: &str, other: &str) -> bool {
 
 /// Whether a member holds a path, by the last word of its name: `new_path`, `imagePaths`.
 pub fn names_path(name: &str) -> bool {
-    const LAST: &[&str] = &[
-        "path",
-        "paths",
-        "filepath",
-        "pathname",
-        "file",
-        "files",
-        "filename",
-        "filenames",
-        "dir",
-        "directory",
-        "directories",
-        "folder",
-        "destination",
-        "dest",
-        "uri",
-    ];
+    static LAST: LazyLock<Vec<&str>> = LazyLock::new(|| {
+        words(
+            "path paths filepath pathname file files filename filenames dir directory directories folder destination dest uri",
+        )
+    });
     let is_joint = |(at, c): &(usize, char)| {
         matches!(c, '_' | '-') || c.is_ascii_uppercase() && name[..*at].ends_with(|c: char| c.is_ascii_lowercase())
     };
@@ -851,7 +650,7 @@ pub fn texts_like_paths(input: &Value) -> Vec<&str> {
 
 /// Whether no member that goes by a path's name has another value.
 pub fn has_one_path(input: &Value, path: &str) -> bool {
-    let others = input.as_object().map_or_else(Vec::new, |input| members(input, PATH));
+    let others = input.as_object().map_or_else(Vec::new, |input| members(input, &PATH));
     others.into_iter().all(|(_, value)| value.is_null() || value == path)
 }
 
@@ -954,11 +753,9 @@ impl Row<'_> {
     /// The members of a call that may be its command, by name.
     fn given<'v>(&self, input: &'v Value) -> Vec<&'v str> {
         let Some(input) = input.as_object() else { return Vec::new() };
-        let by_shape =
-            || BY_SHAPE.iter().filter(|(_, kind)| *kind == ArgumentKind::Shell).map(|(name, _)| *name).collect();
-        let names = self.tool.map_or_else(by_shape, |tool| tool.arguments.to_vec());
+        let names = self.tool.map_or(COMMANDS_BY_SHAPE, |tool| tool.arguments);
         let own = self.argument.and_then(|name| input.get_key_value(name)).map(|(name, _)| name.as_str());
-        let mut names: Vec<&str> = own.into_iter().chain(members(input, &names).into_iter().map(|it| it.0)).collect();
+        let mut names: Vec<&str> = own.into_iter().chain(members(input, names).into_iter().map(|it| it.0)).collect();
         names.dedup();
         names
     }
@@ -1132,6 +929,13 @@ mod tests {
     use crate::support::rows;
     use serde::Deserialize;
     use serde_json::json;
+
+    #[test]
+    fn every_line_of_the_table_is_a_family() {
+        let n_lines = include_str!("tools.txt").lines().filter(|line| !line.starts_with('#')).count();
+        assert_eq!(TOOLS.len(), n_lines);
+        assert!(TOOLS.iter().all(|tool| !tool.arguments.contains(&"") && !tool.names.contains(&"")));
+    }
 
     #[test]
     fn a_name_has_one_family() {
