@@ -1,0 +1,225 @@
+//! What a rule says of an event, and why, for people.
+
+use super::judge::{Asked, place, short};
+use super::{Argument, Asker, Condition, Reading, ToolRule, glob};
+use crate::matching::call::{Item, Subject, Thing};
+use crate::matching::shell::{self, CommandRule, Judgement, Script};
+use crate::matching::{Facts, Truth, acts};
+use serde_json::Value;
+
+/// What one rule says of an event, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Whether it holds; `None`: it can't be told.
+    pub holds: Option<bool>,
+    /// The command, path or word that made or broke the match.
+    pub why: String,
+}
+
+impl Condition {
+    /// What each rule says of an event, and why: those of `if`, and those of `unless` behind them.
+    pub fn explain(&self, facts: &Facts, asker: Asker, reading: Reading) -> (Vec<Finding>, Vec<Finding>) {
+        let rules = self.rules.iter().map(|rule| rule.explain(facts, asker, reading)).collect();
+        let unless = self.unless.iter().map(|rule| match reading {
+            Reading::Hits => rule.explain_exception(self, facts, asker),
+            // An exception of what allows is enough if it hits.
+            Reading::Covers => rule.explain(facts, asker, Reading::Hits),
+        });
+        (rules, unless.collect())
+    }
+
+    /// Which commands of a shell text are hit, each with the first rule that names it.
+    pub fn hit_commands(&self, script: &Script, facts: &Facts, asker: Asker) -> Vec<(usize, &CommandRule)> {
+        let Some(tool) = facts.tool() else { return Vec::new() };
+        let is_about = |rule: &&ToolRule| rule.names_tool(tool, facts, asker);
+        let unless: Vec<_> = self.unless.iter().filter(is_about).flat_map(ToolRule::commands).collect();
+        let place = place(facts, None);
+        let mut hits: Vec<(usize, &CommandRule)> = Vec::new();
+        for rule in self.rules.iter().filter(is_about).flat_map(ToolRule::commands) {
+            if let Judgement::Yes(commands) = shell::hits(&[rule], &unless, script, &place) {
+                // A redirection by itself has no words to change.
+                let has_words = |at: &usize| script.commands().get(*at).is_some_and(|it| !it.words.is_empty());
+                let is_new = |at: &usize| has_words(at) && hits.iter().all(|(it, _)| it != at);
+                let new: Vec<usize> = commands.into_iter().filter(is_new).collect();
+                hits.extend(new.into_iter().map(|at| (at, rule)));
+            }
+        }
+        hits
+    }
+}
+
+impl ToolRule {
+    /// What the rule says of an event by itself, and why.
+    pub fn explain(&self, facts: &Facts, asker: Asker, reading: Reading) -> Finding {
+        let doubt = |why: &str| Finding { holds: None, why: why.to_string() };
+        facts.ask("explain", || self.find(facts, asker, reading)).unwrap_or_else(doubt)
+    }
+
+    fn find(&self, facts: &Facts, asker: Asker, reading: Reading) -> Finding {
+        let no = |why: &str| Finding { holds: Some(false), why: why.to_string() };
+        let Some(tool) = facts.tool() else { return no("the event names no tool") };
+        if !self.names_tool(tool, facts, asker) && !self.names_patch(facts.patched(asker)) {
+            if reading == Reading::Hits {
+                match Asked::alone(self, facts, asker).by_other_means() {
+                    (Truth::Yes, Some(why)) => return Finding { holds: Some(true), why },
+                    (Truth::Opaque(why), _) => return Finding { holds: None, why: why.into_owned() },
+                    _ => {}
+                }
+            }
+            let is_asked = reading == Reading::Hits && asker.acts && self.is_about_files();
+            return match Asked::alone(self, facts, asker).if_shell() {
+                Truth::Opaque(why) if reading == Reading::Hits => Finding { holds: None, why: why.into_owned() },
+                _ if is_asked => no(&match facts.read_from_above(asker).filter(|_| self.is_about("Read")) {
+                    Some(path) => format!("the call reads {path} and what is below, where no such file is looked for"),
+                    None => "as far as it is told, the call does nothing with such a file".into(),
+                }),
+                _ => no(&format!("another tool, `{tool}`")),
+            };
+        }
+        let mut unseen = None;
+        let holds = match Asked::alone(self, facts, asker).holds(reading) {
+            Truth::Yes => true,
+            Truth::No => false,
+            Truth::Delegates(why) => {
+                unseen = why.split_once("holds: ").map(|(_, why)| format!("; not shown: {why}"));
+                false
+            }
+            Truth::Opaque(why) => return Finding { holds: None, why: why.into_owned() },
+        };
+        if matches!(self.argument, Argument::Any) {
+            return Finding { holds: Some(holds), why: format!("any call of `{tool}`") };
+        }
+        if let Argument::Named(named) = &self.argument {
+            let name = &named.name;
+            let value = facts.event.at("/tool/input").and_then(|input| input.get(name));
+            let why =
+                value.map_or_else(|| format!("no `{name}`"), |value| format!("`{name}` is {}", quoted_value(value)));
+            return Finding { holds: Some(holds), why };
+        }
+        let call = facts.call(asker.layer);
+        let mut subjects = call.alternatives.iter().chain(&call.patch);
+        let told = subjects.find_map(|subject| self.decisive(subject, holds, reading, asker.any_depth));
+        Finding { holds: Some(holds), why: told.unwrap_or_default() + &unseen.unwrap_or_default() }
+    }
+
+    /// What the rule says as an exception of a condition that is read for hits, and why: it covers the call, or one command
+    /// or path of several that the condition's rules hit.
+    fn explain_exception(&self, condition: &Condition, facts: &Facts, asker: Asker) -> Finding {
+        let mut whole = self.explain(facts, asker, Reading::Covers);
+        if let Some(path) = self.act_taken(facts, asker) {
+            return Finding { holds: Some(true), why: path };
+        }
+        let is_about = |tool: &str| self.names_tool(tool, facts, asker);
+        if !facts.tool().is_some_and(is_about) {
+            return whole;
+        }
+        let call = facts.call(asker.layer);
+        for subject in &call.alternatives {
+            let taken = match subject {
+                Subject::Shell { script, .. } => {
+                    let place = place(facts, None);
+                    let is_hit = |command: &&shell::Command| {
+                        let mut rules = condition.rules.iter().flat_map(ToolRule::commands).peekable();
+                        rules.peek().is_none() || rules.any(|rule| rule.may_hit(command))
+                    };
+                    let mut commands = script.commands().iter().filter(is_hit).peekable();
+                    if let (Some(false), Some(hit)) = (whole.holds, commands.peek()) {
+                        whole.why = format!("`{}` doesn't fit", hit.normal());
+                    }
+                    let is_excepted = |command: &&shell::Command| {
+                        self.commands().iter().any(|own| shell::excepts(own, command, &place))
+                    };
+                    commands.find(is_excepted).map(|it| format!("`{}`", it.normal()))
+                }
+                Subject::Items(items) => {
+                    let fits = |item: &&Item| self.fits(&item.value, Reading::Covers, false) == Truth::Yes;
+                    items.iter().find(fits).map(|item| quoted_thing(&item.value))
+                }
+                Subject::Unclear(_) => None,
+            };
+            if let Some(why) = taken {
+                return Finding { holds: Some(true), why };
+            }
+        }
+        whole
+    }
+
+    /// The file of an act that the rule takes away as an exception.
+    fn act_taken(&self, facts: &Facts, asker: Asker) -> Option<String> {
+        let (deeds, patterns) = self.files(false).filter(|_| asker.acts)?;
+        let is_taken = |act: &&acts::Act| deeds.has(act.access) && patterns.iter().any(|it| act.is_within(it));
+        facts.file_acts(asker)?.iter().find(is_taken)?.first_path()
+    }
+
+    /// The part of a call that decides whether the rule holds.
+    fn decisive(&self, subject: &Subject, holds: bool, reading: Reading, any_depth: bool) -> Option<String> {
+        match subject {
+            Subject::Shell { script, .. } => {
+                let first = self.commands().first()?;
+                let fits = |it: &&shell::Command| self.commands().iter().any(|own| own.fits(it));
+                // A rule that holds does so for one command, or for all that are to be covered.
+                if holds {
+                    // By its paths from where it runs, the program's own name fits only.
+                    let found = || script.commands().iter().find(|it| is_of_program(first, it));
+                    return script.commands().iter().find(fits).or_else(found).map(|it| format!("`{}`", it.normal()));
+                }
+                if reading == Reading::Covers {
+                    let other = script.commands().iter().find(|it| !fits(it));
+                    return Some(
+                        other.map_or("there is no command".into(), |it| format!("`{}` doesn't fit", it.normal())),
+                    );
+                }
+                Some(self.missing_word(first, script))
+            }
+            Subject::Items(items) => {
+                let item =
+                    items.iter().find(|item| (self.fits(&item.value, reading, any_depth) == Truth::Yes) == holds);
+                // What holds may do so for another part of the call.
+                let item = if holds && reading == Reading::Hits { item } else { item.or(items.first()) };
+                let shown = quoted_thing(&item?.value);
+                Some(if holds { shown } else { format!("{shown} doesn't fit") })
+            }
+            Subject::Unclear(why) => Some(why.clone()),
+        }
+    }
+
+    /// The word of a command rule that no command has.
+    fn missing_word(&self, rule: &CommandRule, script: &Script) -> String {
+        let Some(command) = script.commands().iter().find(|it| is_of_program(rule, it)) else {
+            return format!("no command runs `{}`", rule.program().unwrap_or_default());
+        };
+        let wanted = self.pattern().unwrap_or_default().split_whitespace().skip(1);
+        let is_there = |word: &str| {
+            let pattern = word.strip_suffix(":*").unwrap_or(word);
+            glob(pattern).is_ok_and(|glob| command.words.iter().skip(1).any(|it| glob.is_match(&it.text)))
+        };
+        let missing = wanted.into_iter().find(|word| *word != "*" && !is_there(word));
+        match missing {
+            Some(word) => format!("in `{}`, nothing fits `{word}`", command.normal()),
+            None => format!("`{}` doesn't fit", command.normal()),
+        }
+    }
+}
+
+/// Whether a command is one of the program that a rule names, if it names one.
+fn is_of_program(rule: &CommandRule, command: &shell::Command) -> bool {
+    let name = command.words.first().map_or("", |word| word.text.as_str());
+    rule.program().is_none_or(|program| name.rsplit('/').next() == Some(program))
+}
+
+fn quoted_thing(thing: &Thing) -> String {
+    match thing {
+        Thing::Path(views) => match views.resolved.as_ref().filter(|resolved| **resolved != views.lexical) {
+            Some(resolved) => format!("`{}`, which is `{}`", views.lexical.display(), resolved.display()),
+            None => format!("`{}`", views.lexical.display()),
+        },
+        Thing::Names(names) => format!("the pattern `{}`", short(&names.pattern.text)),
+        Thing::Url(url) => format!("`{}`", short(url.as_str())),
+        Thing::Text(text) => format!("`{}`", short(text)),
+    }
+}
+
+fn quoted_value(value: &Value) -> String {
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_string);
+    format!("`{}`", short(&text))
+}
