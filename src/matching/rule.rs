@@ -11,6 +11,7 @@ mod judge;
 #[cfg(test)]
 mod tests;
 
+use super::acts::Act;
 use super::call::{self, Names, Subject, Thing};
 use super::paths::{self, PathPattern};
 use super::shell::{Access, CommandRule};
@@ -240,6 +241,12 @@ impl ToolRule {
         let named = |family: &str| self.names_any("", &[family]);
         let deeds = Deeds { reads: named("Read"), writes: named("Write"), edits: named("Edit") };
         (deeds.reads || deeds.writes || deeds.edits).then_some((deeds, patterns))
+    }
+
+    /// Whether all that an act is about is what it names as an exception.
+    fn takes_away(&self, act: &Act) -> bool {
+        let files = self.files(false);
+        files.is_some_and(|(deeds, all)| deeds.has(act.access) && all.iter().any(|it| act.is_within(it)))
     }
 
     /// Whether it is held against what a call does to files by any means.

@@ -442,14 +442,8 @@ impl<'a> Row<'a> {
     /// The arguments that could be the command, by the name of each, where they differ or aren't texts: the tool may
     /// run another one than a guard reads.
     pub fn unclear_command<'v>(&self, input: &'v Value) -> Option<Vec<&'v str>> {
-        match self.find(input) {
-            Found::Values(ArgumentKind::Shell, values)
-                if !matches!(values[..], [Value::String(_)]) || arguments_beside(input).is_some() =>
-            {
-                Some(self.given(input))
-            }
-            Found::Values(..) | Found::Patch(_) | Found::Nothing => None,
-        }
+        let has_some = matches!(self.find(input), Found::Values(ArgumentKind::Shell, _));
+        (has_some && self.main_command(input) == MainArgument::Unclear).then(|| self.given(input))
     }
 
     /// The command that a call is about, whatever the argument's name.

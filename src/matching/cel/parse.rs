@@ -180,24 +180,7 @@ impl Each {
 }
 
 /// Words that name nothing, for the language or for those to come.
-const RESERVED: [&str; 16] = [
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-];
+const RESERVED: &str = "as break const continue else for function if import let loop package namespace return var void";
 
 /// Words that people write from habit, and what CEL has for them.
 const HABITS: [(&str, &str); 4] = [("=", "=="), ("and", "&&"), ("or", "||"), ("not", "!")];
@@ -476,7 +459,9 @@ impl<'s> Parser<'s> {
                 self.at = at.start;
                 return Err(self.unexpected());
             }
-            _ if RESERVED.contains(&name) => return Err(error(at, format!("`{name}` is a reserved word of CEL"))),
+            _ if RESERVED.split(' ').any(|it| it == name) => {
+                return Err(error(at, format!("`{name}` is a reserved word of CEL")));
+            }
             _ => {}
         }
         if name == "optional" && self.takes(".") {

@@ -4,7 +4,7 @@ use super::judge::{Asked, place, short};
 use super::{Argument, Asker, Condition, Reading, ToolRule, glob};
 use crate::matching::call::{Item, Subject, Thing};
 use crate::matching::shell::{self, CommandRule, Judgement, Script};
-use crate::matching::{Facts, Truth, acts};
+use crate::matching::{Facts, Truth};
 use serde_json::Value;
 
 /// What one rule says of an event, for people.
@@ -146,9 +146,8 @@ impl ToolRule {
 
     /// The file of an act that the rule takes away as an exception.
     fn act_taken(&self, facts: &Facts, asker: Asker) -> Option<String> {
-        let (deeds, patterns) = self.files(false).filter(|_| asker.acts)?;
-        let is_taken = |act: &&acts::Act| deeds.has(act.access) && patterns.iter().any(|it| act.is_within(it));
-        facts.file_acts(asker)?.iter().find(is_taken)?.first_path()
+        let acts = (asker.acts && self.is_about_files()).then(|| facts.file_acts(asker))??;
+        acts.iter().find(|act| self.takes_away(act))?.first_path()
     }
 
     /// The part of a call that decides whether the rule holds.

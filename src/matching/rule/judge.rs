@@ -135,11 +135,7 @@ impl<'r> Asked<'r> {
             for act in acts.iter().filter(|act| deeds.has(act.access) && (act.of_shell || !is_own)) {
                 let only_reads = !deeds.writes && !deeds.edits;
                 let met = patterns.iter().map(|it| act.meets(it, only_reads)).max().unwrap_or(Met::No);
-                let excepted = |rule: &ToolRule| {
-                    rule.files(false)
-                        .is_some_and(|(own, all)| own.has(act.access) && all.iter().any(|it| act.is_within(it)))
-                };
-                if met == Met::No || self.unless.iter().any(|rule| excepted(rule)) {
+                if met == Met::No || self.unless.iter().any(|rule| rule.takes_away(act)) {
                     continue;
                 }
                 match met {
