@@ -4,9 +4,9 @@
 use crate::contract::{Contract, Fail, NATIVE, TOOL_NAME, Target};
 use crate::event::{Event, On, PRE_EXEC, PRE_TOOL_USE, Phase};
 use crate::handlers::{Handler, HookView};
-use crate::matching::rule::{self, Asker, Condition as ToolCondition, Finding, Reading, ToolRule};
+use crate::matching::rule::{self, Condition as ToolCondition, Finding, Reading, ToolRule};
 use crate::matching::when::When;
-use crate::matching::{Facts, Matcher, Truth};
+use crate::matching::{Asker, Facts, Matcher, Truth};
 use crate::syntax::source::Source;
 use crate::verdict::Decision;
 use globset::GlobMatcher;

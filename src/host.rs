@@ -3,7 +3,8 @@
 use crate::definitions::approved::{self, DEFINITIONS};
 use crate::definitions::embedded;
 pub use crate::definitions::last_good::LastGood;
-use crate::definitions::load::{Changes, Kept, LayerDir, Loaded, Loader, Look};
+use crate::definitions::layer_dir::{Kept, LayerDir};
+use crate::definitions::load::{Changes, Loaded, Loader, Look};
 use crate::definitions::neighbours::Neighbours;
 use crate::definitions::watch::{self, Watching};
 use crate::engine::{Engine, Honours, Interceptor, PassThrough};

@@ -2,8 +2,8 @@
 //! before any hook runs, and no hook can overrule it. Pure: the engine counts the calls.
 
 use crate::event::{Event, Phase};
-use crate::matching::rule::{self, Asker, Reading, ToolRule};
-use crate::matching::{Facts, ToolNaming, Truth};
+use crate::matching::rule::{self, Reading, ToolRule};
+use crate::matching::{Asker, Facts, ToolNaming, Truth};
 use crate::syntax::source::{Layer, Source};
 use crate::verdict::millis_up;
 use serde_json::{Map, Value, json};

@@ -4,7 +4,7 @@ use super::output::{Output, Tone, tell};
 use super::{Failure, Finding};
 use crate::rpc::protocol::ApprovalList;
 use crate::running::ask;
-use crate::services::approvals::ApprovalRequest;
+use crate::services::approval::ApprovalRequest;
 use crate::support::amounts::number_of;
 use crate::transport::client::Client;
 use crate::transport::socket;

@@ -4,7 +4,6 @@
 //! judges each event with real hooks, and what is printed of a verdict comes from the replies on the wire.
 
 use super::output::{Output, Tone, safe, short};
-use super::replay::decision_tone;
 use super::scratch::scratch;
 use super::{Failure, Finding};
 use crate::matching::tools::main_argument;
@@ -162,7 +161,7 @@ fn print_step(out: &mut Output, step: &Step, judged: &Judged) {
     let what = format!("{event} {tool}");
     let what = format!("{:<18}", what.trim_end());
     let took = format!("{:>5.1} ms", took.as_secs_f64() * 1000.0);
-    let word = out.tone(decision_tone(verdict.decision), &format!("{decision:<8}"));
+    let word = out.tone(Tone::of(verdict.decision), &format!("{decision:<8}"));
     if is_after {
         // It happened as the line above says.
         let line = out.tone(Tone::Dim, &format!("{what} {:<43}", "it ran"));
@@ -176,7 +175,7 @@ fn print_step(out: &mut Output, step: &Step, judged: &Judged) {
         out.line(&format!("{:<19}{line}", ""));
     }
     if let Some(hook) = &verdict.decided_by {
-        detail(out, hook, decision_tone(verdict.decision), verdict.reason.as_deref().unwrap_or_default());
+        detail(out, hook, Tone::of(verdict.decision), verdict.reason.as_deref().unwrap_or_default());
     }
     if let Some(subject) = &verdict.subject {
         let by = verdict.outcomes.iter().find(|outcome| outcome.rewrote).map(|it| &*it.hook).unwrap_or_default();

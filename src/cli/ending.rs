@@ -3,6 +3,8 @@
 
 use super::{Failure, Finding};
 use crate::handlers::process_tree;
+use crate::host::Host;
+use crate::rpc::serve::DRAIN;
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use std::fs::File;
@@ -14,6 +16,11 @@ use tokio::signal::unix::{SignalKind, signal};
 pub(super) const SHUTDOWN: Duration = Duration::from_millis(50);
 /// How long killed processes may take to be gone.
 pub(super) const LEAVE: Duration = Duration::from_millis(200);
+
+/// Hooks that were started and not waited for end with the process; give them the time that `serve` gives.
+pub(super) async fn settle(host: &Host) {
+    let _ = tokio::time::timeout(DRAIN, host.engine.settle()).await;
+}
 
 /// The signals that end a command.
 pub(super) fn signals() -> [SignalKind; 3] {

@@ -199,6 +199,6 @@ fn judge_here(args: &HookArgs, hooks: &StandingArgs, payload: Value) -> Result<V
     let _socket = share(&host, &runtime, super::serve::MAX_MESSAGE);
     let (verdict, _) = runtime.block_on(super::replay::judge(&host, args.agent, &event));
     let reply = args.agent.reply_to(&event, &verdict);
-    runtime.block_on(super::replay::settle(&host));
+    runtime.block_on(super::ending::settle(&host));
     Ok(reply)
 }

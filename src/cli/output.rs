@@ -8,6 +8,7 @@ use crate::support::visible::{safe_json, safe_lines};
 
 use crate::handlers::guards::without_secrets;
 use crate::support::line_diff::{Fate, line_diff};
+use crate::verdict::Decision;
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use serde_json::Value;
@@ -36,6 +37,17 @@ pub(super) enum Tone {
     Dim,
     Strong,
     Plain,
+}
+
+impl Tone {
+    /// The tone of a decision.
+    pub(super) fn of(decision: Decision) -> Tone {
+        match decision {
+            Decision::Allow => Tone::Good,
+            Decision::Deny => Tone::Bad,
+            Decision::Ask | Decision::Defer => Tone::Warn,
+        }
+    }
 }
 
 impl Output {

@@ -151,7 +151,7 @@ pub(super) fn dispatch(args: &DispatchArgs, out: &mut Output) -> Result<Finding,
         if hooks.state.is_none() {
             forgotten(&host, &verdict).iter().for_each(|it| tell(format_args!("{}", safe(it))));
         }
-        settle(&host).await;
+        ending::settle(&host).await;
         Ok(if verdict.decision == Decision::Allow { Finding::Fine } else { Finding::Found })
     })
 }
@@ -180,11 +180,6 @@ fn forgotten(host: &Host, verdict: &Verdict) -> Vec<String> {
     told.collect()
 }
 
-/// Hooks that were started and not waited for end with the process; give them the time that `serve` gives.
-pub(super) async fn settle(host: &Host) {
-    let _ = tokio::time::timeout(crate::rpc::serve::DRAIN, host.engine.settle()).await;
-}
-
 fn reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -> Option<Value> {
     (dialect.name() != NATIVE).then(|| dialect.reply_to(event, verdict))
 }
@@ -192,7 +187,7 @@ fn reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -> Option<Value> {
 /// Prints a verdict for people.
 fn print_verdict(out: &mut Output, verdict: &Verdict, elapsed: Duration) {
     let by = verdict.decided_by.as_deref().map(|hook| format!(" by {hook}")).unwrap_or_default();
-    let head = out.tone(decision_tone(verdict.decision), verdict.decision.as_str());
+    let head = out.tone(Tone::of(verdict.decision), verdict.decision.as_str());
     out.line(&format!("{head}{by}  ({} µs)", elapsed.as_micros()));
     if let Some(reason) = &verdict.reason {
         out.line(&format!("  reason   {}", safe(reason)));
@@ -230,15 +225,6 @@ fn print_verdict(out: &mut Output, verdict: &Verdict, elapsed: Duration) {
     for error in &verdict.errors {
         let error = out.tone(Tone::Warn, &safe(error));
         out.line(&format!("  error    {error}"));
-    }
-}
-
-/// The colour of a decision.
-pub(super) fn decision_tone(decision: Decision) -> Tone {
-    match decision {
-        Decision::Allow => Tone::Good,
-        Decision::Deny => Tone::Bad,
-        Decision::Ask | Decision::Defer => Tone::Warn,
     }
 }
 
@@ -356,7 +342,7 @@ async fn replayed(args: &ReplayArgs, runtime: &Runtime, out: &mut Output) -> Res
             }
         }
     }
-    settle(&host).await;
+    ending::settle(&host).await;
     let n_missing = expected.map_or(0, |left| left.len());
     if n_missing > 0 {
         tell(format_args!("{n_missing} expected verdicts are about lines that {} doesn't have", args.file.display()));
@@ -381,7 +367,7 @@ fn row(out: &Output, number: usize, event: &Event, verdict: &Verdict, micros: u1
     } else {
         verdict.decision.as_str()
     };
-    let decision = out.tone(decision_tone(verdict.decision), &format!("{decision:<6}"));
+    let decision = out.tone(Tone::of(verdict.decision), &format!("{decision:<6}"));
     format!(
         "{number:>4}  {:<20} {:<32} {decision} {micros:>9}  {}",
         short(&event.name, 20),

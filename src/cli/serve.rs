@@ -163,7 +163,7 @@ fn listen(args: &ServeArgs, socket: Socket) -> Result<Finding, Failure> {
     // Who has connected meanwhile is answered; who only listens is left in the end.
     let (socket, retired) = (socket.retire()?, Instant::now());
     socket.await_idle(Duration::ZERO, |_| retired.elapsed() > LAST_GUESTS);
-    runtime.block_on(super::replay::settle(&host));
+    runtime.block_on(super::ending::settle(&host));
     end(runtime, recording.as_deref());
     Ok(Finding::Fine)
 }
@@ -201,7 +201,7 @@ fn listen_http(args: &ServeArgs, address: &Address) -> Result<Finding, Failure> 
     })?;
     let root = host.root().to_path_buf();
     guests.await_idle(args.idle_exit.unwrap_or(Duration::MAX), |n_guests| n_guests == 0 && !root.is_dir());
-    runtime.block_on(super::replay::settle(&host));
+    runtime.block_on(super::ending::settle(&host));
     made.iter().for_each(|path| drop(std::fs::remove_file(path)));
     end(runtime, recording.as_deref());
     Ok(Finding::Fine)

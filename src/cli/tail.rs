@@ -1,7 +1,6 @@
 //! `hookwire tail`: what the hosts of a project judge, as it happens.
 
 use super::output::{Output, Tone, safe, short, tell};
-use super::replay::decision_tone;
 use super::{Failure, Finding, project};
 use crate::dialects;
 use crate::event::Event;
@@ -255,7 +254,7 @@ pub(super) fn print(record: &Clean, out: &mut Output) {
     let head: Vec<String> = head.into_iter().filter(|part| !part.is_empty()).collect();
     out.line(&head.join("  "));
     let decision = verdict["decision"].as_str().unwrap_or_default();
-    let tone = Decision::from_word(decision).map_or(Tone::Warn, decision_tone);
+    let tone = Decision::from_word(decision).map_or(Tone::Warn, Tone::of);
     let micros: u64 =
         verdict["outcomes"].as_array().into_iter().flatten().filter_map(|it| it["durationMicros"].as_u64()).sum();
     let mut line = format!("  {}", out.tone(tone, decision));

@@ -5,7 +5,7 @@
 //! directory's name holds the digest of the record. Approving another state makes another directory and turns `current`
 //! to it at once. A state that differs from its record is broken: nothing of it counts.
 
-use super::load::is_hidden;
+use super::layer_dir::is_hidden;
 use crate::handlers::approved::Approved;
 pub use crate::handlers::approved::{bin, content_of, copy_of, digest_of, record_file, tree};
 pub use crate::handlers::programs::{Programs, is_the_systems, named_in_script, starter};

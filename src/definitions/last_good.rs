@@ -4,7 +4,7 @@
 //! each file it holds the texts from which the hooks in force come, with the scripts that were read with them. Whoever
 //! can write a record could loosen guards while a file is broken, so one that others can change counts as none.
 
-use super::load::LayerDir;
+use super::layer_dir::LayerDir;
 use crate::support::file::{self, new_beside};
 use crate::support::{digest, places};
 use serde::{Deserialize, Serialize};

@@ -6,6 +6,7 @@ use super::cases::{is_cases_file, is_definition_file};
 pub(crate) use super::file_state::unreadable;
 use super::file_state::{Defined, FileState, Named, Place, file_problem};
 use super::last_good::{Book, LastGood, Texts};
+use super::layer_dir::{Kept, LayerDir, is_hidden};
 use super::links::Links;
 use super::names::duplicate_name;
 use crate::handlers::Means;
@@ -29,29 +30,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
-
-/// A directory of definitions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LayerDir {
-    /// Who vouches for it.
-    pub layer: Layer,
-    /// Absolute.
-    pub path: PathBuf,
-    /// In which state it counts.
-    pub kept: Kept,
-}
-
-/// In which state a directory of definitions counts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kept {
-    /// As it is.
-    AsItIs,
-    /// As somebody has approved it: the state that the first of these leads to that leads to one; see
-    /// [`approved`](super::approved).
-    Approved(Vec<PathBuf>),
-    /// As it is, and it's told how that differs from the approved state.
-    Compared(Vec<PathBuf>),
-}
 
 /// What is known of the files between loads.
 pub struct Loader {
@@ -1037,12 +1015,6 @@ const OF_OTHERS: [&str; 11] = [
     "pyproject.toml",
     "tsconfig.json",
 ];
-
-/// Editors' swap and backup files.
-pub(super) fn is_hidden(name: &OsStr) -> bool {
-    let name = name.as_encoded_bytes();
-    name.starts_with(b".") || name.starts_with(b"#") || name.ends_with(b"~")
-}
 
 /// How the definitions of two sets differ. A hook that has only moved to another file hasn't changed.
 fn changes(before: &InForce, after: &InForce, hooks: &[Arc<Hook>], old_hooks: &[Arc<Hook>]) -> Changes {

@@ -2,7 +2,8 @@
 //! of both projects judge then. Only those that somebody has trusted count.
 
 use super::approved::{self, DEFINITIONS};
-use super::load::{Kept, LayerDir, Loader, Look};
+use super::layer_dir::{Kept, LayerDir};
+use super::load::{Loader, Look};
 use crate::handlers::Means;
 use crate::hook_set::HookSet;
 use crate::matching::tools::ToolNames;

@@ -1,7 +1,8 @@
 //! Definition files: that the formats are equal, and that the schema and the reader are.
 
 use super::check::check;
-use super::load::{Kept, LayerDir, Loader, Look};
+use super::layer_dir::{Kept, LayerDir};
+use super::load::{Loader, Look};
 use crate::handlers::{KINDS, Means};
 use crate::hook::Hook;
 use crate::host::{Host, HostOptions};

@@ -451,7 +451,7 @@ impl About {
         match path.parent().zip(path.file_name()).map(|(parent, name)| (wanted.get(parent), name)) {
             Some((Some(Interest { names, .. }), name)) if names.contains(name) => About::Definition,
             Some((Some(Interest { all: true, .. }), name)) => {
-                if is_definition && !super::load::is_hidden(name) {
+                if is_definition && !super::layer_dir::is_hidden(name) {
                     About::Definition
                 } else {
                     About::Other

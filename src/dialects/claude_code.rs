@@ -3,7 +3,6 @@
 //!
 //! Where the client lets latency decide between two rewrites, the order of definition does here.
 
-use super::gemini;
 use super::native::{AGENT, CONTRACT};
 use super::replies::{
     BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, text, unread_reply, unreadable, whole,
@@ -13,7 +12,6 @@ use super::{Agent, Dialect, EventRow, Files, Refusal, same};
 use crate::contract::{Contract, Exit, Reader, TOOL_NAME, Target};
 use crate::event::{Event, set_pointer, spec};
 use crate::matching::MatcherRule;
-use crate::syntax::node::Node;
 use crate::verdict::{Answer, Decision, Verdict};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -108,7 +106,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     ],
     complete: |_, _| Ok(()),
     files: Some(Files {
-        recognises: |root| is_settings(root) && !gemini::is_settings(root),
+        // Codex and Qwen Code have the same events in the same form: their files have to say whose they are.
+        recognises: |root| settings::has_groups(root, |event| DIALECT.has_event(event)),
         marks: &[],
         read: |root, problems| settings::read(&SETTINGS, root, problems),
     }),
@@ -116,11 +115,6 @@ pub(super) static DIALECT: Dialect = Dialect {
     // Exit code 2 can't block a permission request.
     agent: Some(Agent { tried: "2.1.332", refusal: Refusal::ExitCode(&["PermissionRequest"]), mcp: None }),
 };
-
-/// Codex and Qwen Code have the same events in the same form: their files have to say whose they are.
-pub(super) fn is_settings(root: &Node) -> bool {
-    settings::has_groups(root, |event| DIALECT.has_event(event))
-}
 
 /// The part of an event that a matcher is held against. At other events the client ignores matchers.
 pub(super) fn matched(event: &str) -> Target {

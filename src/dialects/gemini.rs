@@ -17,15 +17,9 @@ use super::{Agent, Dialect, EventRow, Files, McpNames, Refusal};
 use crate::contract::{Contract, Exit, TOOL_NAME, Target};
 use crate::event::{Event, set_pointer, spec};
 use crate::matching::MatcherRule;
-use crate::syntax::node::Node;
 use crate::verdict::{Answer, Decision, Verdict};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
-
-/// By an event that Claude Code hasn't.
-pub(super) fn is_settings(root: &Node) -> bool {
-    settings::has_groups(root, |event| DIALECT.has_event(event) && !claude_code::DIALECT.has_event(event))
-}
 
 static SETTINGS: Settings =
     Settings { dialect: &DIALECT, agent: "Gemini CLI", unit: Unit::Millis, has_groups: true, variables: "GEMINI" };
@@ -77,7 +71,10 @@ pub(super) static DIALECT: Dialect = Dialect {
     complete,
     reply: write_reply,
     files: Some(Files {
-        recognises: is_settings,
+        // By an event that Claude Code hasn't.
+        recognises: |root| {
+            settings::has_groups(root, |event| DIALECT.has_event(event) && !claude_code::DIALECT.has_event(event))
+        },
         marks: &[],
         read: |root, problems| settings::read(&SETTINGS, root, problems),
     }),

@@ -735,7 +735,9 @@ pub fn by_name(name: &str) -> Result<&'static Dialect, UnknownName> {
 
 /// The dialect of a definition file that names none but has the form of that system's own files.
 pub(crate) fn recognise(root: &Node) -> Option<&'static Dialect> {
-    DIALECTS.iter().copied().find(|it| it.files.as_ref().is_some_and(|files| (files.recognises)(root)))
+    // Gemini's files may have events of Claude Code's, too.
+    let mut dialects = std::iter::once(&gemini::DIALECT).chain(DIALECTS.iter().copied());
+    dialects.find(|it| it.files.as_ref().is_some_and(|files| (files.recognises)(root)))
 }
 
 /// The canonical names for an event that a definition names in its own dialect's words, hookwire's

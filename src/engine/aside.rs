@@ -4,7 +4,7 @@
 //! about counts as unread, and so every one of them is in doubt.
 
 use super::Engine;
-use super::run::RunLimits;
+use super::limits::RunLimits;
 use crate::handlers::Moment;
 use crate::matching::{Facts, patience};
 use std::sync::Arc;

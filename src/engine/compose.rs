@@ -2,8 +2,9 @@
 //! rewrite again.
 
 use super::aggregate::{Folded, combine_rewrites, ends};
-use super::policy_gate::CountedCall;
-use super::run::{self, HookRun, RunLimits};
+use super::counted_call::CountedCall;
+use super::limits::RunLimits;
+use super::run::{self, HookRun};
 use super::sessions::OnceClaim;
 use super::{Engine, HooksInForce, aside, is_chain};
 use crate::contract::{Composition, Contract, NATIVE};
@@ -11,7 +12,8 @@ use crate::event::{Event, EventSpec, Phase};
 use crate::handlers::Moment;
 use crate::hook::Hook;
 use crate::hook_set::Selected;
-use crate::services::approvals::{self, Approval, ApprovalReply, NoAnswer, Remember};
+use crate::services::approval::{Approval, ApprovalReply};
+use crate::services::approvals::{self, NoAnswer, Remember};
 use crate::syntax::source::Layer;
 use crate::verdict::{Answer, Decision, Outcome, Status};
 use futures_util::future::join_all;

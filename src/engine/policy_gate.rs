@@ -2,21 +2,19 @@
 //! person changed it.
 
 use super::compose::Chain;
-use super::run::{self, RunLimits};
+use super::counted_call::{COUNT_KEPT, CountedCall};
+use super::limits::RunLimits;
+use super::run;
 use super::{Engine, aside};
 use crate::event::set_pointer;
 use crate::handlers::Moment;
 use crate::hook_set::Selected;
 use crate::policy::{self, Policy};
-use crate::services::state::{Scope, StateError, Store};
+use crate::services::state::{Scope, StateError};
 use crate::support::digest;
 use crate::verdict::{Decision, Outcome, Status};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use std::time::Duration;
-
-/// How long a run's count of calls is kept: long after any run has ended.
-const COUNT_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// A tool call that the policies have judged.
 pub(super) struct Admission {
@@ -26,36 +24,6 @@ pub(super) struct Admission {
     pub denied: Option<String>,
     /// The limits that count it.
     pub counted: Vec<CountedCall>,
-}
-
-/// A call that a limit counts from when it is admitted, so that calls at the same time don't pass the limit together.
-/// It is counted no more when it is dropped before it is kept: then it was denied or cancelled, and doesn't happen.
-pub(super) struct CountedCall {
-    state: Store,
-    key: String,
-    is_kept: bool,
-}
-
-impl CountedCall {
-    /// The call may happen.
-    pub(super) fn keep(mut self) {
-        self.is_kept = true;
-    }
-}
-
-impl Drop for CountedCall {
-    fn drop(&mut self) {
-        if self.is_kept {
-            return;
-        }
-        let one_less = |calls: Option<&Value>| {
-            let calls = calls.and_then(Value::as_u64).map(|calls| json!(calls.saturating_sub(1)));
-            Ok(calls)
-        };
-        if let Err(StateError(error)) = self.state.update(&Scope::Guards, &self.key, Some(COUNT_KEPT), one_less) {
-            tracing::warn!(%error, "A call that was denied stays counted.");
-        }
-    }
 }
 
 /// Judges a tool call by the policies.
@@ -120,7 +88,7 @@ async fn count(
         let saved = match counted {
             Ok(_) => {
                 if !reached {
-                    all.push(CountedCall { state: state.clone(), key, is_kept: false });
+                    all.push(CountedCall::new(state, key));
                 }
                 state.saved().await
             }

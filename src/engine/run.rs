@@ -2,15 +2,15 @@
 //! once for every kind of handler.
 
 use super::aggregate;
+use super::limits::RunLimits;
 use super::sessions::{Claim, OnceClaim};
-use super::{Engine, HooksInForce, NestedJudge, Question, Report, Within, aside};
+use super::{Engine, NestedJudge, Report, aside};
 use crate::contract::{Contract, Fail, NATIVE};
 use crate::event::{CONTEXT_MEMBERS, Event, Phase, merge_patch};
 use crate::handlers::said::{self, Redactor};
 use crate::handlers::{Call, Handler, Moment, Transcript};
 use crate::hook::Hook;
 use crate::hook_set::Selected;
-use crate::services::client::Client;
 use crate::support::amounts::{millis, rfc3339};
 use crate::support::failpoint;
 use crate::verdict::{Answer, Decision, Observed, Outcome, Status};
@@ -22,65 +22,11 @@ use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// The bounds of every run of an event.
-pub(super) struct RunLimits<'a> {
-    /// When hooks that haven't finished take their failure direction.
-    pub deadline: Option<Instant>,
-    /// The same, before that time: see [`Question::early_deadline`](super::Question::early_deadline).
-    pub early_deadline: &'a CancellationToken,
-    /// The client that sent the event.
-    pub client: Option<&'a Arc<dyn Client>>,
-    /// The hooks that judge what a hook itself is about to do.
-    pub hooks: &'a HooksInForce,
-    /// The vocabulary of the client.
-    pub contract: &'static Contract,
-    /// The hooks whose own act the event is.
-    pub within: Within,
-    /// The hooks of the event that take something out of what passes.
-    pub redacting: &'a [Arc<Hook>],
-}
-
-impl<'a> RunLimits<'a> {
-    /// For the hooks of an event.
-    pub(super) fn of(question: &'a Question, within: Within, redacting: &'a [Arc<Hook>]) -> RunLimits<'a> {
-        RunLimits {
-            deadline: question.deadline,
-            early_deadline: &question.early_deadline,
-            client: question.client.as_ref(),
-            hooks: &question.hooks,
-            contract: question.contract,
-            within,
-            redacting,
-        }
-    }
-
-    fn nested_judge(&self, engine: &'a Engine, hook: &Hook) -> NestedJudge<'a> {
-        let RunLimits { early_deadline, client, hooks, contract, .. } = *self;
-        NestedJudge { engine, hooks, contract, client, early_deadline, within: self.within.acts_of(hook) }
-    }
-}
-
 /// What is taken out of all that a hook says: the value goes through the same hooks, those of its layer and of outer
 /// ones.
 fn redactors(redacting: &[Arc<Hook>], hook: &Hook) -> Vec<Redactor> {
     let are_around = redacting.iter().filter(|it| it.source.layer <= hook.source.layer && !std::ptr::eq(&***it, hook));
     are_around.filter_map(|it| it.handler.redactor()).collect()
-}
-
-impl RunLimits<'_> {
-    /// Returns when the event's time is over.
-    pub(super) async fn wait_until_over(&self) {
-        let deadline = async {
-            match self.deadline {
-                Some(deadline) => tokio::time::sleep_until(deadline).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            () = deadline => {}
-            () = self.early_deadline.cancelled() => {}
-        }
-    }
 }
 
 /// The result of a run: the answer that counts, and the outcome that the verdict lists.

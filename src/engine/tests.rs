@@ -7,7 +7,7 @@ use crate::contract::{Composition, Contract, Fail};
 use crate::definitions::compile::compile;
 use crate::definitions::origin::Origin;
 use crate::dialects;
-use crate::engine::run::RunLimits;
+use crate::engine::limits::RunLimits;
 use crate::engine::{Engine, Honours, HooksInForce, MAX_SEND_BACKS, Question, Within, deadline, decide};
 use crate::event::{Event, Phase};
 use crate::handlers::{Moment, Services};

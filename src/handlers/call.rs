@@ -5,9 +5,9 @@ use super::error::HandlerError;
 use super::services::Services;
 use crate::contract::{Contract, NATIVE};
 use crate::event::{Event, On, Phase};
-use crate::matching::Facts;
-use crate::matching::rule::{Asker, Condition};
+use crate::matching::rule::Condition;
 use crate::matching::tools::{self, ArgumentKind, Found, MainArgument};
+use crate::matching::{Asker, Facts};
 use crate::services::client::Client;
 #[cfg(feature = "models")]
 use crate::services::models::{Bound, ModelRef};

@@ -4,6 +4,7 @@
 //! nobody granted. Whoever reads definitions says so, before the hook's failure matters.
 
 use super::process::{ProcessError, resolve};
+use super::programs::SHELL_WORDS;
 use crate::matching::shell::{self, Shell};
 use crate::services::egress::{Grants, HostPort};
 use crate::services::models::ModelRef;
@@ -148,14 +149,6 @@ pub(super) fn missing_script(text: &str, first: &str, files: &[PathBuf], dirs: &
         _ => obstacle,
     })
 }
-
-/// Words at the beginning of a command that a shell carries out itself.
-pub(super) const SHELL_WORDS: [&str; 49] = [
-    "!", ".", ":", "[", "[[", "alias", "bg", "break", "builtin", "case", "cd", "command", "continue", "declare",
-    "echo", "eval", "exec", "exit", "export", "false", "fg", "for", "function", "getopts", "hash", "if", "jobs",
-    "kill", "let", "local", "printf", "pwd", "read", "readonly", "return", "set", "shift", "test", "time", "times",
-    "trap", "true", "type", "ulimit", "umask", "unalias", "unset", "until", "while",
-];
 
 /// What keeps a program of a shell text from being started, if its name is plainly written. A relative path is left
 /// alone, because it depends on where the event happens; so are programs behind others, which may run them elsewhere,

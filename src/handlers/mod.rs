@@ -36,16 +36,21 @@ pub mod process_tree;
 pub(crate) mod programs;
 #[cfg(feature = "models")]
 mod prompt;
+#[cfg(feature = "script")]
+mod realms;
 pub(crate) mod rewrite;
 pub(crate) mod said;
 #[cfg(test)]
 mod sample;
 #[cfg(feature = "script")]
 mod script;
+#[cfg(feature = "mcp")]
+mod servers;
 mod services;
 mod shell_text;
 mod starts;
 mod text;
+mod workers;
 
 use crate::event::On;
 use crate::syntax::node::{Node, decode};

@@ -4,7 +4,6 @@
 //! must not run in the place of a guard's interpreter.
 
 use super::asked::{Stream, ask};
-use super::means::SHELL_WORDS;
 use crate::matching::paths::normalise;
 use crate::matching::shell::{self, Shell};
 use crate::support::{places, shell_word};
@@ -18,6 +17,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
+
+/// Words at the beginning of a command that a shell carries out itself.
+pub(super) const SHELL_WORDS: [&str; 49] = [
+    "!", ".", ":", "[", "[[", "alias", "bg", "break", "builtin", "case", "cd", "command", "continue", "declare",
+    "echo", "eval", "exec", "exit", "export", "false", "fg", "for", "function", "getopts", "hash", "if", "jobs",
+    "kill", "let", "local", "printf", "pwd", "read", "readonly", "return", "set", "shift", "test", "time", "times",
+    "trap", "true", "type", "ulimit", "umask", "unalias", "unset", "until", "while",
+];
 
 /// The programs of a project's hooks, as they were found when it was approved.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -1,10 +1,10 @@
 //! What the handlers of a host share.
 
-use super::callable::pool::WorkerPool;
-#[cfg(feature = "mcp")]
-use super::mcp::servers::Servers;
 #[cfg(feature = "script")]
-use super::script::pool::Pool as ScriptPool;
+use super::realms::pool::Pool as ScriptPool;
+#[cfg(feature = "mcp")]
+use super::servers::Servers;
+use super::workers::pool::WorkerPool;
 use crate::services::approvals::Approvals;
 use crate::services::egress::{EgressByLayer, HostPort};
 use crate::services::emit::EventSender;

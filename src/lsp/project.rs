@@ -7,7 +7,8 @@
 //! running hosts `journal`, `running` and `transport::socket`.
 
 use crate::definitions::approved::DEFINITIONS;
-use crate::definitions::load::{LayerDir, is_about_trust};
+use crate::definitions::layer_dir::LayerDir;
+use crate::definitions::load::is_about_trust;
 use crate::dialects;
 use crate::engine::{self, Engine, Honours, HooksInForce, Question};
 use crate::event::Event;

@@ -4,9 +4,8 @@
 use super::call::{self, Subject, Thing};
 use super::globbed::NamePattern;
 use super::paths::{self, PathPattern, PathViews, Standing};
-use super::rule::Asker;
 use super::shell::{self, Access, Certainty, FileAct, Named, Reach};
-use super::{Facts, ToolNaming, patience, tools};
+use super::{Asker, Facts, ToolNaming, patience, tools};
 use crate::syntax::source::Layer;
 use serde_json::Value;
 use std::ffi::OsStr;

@@ -28,7 +28,6 @@ use call::Call;
 use caught::{PANICKED, caught};
 use globset::{GlobBuilder, GlobMatcher};
 use parking_lot::Mutex;
-use rule::Asker;
 use shell::Shell;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -103,6 +102,21 @@ pub enum ToolNaming {
     Own,
     /// The tool's own name and that of its [family](tools::TOOLS).
     Canonical,
+}
+
+/// Who asks: what a tool is called depends on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Asker {
+    /// The layer of the definition.
+    pub layer: Layer,
+    /// Whether its vocabulary knows canonical names.
+    pub naming: ToolNaming,
+    /// Whether its rules about commands are held against a tool that nobody knows, too, if that may be a shell.
+    pub guesses: bool,
+    /// Whether its rules about files are held against what a call does by any other means: a shell's command, a search.
+    pub acts: bool,
+    /// Whether a pattern without `/` is for files of that name in any directory.
+    pub any_depth: bool,
 }
 
 /// The facts that conditions are held against: one version of an event with what is derived from it. Each

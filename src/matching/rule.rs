@@ -18,8 +18,7 @@ use super::shell::{Access, CommandRule};
 use super::text_glob as glob;
 use super::tools::{self, ArgumentKind};
 use super::urls::{self, UrlPattern};
-use super::{Facts, ToolNaming, Truth};
-use crate::syntax::source::Layer;
+use super::{Asker, Facts, Truth};
 use globset::GlobMatcher;
 use judge::short;
 use serde_json::Value;
@@ -47,21 +46,6 @@ pub struct Condition {
     pub rules: Vec<ToolRule>,
     /// They take away what they match.
     pub unless: Vec<ToolRule>,
-}
-
-/// Who asks: what a tool is called depends on it.
-#[derive(Clone, Copy, Debug)]
-pub struct Asker {
-    /// The layer of the definition.
-    pub layer: Layer,
-    /// Whether its vocabulary knows canonical names.
-    pub naming: ToolNaming,
-    /// Whether its rules about commands are held against a tool that nobody knows, too, if that may be a shell.
-    pub guesses: bool,
-    /// Whether its rules about files are held against what a call does by any other means: a shell's command, a search.
-    pub acts: bool,
-    /// Whether a pattern without `/` is for files of that name in any directory.
-    pub any_depth: bool,
 }
 
 /// A compiled rule.

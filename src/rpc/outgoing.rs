@@ -5,7 +5,7 @@ use crate::engine::Report;
 use crate::handlers::CallbackCall;
 use crate::host::Changed;
 use crate::journal::{Ended, Record};
-use crate::services::approvals::{ApprovalReply, ApprovalRequest};
+use crate::services::approval::{ApprovalReply, ApprovalRequest};
 use crate::services::client;
 use crate::services::models::{CompleteParams, ModelReply};
 use crate::starts::NamedPrograms;

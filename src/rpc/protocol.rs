@@ -2,13 +2,13 @@
 
 use super::outgoing::{NotificationKind, RequestKind};
 use crate::contract::Fail;
-use crate::definitions::load::LayerDir;
+use crate::definitions::layer_dir::LayerDir;
 use crate::definitions::watch::Watching;
 use crate::event::{EventShape, Phase};
 use crate::hook::{Hook, Miss};
 use crate::hook_set::HookSet;
 use crate::journal::{Excerpt, Recent};
-use crate::services::approvals::{ApprovalReply, ApprovalRequest};
+use crate::services::approval::{ApprovalReply, ApprovalRequest};
 use crate::services::state::Item;
 use crate::support::amounts::millis;
 use crate::syntax::diagnostic::Diagnostic;

@@ -6,6 +6,7 @@
 use crate::event::Event;
 use crate::matching::globbed::{WILDCARDS, through_links};
 use crate::matching::paths;
+use crate::services::approval::{ApprovalReply, ApprovalRequest};
 use crate::services::client::{self, Client};
 use crate::services::fakes::{Fakes, Person};
 use crate::services::state::{Scope, Store};
@@ -14,8 +15,7 @@ use crate::support::digest;
 use crate::support::looks::look;
 use parking_lot::{Mutex, MutexGuard};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
@@ -23,66 +23,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 use tokio::sync::oneshot;
-
-/// What a person is asked.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ApprovalRequest {
-    /// Names the question; what `hookwire approve` takes.
-    pub id: String,
-    /// The hook that asks.
-    pub hook: String,
-    /// Why it asks.
-    pub message: String,
-    /// The event's name.
-    pub event: String,
-    /// The session.
-    #[serde(skip_serializing_if = "String::is_empty", default)]
-    pub session: String,
-    /// The agent.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub agent: Option<String>,
-    /// The tool.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub tool: Option<String>,
-    /// The directory that it would be done in.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub cwd: Option<String>,
-    /// What would be done: the event's subject.
-    #[serde(skip_serializing_if = "Value::is_null", default)]
-    pub subject: Value,
-    /// How long an answer is waited for, in milliseconds.
-    pub timeout_ms: u64,
-    /// When it was asked, in milliseconds since 1970.
-    pub asked_at: u64,
-}
-
-/// What a person says.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object with `decision`")]
-pub struct ApprovalReply {
-    /// Yes or no.
-    pub decision: Approval,
-    /// Why; the agent reads it.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub reason: Option<String>,
-    /// With an approval: do this instead; null is a value.
-    #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "crate::verdict::present")]
-    pub subject: Option<Value>,
-    /// Give the same answer to the same question for the rest of the session.
-    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
-    pub remember: bool,
-}
-
-/// Yes or no.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Approval {
-    /// Go on.
-    Approve,
-    /// Don't.
-    Deny,
-}
 
 /// What counts as the same question when an answer is remembered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]

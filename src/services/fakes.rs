@@ -3,9 +3,9 @@
 //! Where a host has fakes, nobody outside of it is asked: a question that no fake answers is an error of its hook, and
 //! is kept for whoever runs the test, because a hook that fails open would hide it.
 
-use super::approvals::{Approval, ApprovalReply};
+use super::approval::{Approval, ApprovalReply};
+use super::conversation::{ModelReply, Request, ToolCall};
 use super::egress::Response;
-use super::models::{ModelReply, Request, ToolCall};
 use crate::support::amounts::millis;
 use crate::support::visible::cut;
 use crate::syntax::values::forms;

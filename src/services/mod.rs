@@ -1,8 +1,10 @@
 //! What handlers use and share: the way back to the client, a person, language models, the network,
 //! shared values, and events for listeners; and what stands for all that is outside while hooks are tested.
 
+pub mod approval;
 pub mod approvals;
 pub mod client;
+pub(crate) mod conversation;
 pub mod egress;
 pub mod emit;
 pub mod fakes;

@@ -9,7 +9,8 @@ use crate::definitions::approved::{
     DEFINITIONS, MAX_BYTES, Programs, Record, State, content_of, copy_of, current, is_the_systems, named_in_script,
     tree, walk,
 };
-use crate::definitions::load::{self, LayerDir, Loader, Look};
+use crate::definitions::layer_dir::{self, LayerDir};
+use crate::definitions::load::{Loader, Look};
 use crate::handlers::Means;
 use crate::hook::Hook;
 use crate::matching::paths::normalise;
@@ -109,10 +110,10 @@ pub fn review(store: &Path, root: &Path) -> Result<Review, Refusal> {
         Loader::new(vec![dir], Means { root: root.clone(), ..Means::default() })
     };
     let hooks_before = match &before {
-        Some(_) => loader_of(load::Kept::Approved(vec![place])).load(Look::Now).hooks.hooks.clone(),
+        Some(_) => loader_of(layer_dir::Kept::Approved(vec![place])).load(Look::Now).hooks.hooks.clone(),
         None => Vec::new(),
     };
-    let mut loader = loader_of(load::Kept::AsItIs);
+    let mut loader = loader_of(layer_dir::Kept::AsItIs);
     let loaded = loader.load(Look::Now);
     let hooks = loaded.hooks.hooks.clone();
     let below = |path: &Path| path.strip_prefix(&root).map(Path::to_path_buf).ok();

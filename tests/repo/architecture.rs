@@ -35,52 +35,6 @@ const ROOMS: &[&str] = &[
     "main",
 ];
 
-/// The files of the language server, from the ground up. It has so many that it has an order of its own.
-const LSP: &[&str] = &[
-    "answer",
-    "plain_text",
-    "editor",
-    "context",
-    "texts",
-    "docs",
-    "half_typed",
-    "document",
-    "written",
-    "project",
-    "workspaces",
-    "effects",
-    "sample",
-    "live",
-    "past",
-    "surroundings",
-    "standing",
-    "tokens",
-    "symbols",
-    "completion",
-    "hover",
-    "hints",
-    "report",
-    "listed",
-    "timeline",
-    "same_name",
-    "definition",
-    "rename",
-    "lenses",
-    "actions",
-    "server",
-    "diagnostics",
-    "run",
-    "trusting",
-    "commands",
-    "serve",
-    "methods",
-    "mod",
-];
-
-/// The files of `completion`, which is a part of the language server.
-const COMPLETION: &[&str] =
-    &["about", "snippet", "writer", "paths", "conditions", "placeholders", "rules", "keys", "values", "mod"];
-
 /// Every source file with the room that it is in.
 fn sources(dir: &Path, room: Option<usize>, visit: &mut impl FnMut(&Path, usize)) {
     for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
@@ -108,7 +62,7 @@ fn named<'t>(code: &'t str, prefix: &str) -> Vec<&'t str> {
 }
 
 /// What a file says outside of comments and tests, which may look anywhere.
-fn code(path: &Path) -> String {
+pub(crate) fn code(path: &Path) -> String {
     let text = std::fs::read_to_string(path).unwrap();
     let tests = ["#[cfg(test)]\nmod tests", "#[cfg(test)]\npub(super) mod tests"];
     let code = tests.iter().fold(text.as_str(), |code, tests| code.split(tests).next().unwrap());
@@ -125,45 +79,6 @@ fn a_room_uses_only_what_stands_above_it() {
             }
         }
     });
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-/// What is wrong with the order of the files of a folder. A folder in it is like a file.
-fn disorder(dir: &Path, order: &[&str]) -> Vec<String> {
-    fn visit(path: &Path, up: &str, own: usize, order: &[&str], wrong: &mut Vec<String>) {
-        if path.is_dir() {
-            let entries = std::fs::read_dir(path).unwrap().map(Result::unwrap);
-            return entries.for_each(|it| visit(&it.path(), &format!("{up}super::"), own, order, wrong));
-        }
-        // One step further up is another folder.
-        let text = code(path).replace(&format!("{up}super::"), "");
-        for used in named(&text, up) {
-            match order.iter().position(|it| *it == used) {
-                Some(used) if used < own => {}
-                Some(_) => wrong.push(format!("{} uses `{used}`", path.display())),
-                // `pub(in super::super)` uses nothing.
-                None if used == "super" => {}
-                None => wrong.push(format!("{} uses `{used}`, which is in no file below", path.display())),
-            }
-        }
-    }
-    let mut wrong = Vec::new();
-    for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
-        let path = entry.path();
-        let name = path.file_stem().unwrap().to_str().unwrap();
-        match order.iter().position(|it| *it == name) {
-            Some(_) if name == "mod" => {}
-            Some(own) => visit(&path, "super::", own, order, &mut wrong),
-            None => wrong.push(format!("`{name}` has no place in the order of {}", dir.display())),
-        }
-    }
-    wrong
-}
-
-#[test]
-fn the_language_server_has_no_circle() {
-    let mut wrong = disorder(&repo("src/lsp"), LSP);
-    wrong.extend(disorder(&repo("src/lsp/completion"), COMPLETION));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

@@ -4,6 +4,7 @@
 
 mod architecture;
 mod cases;
+mod circles;
 mod cookbook;
 mod definitions;
 mod demo;

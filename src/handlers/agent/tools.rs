@@ -19,7 +19,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 #[cfg(feature = "mcp")]
-use crate::handlers::mcp::{self, Lease, ServerDefinition, server_obstacle};
+use crate::handlers::mcp::{self, server_obstacle};
+use crate::handlers::servers::{Lease, ServerDefinition};
 
 /// How long one command may run.
 const COMMAND_TIME: Duration = Duration::from_secs(120);

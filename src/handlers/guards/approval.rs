@@ -9,6 +9,7 @@ use super::super::kind::{Kind, TextKind};
 use super::guard_kind::{GuardKind, gates};
 use crate::contract::NATIVE;
 use crate::event::EventSpec;
+use crate::services::approval;
 use crate::services::approvals::{self, Remember};
 use crate::support::visible::safe;
 use crate::syntax::values::RawDuration;
@@ -129,12 +130,12 @@ impl Kind for Approval {
         };
         let said = reply.reason.as_deref().map(|said| format!(": {said}")).unwrap_or_default();
         Ok(match reply.decision {
-            approvals::Approval::Approve => Answer {
+            approval::Approval::Approve => Answer {
                 subject: reply.subject,
                 ..Answer::decide(Decision::Allow, format!("approved by a person{said}"))
             },
             // In other systems what a person says is the whole reason.
-            approvals::Approval::Deny => match reply.reason {
+            approval::Approval::Deny => match reply.reason {
                 Some(bare) if hook.contract.dialect != NATIVE => Answer::decide(Decision::Deny, bare),
                 _ => Answer::decide(Decision::Deny, format!("{message} (denied by a person{said})")),
             },

@@ -228,9 +228,10 @@ impl Draft<'_> {
 mod tests {
     use super::*;
     use crate::event::Event;
+    use crate::matching::Asker;
     use crate::matching::Facts;
     use crate::matching::ToolNaming;
-    use crate::matching::rule::{Asker, Condition, ToolRule};
+    use crate::matching::rule::{Condition, ToolRule};
     use crate::syntax::source::Layer;
     use serde_json::json;
     use std::path::Path;

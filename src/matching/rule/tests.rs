@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::event::Event;
+use crate::matching::ToolNaming;
 use crate::support::rows;
+use crate::syntax::source::Layer;
 use serde::Deserialize;
 use serde_json::json;
 use std::iter::{empty, once};

@@ -4,11 +4,11 @@
 //! Everything goes through the guarded client and is bounded; a reply in pieces is put together
 //! only when all of it is there, so that it is judged as a whole like any other.
 
-use super::conversation::{CompleteParams, Model, ModelError, ModelReply, Request};
 use super::name::ModelRef;
 use super::providers::{Asked, Post, Provider, SMALL, Service};
 use super::text::clean;
 use crate::services::client::{COMPLETE, Client};
+use crate::services::conversation::{CompleteParams, Model, ModelError, ModelReply, Request};
 use crate::services::egress::{Egress, Grants, Response};
 use crate::services::fakes::Fakes;
 use crate::services::obstacle::Obstacle;

@@ -5,7 +5,6 @@
 
 #[cfg(feature = "models")]
 mod call;
-mod conversation;
 mod name;
 mod providers;
 #[cfg(all(test, feature = "models"))]
@@ -13,9 +12,11 @@ mod providers;
 mod server;
 mod text;
 
+pub use super::conversation::{
+    CompleteParams, Message, Model, ModelError, ModelReply, Request, Tool, ToolCall, ToolResult,
+};
 #[cfg(feature = "models")]
 pub(crate) use call::{Bound, random_hex};
-pub use conversation::{CompleteParams, Message, Model, ModelError, ModelReply, Request, Tool, ToolCall, ToolResult};
 pub use name::{ModelRef, RawModel};
 #[cfg(feature = "models")]
 pub(crate) use text::clean;

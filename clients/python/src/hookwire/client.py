@@ -15,6 +15,7 @@ import weakref
 from concurrent.futures import Future, TimeoutError as FutureTimeout
 from typing import Any, Callable, Iterable, Mapping, TypeVar
 
+from .blocking import now
 from .connection import Connection, HostGone, RequestFailed
 from .program import NoProgram, find_program
 from .protocol import (
@@ -166,7 +167,7 @@ class _Client:
         """For LangChain's `create_agent(..., middleware=[hooks.middleware()])`. A thread is a session."""
         from .adapters.langchain import Middleware
 
-        return Middleware(self, **known)
+        return Middleware(self, _Blocking(self), **known)
 
     # The host
 
@@ -444,11 +445,11 @@ class SyncHooks:
 
     def dispatch(self, event: str | Mapping[str, Any], *, deadline: float | None = None, **members: Any) -> Verdict:
         """Sends an event; its name and members, or as a whole."""
-        return _now(self._blocking.dispatch(event, deadline=deadline, **members))
+        return now(self._blocking.dispatch(event, deadline=deadline, **members))
 
     def request(self, method: str, params: Any = None, deadline: float | None = None) -> Any:
         """Any request of the protocol. Raises HostGone without a host, and RequestFailed if it refuses."""
-        return _now(self._blocking.request(method, params, deadline))
+        return now(self._blocking.request(method, params, deadline))
 
     @property
     def state(self) -> SyncState:
@@ -456,28 +457,28 @@ class SyncHooks:
 
     def start(self) -> None:
         """Starts the host now and not with the first event. Raises HostGone if there is none."""
-        _now(self._blocking.start())
+        now(self._blocking.start())
 
     def list(self, event: str | None = None) -> ListResult:
-        return _now(self._blocking.list(event))
+        return now(self._blocking.list(event))
 
     def explain(self, event: str | Mapping[str, Any], **members: Any) -> ExplainResult:
-        return _now(self._blocking.explain(event, **members))
+        return now(self._blocking.explain(event, **members))
 
     def check(self, text: str | None = None, file: str | None = None) -> CheckResult:
-        return _now(self._blocking.check(text, file))
+        return now(self._blocking.check(text, file))
 
     def reload(self) -> ReloadResult:
-        return _now(self._blocking.reload())
+        return now(self._blocking.reload())
 
     def recent(self, limit: int | None = None) -> Recent:
-        return _now(self._blocking.recent(limit))
+        return now(self._blocking.recent(limit))
 
     def approvals(self) -> ApprovalList:
-        return _now(self._blocking.approvals())
+        return now(self._blocking.approvals())
 
     def answer(self, answer: ApprovalAnswer) -> None:
-        _now(self._blocking.answer(answer))
+        now(self._blocking.answer(answer))
 
     def close(self) -> None:
         self.hooks._close()
@@ -497,25 +498,25 @@ class SyncState:
 
     def get(self, key: str, *, session: str | None = None) -> Any:
         """The value; None where there is none."""
-        return _now(self._state.get(key, session=session))
+        return now(self._state.get(key, session=session))
 
     def set(self, key: str, value: Any, *, ttl: float | None = None, session: str | None = None) -> None:
-        _now(self._state.set(key, value, ttl=ttl, session=session))
+        now(self._state.set(key, value, ttl=ttl, session=session))
 
     def increment(self, key: str, by: float = 1, *, ttl: float | None = None, session: str | None = None) -> Any:
-        return _now(self._state.increment(key, by, ttl=ttl, session=session))
+        return now(self._state.increment(key, by, ttl=ttl, session=session))
 
     def compare_and_set(
         self, key: str, expected: Any, value: Any, *, ttl: float | None = None, session: str | None = None
     ) -> bool:
         """Sets the value if it is the expected one, where None means that there is none."""
-        return _now(self._state.compare_and_set(key, expected, value, ttl=ttl, session=session))
+        return now(self._state.compare_and_set(key, expected, value, ttl=ttl, session=session))
 
     def delete(self, key: str, *, session: str | None = None) -> bool:
-        return _now(self._state.delete(key, session=session))
+        return now(self._state.delete(key, session=session))
 
     def list(self, prefix: str = "", *, session: str | None = None) -> list[Item]:
-        return _now(self._state.list(prefix, session=session))
+        return now(self._state.list(prefix, session=session))
 
 
 class _Blocking(Hooks):
@@ -534,15 +535,6 @@ class _Blocking(Hooks):
         except KeyboardInterrupt:
             connection.cancel(id)
             raise
-
-
-def _now(coroutine: Any) -> Any:
-    """Runs a coroutine that never waits but by blocking."""
-    try:
-        coroutine.send(None)
-    except StopIteration as done:
-        return done.value
-    raise RuntimeError("a blocking call has waited for an event loop")
 
 
 _open: weakref.WeakSet[_Client] = weakref.WeakSet()

@@ -1,7 +1,7 @@
 //! Anthropic's messages.
 
-use super::super::conversation::{Message, ModelReply, ToolCall};
 use super::wire::{Asked, Post, Provider, Service, check_finish, parse_input};
+use crate::services::conversation::{Message, ModelReply, ToolCall};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

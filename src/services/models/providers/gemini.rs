@@ -1,8 +1,8 @@
 //! Gemini's generateContent.
 
-use super::super::conversation::{Message, ModelReply, ToolCall, Usage};
 use super::super::text::clean;
 use super::wire::{Asked, Post, Provider, Service, check_finish};
+use crate::services::conversation::{Message, ModelReply, ToolCall, Usage};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 

@@ -1,8 +1,8 @@
 //! Ollama's chat.
 
-use super::super::conversation::{ModelReply, ToolCall};
 use super::openai;
 use super::wire::{Asked, Post, Provider, Service, check_finish};
+use crate::services::conversation::{ModelReply, ToolCall};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 

@@ -1,8 +1,8 @@
 //! OpenAI's chat completions, which many services speak.
 
-use super::super::conversation::{Message, ModelReply, Request, Tool, ToolCall, ToolResult, Usage};
 use super::super::text::clean;
 use super::wire::{Asked, Post, Provider, Service, check_finish, parse_input};
+use crate::services::conversation::{Message, ModelReply, Request, Tool, ToolCall, ToolResult, Usage};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

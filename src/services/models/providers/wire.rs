@@ -1,7 +1,7 @@
 //! What the providers' files share: a row of their table, and the parts that their wires have in common.
 
-use super::super::conversation::{ModelReply, Request};
 use super::super::text::clean;
+use crate::services::conversation::{ModelReply, Request};
 use serde_json::Value;
 
 /// A provider of models: a row of [`PROVIDERS`](super::PROVIDERS).

@@ -17,7 +17,7 @@ from langgraph.config import get_config
 from langgraph.errors import GraphBubbleUp
 from langgraph.types import Command
 
-from ..client import _Blocking, _now
+from ..blocking import now
 from ..verdict import Denied, Stopped
 from .moments import Moments
 
@@ -26,32 +26,32 @@ SENT_BACK = {"hookwire": "Stop"}
 
 
 class Middleware(AgentMiddleware):
-    def __init__(self, hooks: Any, **known: Any):
+    def __init__(self, hooks: Any, blocking: Any, **known: Any):
+        """`blocking` is the same client, of which waiting blocks the thread."""
         super().__init__()
-        self.hooks, self.known = hooks, known
-        self.blocking = _Blocking(hooks)
+        self.hooks, self.blocking, self.known = hooks, blocking, known
 
     def wrap_tool_call(self, request: Any, handler: Any) -> Any:
-        return _now(self._tool(self.blocking, request, _later(handler)))
+        return now(self._tool(self.blocking, request, _later(handler)))
 
     async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
         return await self._tool(self.hooks, request, handler)
 
     def wrap_model_call(self, request: Any, handler: Any) -> Any:
-        return _now(self._model(self.blocking, request, _later(handler)))
+        return now(self._model(self.blocking, request, _later(handler)))
 
     async def awrap_model_call(self, request: Any, handler: Any) -> Any:
         return await self._model(self.hooks, request, handler)
 
     def before_agent(self, state: Any, runtime: Any) -> Any:
-        return _now(self._prompt(self.blocking, state))
+        return now(self._prompt(self.blocking, state))
 
     async def abefore_agent(self, state: Any, runtime: Any) -> Any:
         return await self._prompt(self.hooks, state)
 
     @hook_config(can_jump_to=["model"])
     def after_model(self, state: Any, runtime: Any) -> Any:
-        return _now(self._stop(self.blocking, state))
+        return now(self._stop(self.blocking, state))
 
     @hook_config(can_jump_to=["model"])
     async def aafter_model(self, state: Any, runtime: Any) -> Any:

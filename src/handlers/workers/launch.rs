@@ -13,25 +13,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The variable with the project's directory, which every worker has.
-pub(super) const PROJECT_DIR: &str = "HOOKWIRE_PROJECT_DIR";
+pub(in crate::handlers) const PROJECT_DIR: &str = "HOOKWIRE_PROJECT_DIR";
 
 /// What is equal for hooks that share a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Launch {
-    pub(super) runtime: Runtime,
+pub(in crate::handlers) struct Launch {
+    pub(in crate::handlers) runtime: Runtime,
     /// The complete environment.
-    pub(super) env: Vec<(String, String)>,
-    pub(super) secrets: Secrets,
+    pub(in crate::handlers) env: Vec<(String, String)>,
+    pub(in crate::handlers) secrets: Secrets,
     /// The definition's directory, where the worker runs.
-    pub(super) dir: PathBuf,
+    pub(in crate::handlers) dir: PathBuf,
     /// The definition sets `PATH` itself.
-    pub(super) sets_path: bool,
+    pub(in crate::handlers) sets_path: bool,
     /// What a person has approved, if the definition is of that.
-    pub(super) approved: Option<Arc<Approved>>,
+    pub(in crate::handlers) approved: Option<Arc<Approved>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Runtime {
+pub(in crate::handlers) enum Runtime {
     Python {
         /// The one that the definition names.
         venv: Option<PathBuf>,
@@ -46,7 +46,7 @@ pub(super) enum Runtime {
 
 impl Runtime {
     /// Whose numbers have to get their digits back; a program says what it means.
-    pub(super) fn language(&self) -> Option<Language> {
+    pub(in crate::handlers) fn language(&self) -> Option<Language> {
         match self {
             Runtime::Python { .. } => Some(Language::Python),
             Runtime::Node => Some(Language::JavaScript),
@@ -56,7 +56,7 @@ impl Runtime {
 }
 
 /// What is to be run, and the files that decided about it.
-pub(super) struct Plan {
+pub(in crate::handlers) struct Plan {
     pub(super) spec: Spec,
     pub(super) sources: Vec<PathBuf>,
 }
@@ -72,7 +72,7 @@ impl Launch {
     ///
     /// # Errors
     /// Says what is missing and what to do, finishing "failed to ...".
-    pub(super) fn plan(&self) -> Result<Plan, String> {
+    pub(in crate::handlers) fn plan(&self) -> Result<Plan, String> {
         let mut sources = Vec::new();
         let argv = match &self.runtime {
             Runtime::Python { venv, venvs, search } => {
@@ -121,7 +121,7 @@ impl Launch {
     /// Where Python finds a module, by the package that it is in. Nothing of it is loaded. Only the machine's own
     /// interpreter is asked, in the host's own environment: a virtual environment and variables may have come with a
     /// cloned project, and to look at definitions must run nothing of theirs.
-    pub(super) fn find_module(&self, module: &str) -> Module {
+    pub(in crate::handlers) fn find_module(&self, module: &str) -> Module {
         self.ask_for_module(module).unwrap_or(Module::Unclear)
     }
 
@@ -135,7 +135,7 @@ impl Launch {
     }
 
     /// What keeps Python from reading a file, and its line. Nothing of it is run; who is asked is the same as for a module.
-    pub(super) fn mistake_in(&self, file: &Path) -> Option<String> {
+    pub(in crate::handlers) fn mistake_in(&self, file: &Path) -> Option<String> {
         let (code, said) = self.ask(PARSE_FILE, file.to_str()?)?;
         (code == 1 && !said.is_empty()).then_some(said)
     }
@@ -198,7 +198,7 @@ fn moved(argv: impl Iterator<Item = String>) -> Vec<String> {
 }
 
 /// What is known of a module that isn't in the definition's search path.
-pub(super) enum Module {
+pub(in crate::handlers) enum Module {
     /// Its file.
     At(PathBuf),
     /// Python doesn't find its package.
@@ -243,6 +243,6 @@ const MAX_SAID: u64 = 4096;
 
 /// A virtual environment's interpreter. Not resolved further: its own path is how Python knows where
 /// its packages are.
-pub(super) fn python_of(venv: &Path) -> Option<PathBuf> {
+pub(in crate::handlers) fn python_of(venv: &Path) -> Option<PathBuf> {
     ["bin/python3", "bin/python"].iter().map(|name| venv.join(name)).find(|path| path.is_file())
 }

@@ -1,8 +1,5 @@
-//! `mcp`: a tool of an MCP server. How servers are started, shared and ended is [`servers`]'
-//! matter.
-
-mod flow;
-pub(super) mod servers;
+//! `mcp`: a tool of an MCP server. How servers are started, shared and ended is the matter
+//! of [`servers`](super::servers).
 
 use super::call::{Call, HookView};
 use super::compile::{Compile, Mistake};
@@ -13,8 +10,8 @@ use super::headers;
 use super::kind::{Kind, TextKind};
 use super::means::{Means, Obstacle, missing_script, program_obstacle};
 use super::named_files::{ApprovedCommand, Words};
+use super::servers::{Reach, ServerDefinition, excerpt};
 use crate::event::Phase;
-use crate::support::visible::cut;
 use crate::syntax::values::{RawDuration, forms};
 use crate::template::Body;
 use crate::verdict::Answer;
@@ -26,10 +23,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-
-#[cfg(feature = "models")]
-pub(super) use servers::Lease;
-pub(super) use servers::{Reach, ServerDefinition};
 
 /// A call of one tool of an MCP server; its result is the hook's answer.
 #[derive(Deserialize, JsonSchema)]
@@ -212,12 +205,6 @@ fn unwrapped(structured: Value) -> Value {
         }
         other => other,
     }
-}
-
-/// The beginning of a text, in one line.
-fn excerpt(text: &str, default: &str) -> String {
-    let text = if text.is_empty() { default } else { text };
-    cut(text, 300).replace(char::is_control, " ")
 }
 
 impl RawServer {

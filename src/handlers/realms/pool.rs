@@ -26,7 +26,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 /// Scripts that run at once. More than CPUs: a script that loops until its deadline must not keep
 /// the others waiting.
-pub(super) const MAX_THREADS: usize = 8;
+pub(in crate::handlers) const MAX_THREADS: usize = 8;
 /// Threads that didn't come back; with more, no script is run.
 const MAX_STUCK: usize = 4;
 /// How long a thread may take to come back after its run was ended.
@@ -46,15 +46,15 @@ const ON_THE_SPOT: Duration = Duration::from_millis(1);
 /// by the size of the event.
 const MAX_EVENT: usize = 64 * 1024;
 /// A run that takes no longer is quick.
-pub(super) const QUICK: Duration = Duration::from_micros(100);
+pub(in crate::handlers) const QUICK: Duration = Duration::from_micros(100);
 /// Quick runs in a row after which a script is tried on the spot.
-pub(super) const ENOUGH: u32 = 3;
+pub(in crate::handlers) const ENOUGH: u32 = 3;
 
 /// How long whoever asks waits on the spot: shorter than being woken takes.
-pub(super) const BRIEFLY: Duration = Duration::from_micros(150);
+pub(in crate::handlers) const BRIEFLY: Duration = Duration::from_micros(150);
 
 /// What became of a run on the spot.
-pub(super) enum OnTheSpot {
+pub(in crate::handlers) enum OnTheSpot {
     Done(Done),
     /// The event is too large, or there is no realm at hand: to make one takes too long.
     NotTried,
@@ -164,7 +164,7 @@ impl Shared {
 
 impl Pool {
     /// Runs a script on this very thread, if it is done at once and changes nothing.
-    pub(super) fn on_the_spot(&self, request: &RunRequest) -> OnTheSpot {
+    pub(in crate::handlers) fn on_the_spot(&self, request: &RunRequest) -> OnTheSpot {
         let realm = if request.event.len() > MAX_EVENT { None } else { self.0.realms.take(&request.program) };
         let Some(realm) = realm else { return OnTheSpot::NotTried };
         let job = Arc::new(request.clone().job(Some(Instant::now() + ON_THE_SPOT), None));
@@ -176,7 +176,7 @@ impl Pool {
     }
 
     /// Starts a run when it is its turn. Dropping what this gives ends the run.
-    pub(super) async fn start(&self, request: RunRequest) -> Result<Running, HandlerError> {
+    pub(in crate::handlers) async fn start(&self, request: RunRequest) -> Result<Running, HandlerError> {
         let permit = match self.0.turns.clone().try_acquire_owned() {
             Ok(permit) => permit,
             Err(_) => self.0.turns.clone().acquire_owned().await.map_err(|_| HandlerError("run the script".into()))?,
@@ -210,7 +210,7 @@ impl Pool {
 }
 
 /// A run with a caller that waits for it.
-pub(super) struct Running {
+pub(in crate::handlers) struct Running {
     job: Arc<Job>,
     reply: oneshot::Receiver<Outcome>,
     shared: Arc<Shared>,
@@ -219,7 +219,7 @@ pub(super) struct Running {
 
 impl Running {
     /// Waits on the spot, so briefly that other events aren't held up.
-    pub(super) fn wait_briefly(&mut self) -> Option<Result<Done, HandlerError>> {
+    pub(in crate::handlers) fn wait_briefly(&mut self) -> Option<Result<Done, HandlerError>> {
         let until = Instant::now() + BRIEFLY;
         loop {
             match self.reply.try_recv() {

@@ -27,7 +27,7 @@ type Slots = Mutex<HashMap<Arc<Launch>, Arc<Slot>>>;
 
 /// The place of one worker, whichever process is in it.
 #[derive(Debug)]
-pub(super) struct Slot {
+pub(in crate::handlers) struct Slot {
     launch: Arc<Launch>,
     state: Mutex<State>,
 }
@@ -47,7 +47,7 @@ static WORKERS: Semaphore = Semaphore::const_new(MAX_CALLABLE_WORKERS);
 
 impl WorkerPool {
     /// Where the worker for a launch is.
-    pub(super) fn slot(&self, launch: Launch) -> Arc<Slot> {
+    pub(in crate::handlers) fn slot(&self, launch: Launch) -> Arc<Slot> {
         let mut slots = self.slots.lock();
         if slots.len() > MAX_UNUSED {
             slots.retain(|_, slot| Arc::strong_count(slot) > 1 || slot.is_in_use());
@@ -61,7 +61,7 @@ impl WorkerPool {
     ///
     /// # Errors
     /// Finishes "failed to call it: ...".
-    pub(super) async fn call(
+    pub(in crate::handlers) async fn call(
         &self,
         slot: &Arc<Slot>,
         store: &Store,

@@ -4,17 +4,20 @@
 //! started again at the next call after a crash, and ended when it was not called for a while,
 //! or with the host. A call that waits for a start may give up; the start goes on for the next call.
 
-use super::super::flow::Flow;
-use super::super::named_files::{ApprovedCommand, Words, run_by_words};
-use super::flow::{Lines, MAX_MESSAGE, Wire};
+mod flow;
+
 use crate::handlers::effect::Program;
 use crate::handlers::environment::{Secrets, changed};
+use crate::handlers::flow::Flow;
 use crate::handlers::headers::Headers;
+use crate::handlers::named_files::{ApprovedCommand, Words, run_by_words};
 use crate::handlers::process;
 use crate::handlers::process_tree::{self, Tree};
 use crate::services::egress::EgressByLayer;
 use crate::support::nearest::closest;
+use crate::support::visible::cut;
 use crate::syntax::source::Layer;
+use flow::{Lines, MAX_MESSAGE, Wire};
 use parking_lot::Mutex;
 use rmcp::ClientHandler;
 use rmcp::model::{
@@ -486,7 +489,7 @@ impl ServerDefinition {
                 if normal.is_empty() { text } else { text.replace(&normal, &self.label) }
             }
         };
-        super::excerpt(&self.secrets.mask(text.trim()), "no reason given")
+        excerpt(&self.secrets.mask(text.trim()), "no reason given")
     }
 }
 
@@ -730,7 +733,7 @@ impl Stderr {
         } else if self.n_logged == Stderr::MAX_LINES + 1 {
             tracing::info!(server = %self.label, "MCP server says too much; the rest of this minute is left out.");
         }
-        self.last = super::excerpt(&line, "");
+        self.last = excerpt(&line, "");
     }
 }
 
@@ -741,4 +744,10 @@ impl ClientHandler for Quiet {
     fn get_info(&self) -> ClientConfig {
         ClientConfig::new(ClientCapabilities::default(), Implementation::new("hookwire", env!("CARGO_PKG_VERSION")))
     }
+}
+
+/// The beginning of a text, in one line.
+pub(super) fn excerpt(text: &str, default: &str) -> String {
+    let text = if text.is_empty() { default } else { text };
+    cut(text, 300).replace(char::is_control, " ")
 }

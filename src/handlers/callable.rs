@@ -1,18 +1,7 @@
 //! `callable`: a function in a worker process that stays up between events.
 //!
-//! This file knows what a definition may say and what a function gets and gives back. [`pool`]
-//! shares workers among hooks and replaces them. [`worker`] is one worker as its callers see it, [`life`]
-//! its process, [`launch`] how that is started; [`wire`] is the protocol, [`listen`] takes what the process
-//! writes, [`store`] does what it asks of the store. `worker.py` and `worker.mjs` are the other end.
-
-mod launch;
-mod life;
-mod listen;
-pub(super) mod pool;
-mod sources;
-mod store;
-mod wire;
-mod worker;
+//! This file knows what a definition may say and what a function gets and gives back; the processes are
+//! [`workers`](super::workers)' matter.
 
 use super::approved::tree;
 use super::call::{Call, HookView};
@@ -24,14 +13,15 @@ use super::error::HandlerError;
 use super::kind::Kind;
 use super::means::{Means, Obstacle, program_obstacle};
 use super::named_files::{Words, run_by_words};
+use super::workers::launch::{self, Launch, Module, PROJECT_DIR, Runtime};
+use super::workers::pool::Slot;
+use super::workers::wire::Request;
 use crate::support::amounts::millis;
 use crate::syntax::fix::{Edit, Fix};
 use crate::syntax::source::Layer;
 use crate::syntax::values::RawDuration;
 use crate::verdict::Answer;
-use launch::{Launch, Module, PROJECT_DIR, Runtime};
 use parking_lot::Mutex;
-use pool::Slot;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -39,7 +29,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use wire::Request;
 
 /// A function in a warm worker process; exactly one of `python`, `node` and `command`.
 #[derive(Deserialize, JsonSchema)]

@@ -1,12 +1,7 @@
 //! `script`: JavaScript in process.
 //!
 //! The text is the body of a function that sees the event as frozen data and returns the answer. It
-//! reaches no file, network or process. What a script may do is [`realm`]'s matter, on which thread
-//! it does it [`pool`]'s.
-
-mod job;
-pub(crate) mod pool;
-mod realm;
+//! reaches no file, network or process: see [`realms`](super::realms).
 
 use super::call::Call;
 use super::compile::{Compile, Mistake};
@@ -14,14 +9,15 @@ use super::digits::{self, Language};
 use super::error::HandlerError;
 use super::kind::{Kind, TextKind};
 use super::means::{Means, Obstacle};
+use super::realms::job::{DEFAULT_MEMORY, Done, MIN_MEMORY, Program, RunRequest};
+use super::realms::pool::{self, OnTheSpot};
+use super::realms::realm;
 use crate::contract::NATIVE;
 use crate::event::On;
 use crate::handlers::call::HookView;
 use crate::services::state::Scope;
 use crate::syntax::values::{schema_of, text_or_map};
 use crate::verdict::Answer;
-use job::{DEFAULT_MEMORY, Done, Program, RunRequest};
-use pool::OnTheSpot;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::Visitor;
@@ -52,8 +48,6 @@ struct RawLong {
 
 struct RawMemory(usize);
 
-/// Below this there is no room for the language itself.
-const MIN_MEMORY: usize = 4 * 1024 * 1024;
 const MAX_MEMORY: usize = 1024 * 1024 * 1024;
 /// The longest script, in bytes.
 const MAX_CODE: usize = 256 * 1024;

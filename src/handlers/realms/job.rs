@@ -10,7 +10,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::OwnedSemaphorePermit;
 
 /// The memory of a script that names none, in bytes.
-pub(super) const DEFAULT_MEMORY: usize = 32 * 1024 * 1024;
+pub(in crate::handlers) const DEFAULT_MEMORY: usize = 32 * 1024 * 1024;
+
+/// Below this there is no room for the language itself.
+pub(in crate::handlers) const MIN_MEMORY: usize = 4 * 1024 * 1024;
 
 /// One run.
 pub(super) struct Job {
@@ -32,7 +35,7 @@ impl Job {
 
 /// All that a run needs.
 #[derive(Clone)]
-pub(super) struct RunRequest {
+pub(in crate::handlers) struct RunRequest {
     pub program: Arc<Program>,
     /// The event as JSON.
     pub event: Bytes,
@@ -53,7 +56,7 @@ impl RunRequest {
 }
 
 /// A script as the threads know it.
-pub(super) struct Program {
+pub(in crate::handlers) struct Program {
     pub code: String,
     /// What the script sees as `args`, as JSON.
     pub args: String,
@@ -82,7 +85,7 @@ impl Program {
 }
 
 /// The outcome of a run.
-pub(super) struct Done {
+pub(in crate::handlers) struct Done {
     /// The script's answer as JSON.
     pub answer: Option<String>,
     /// What it got from the store.

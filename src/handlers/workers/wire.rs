@@ -19,20 +19,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A call as it goes to a worker.
-pub(super) struct Request<'a> {
-    pub(super) hook: &'a str,
-    pub(super) target: Option<&'a str>,
-    pub(super) dialect: &'a str,
+pub(in crate::handlers) struct Request<'a> {
+    pub(in crate::handlers) hook: &'a str,
+    pub(in crate::handlers) target: Option<&'a str>,
+    pub(in crate::handlers) dialect: &'a str,
     /// JSON.
-    pub(super) args: &'a str,
-    pub(super) deadline_ms: u64,
+    pub(in crate::handlers) args: &'a str,
+    pub(in crate::handlers) deadline_ms: u64,
     /// JSON.
-    pub(super) event: &'a Bytes,
-    pub(super) session: &'a str,
+    pub(in crate::handlers) event: &'a Bytes,
+    pub(in crate::handlers) session: &'a str,
     /// What it gets from the store is noted here.
-    pub(super) handed: &'a Arc<Mutex<Handed>>,
+    pub(in crate::handlers) handed: &'a Arc<Mutex<Handed>>,
     /// How long the worker is to stay up after it.
-    pub(super) idle: Duration,
+    pub(in crate::handlers) idle: Duration,
 }
 
 impl Request<'_> {

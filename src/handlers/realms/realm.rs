@@ -50,7 +50,7 @@ const HEAD: &str = "(function (event, args, state, log, console, hook) {\n";
 const TAIL: &str = "\n})";
 
 /// A mistake in a script's text.
-pub(super) struct SyntaxMistake {
+pub(in crate::handlers) struct SyntaxMistake {
     /// Counted from 1.
     pub line: usize,
     /// In bytes, counted from 1.
@@ -59,7 +59,7 @@ pub(super) struct SyntaxMistake {
 }
 
 /// Parses a script; nothing of it is run.
-pub(super) fn check(code: &str) -> Result<(), SyntaxMistake> {
+pub(in crate::handlers) fn check(code: &str) -> Result<(), SyntaxMistake> {
     let unplaced = |message: &str| SyntaxMistake { line: 1, column: 1, message: message.into() };
     let runtime = Runtime::new().map_err(|_| unplaced("there is no memory to parse it"))?;
     runtime.set_memory_limit(PARSER_MEMORY);
@@ -449,7 +449,7 @@ mod tests {
     #[test]
     fn nothing_that_fails_for_memory_ends_the_process() {
         let bare = Program::bare(include_str!("brim.js"));
-        let program = Arc::new(Program { memory: super::super::MIN_MEMORY, ..bare });
+        let program = Arc::new(Program { memory: crate::handlers::realms::job::MIN_MEMORY, ..bare });
         let run = |event: Value| {
             let job = Job::bare(&program, &event, Store::default());
             let (watched, (done, is_done)) = (job.clone(), std::sync::mpsc::channel::<()>());
