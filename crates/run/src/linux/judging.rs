@@ -32,6 +32,8 @@ pub struct Judge<'a> {
     pub process: pid_t,
     /// Whether the answer is still waited for.
     pub is_awaited: &'a dyn Fn() -> bool,
+    /// To be done before anything is waited for.
+    pub before_asking: &'a dyn Fn(),
 }
 
 impl Judge<'_> {
@@ -44,6 +46,7 @@ impl Judge<'_> {
             file.kind.is_loader || is_loader_name(base_name(file.real_path.as_os_str().as_bytes()))
         });
         if is_loader && let Some((path, argv)) = loaded_program(&program.argv) {
+            (self.before_asking)();
             let seen = lookup::find(self.tid, Base::WorkingDirectory, &path).found();
             let loaded = Program { argv, path, file: seen.map(|it| self.snapshot.look_at(&it)) };
             let verdict = self.ask(&loaded);
@@ -60,6 +63,7 @@ impl Judge<'_> {
         if names.is_empty() {
             return Verdict::Allow;
         }
+        (self.before_asking)();
         let parents = tree::ancestors(self.process, self.supervisor.pid, &program.argv);
         let cwd = lookup::working_directory(self.tid).unwrap_or_else(|| PathBuf::from("/"));
         for (name, real_path) in names {

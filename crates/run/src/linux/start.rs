@@ -6,7 +6,8 @@
 
 use super::asking::Verdict;
 use super::judging::{Judge, Program};
-use super::lookup::{self, FileKey, Lookup, Seen};
+use super::lookup::{self, FileKey, Lookup};
+use super::pool::Role;
 use super::programs::Snapshot;
 use super::remote::{self, Base, Wanted};
 use super::supervisor::Supervisor;
@@ -47,19 +48,21 @@ struct UnderWay<'a> {
     notification: &'a Notification,
     /// The process of the thread that starts something.
     process: pid_t,
+    /// To be handed over before anything is waited for.
+    role: &'a Role<'a>,
 }
 
 /// Sees a program start through.
-pub fn serve(supervisor: &Supervisor, notification: &Notification) {
+pub fn serve(supervisor: &Supervisor, notification: &Notification, role: &Role<'_>) {
     if supervisor.is_commands_own_start(notification.tid) {
         let _ = sys::respond(supervisor.listener(), notification.id, Reply::Continue);
         return;
     }
     let process = tree::process_of(notification.tid);
-    let start = UnderWay { supervisor, notification, process };
+    let start = UnderWay { supervisor, notification, process, role };
     // The kernel lets one start of a process come to its end before another one of the same process may be traced: the
     // tracer of the second would sleep until the first is over.
-    let Some(_turn) = supervisor.turns.take(process, || start.is_waiting()) else { return };
+    let Some(_turn) = supervisor.turns.take(process, || start.is_waiting(), || role.hand_over()) else { return };
     match start.look_before() {
         Before::Fails(error) => start.reply(Reply::Fail(error as i32)),
         Before::Refused(refusal) => start.refuse(&refusal),
@@ -87,30 +90,26 @@ impl UnderWay<'_> {
 
     fn look_before(&self) -> Before {
         let tid = self.notification.tid;
-        let wanted = match remote::read(self.notification) {
-            Ok(wanted) => wanted,
+        let snapshot = match self.supervisor.snapshot(|| self.role.hand_over()) {
+            Ok(snapshot) => snapshot,
+            Err(reason) => return Before::Refused(Refusal { argv: vec![b"a program".to_vec()], reason }),
+        };
+        let programs = match self.role.busy_with(|| find_programs(&snapshot, self.notification)) {
+            Ok(programs) => programs,
             Err(Errno::EPERM | Errno::EACCES) => return Before::Refused(unreadable()),
             Err(error) => return Before::Fails(error),
         };
-        let seen = match lookup::find(tid, wanted.base, &wanted.path) {
-            Lookup::Found(seen) => Some(seen),
-            Lookup::Missing(error) => return Before::Fails(error),
-            Lookup::Unknown => None,
-        };
-        let snapshot = match self.supervisor.snapshot() {
-            Ok(snapshot) => snapshot,
-            Err(reason) => return Before::Refused(Refusal { argv: wanted.argv, reason }),
-        };
-        let is_awaited = || self.is_waiting();
+        let (is_awaited, before_asking) = (|| self.is_waiting(), || self.role.hand_over());
         let judge = Judge {
             supervisor: self.supervisor,
             snapshot: &snapshot,
             tid,
             process: self.process,
             is_awaited: &is_awaited,
+            before_asking: &before_asking,
         };
         let mut expected = Expected::default();
-        for program in with_interpreters(&snapshot, tid, wanted, seen) {
+        for program in programs {
             if let Verdict::Deny(reason) = judge.judge(&program) {
                 return Before::Refused(Refusal { argv: program.argv, reason });
             }
@@ -139,7 +138,8 @@ impl UnderWay<'_> {
             go_on();
             let _ = sys::interrupt(tid);
         }
-        while let Ok((pid, change)) = sys::wait_for_traced() {
+        self.role.hand_over();
+        if let Ok((pid, change)) = sys::wait_for_traced() {
             let signal = match change {
                 Change::Trapped { event: libc::PTRACE_EVENT_EXEC, .. } => {
                     if let Err(refusal) = self.look_after(pid, expected) {
@@ -152,8 +152,7 @@ impl UnderWay<'_> {
                 Change::Trapped { event: 0, signal } => signal,
                 Change::Trapped { .. } | Change::Stopped(_) => 0,
                 Change::Ended(status) => {
-                    self.supervisor.note_end(pid, status);
-                    continue;
+                    return self.supervisor.note_end(pid, status);
                 }
             };
             let _ = sys::detach(pid, signal);
@@ -189,14 +188,20 @@ impl UnderWay<'_> {
         if argv == expected.argv && expected.file.is_some() && (file == expected.file || file.is_none()) {
             return Ok(());
         }
-        let snapshot = self.supervisor.snapshot().map_err(|reason| Refusal { argv: argv.clone(), reason })?;
+        let snapshot = self.supervisor.snapshot(|| ()).map_err(|reason| Refusal { argv: argv.clone(), reason })?;
         let file = lookup::running_file(pid).map(|seen| snapshot.look_at(&seen));
         let path =
             file.as_ref().map(|it| it.real_path.clone().into_os_string().into_encoded_bytes()).unwrap_or_default();
         let program = Program { argv, path, file };
         let is_awaited = || tree::exists(pid);
-        let judge =
-            Judge { supervisor: self.supervisor, snapshot: &snapshot, tid: pid, process: pid, is_awaited: &is_awaited };
+        let judge = Judge {
+            supervisor: self.supervisor,
+            snapshot: &snapshot,
+            tid: pid,
+            process: pid,
+            is_awaited: &is_awaited,
+            before_asking: &|| (),
+        };
         match judge.judge(&program) {
             Verdict::Allow => Ok(()),
             Verdict::Deny(reason) => Err(Refusal { argv: program.argv, reason }),
@@ -209,9 +214,15 @@ fn unreadable() -> Refusal {
     Refusal { argv: vec![b"a program".to_vec()], reason: reason.into() }
 }
 
-/// What is called, and the interpreters behind it, of which the last one is what runs.
-fn with_interpreters(snapshot: &Snapshot, tid: pid_t, wanted: Wanted, seen: Option<Seen>) -> Vec<Program> {
-    let Wanted { base, mut path, argv } = wanted;
+/// Finds what a waiting process wants to start, and the interpreters behind it, of which the last one is what runs.
+fn find_programs(snapshot: &Snapshot, notification: &Notification) -> Result<Vec<Program>, Errno> {
+    let Wanted { base, mut path, argv } = remote::read(notification)?;
+    let tid = notification.tid;
+    let seen = match lookup::find(tid, base, &path) {
+        Lookup::Found(seen) => Some(seen),
+        Lookup::Missing(error) => return Err(error),
+        Lookup::Unknown => None,
+    };
     if let Base::OpenFile(fd) = base {
         path = format!("/dev/fd/{fd}").into_bytes();
     }
@@ -227,5 +238,5 @@ fn with_interpreters(snapshot: &Snapshot, tid: pid_t, wanted: Wanted, seen: Opti
         let file = lookup::find(tid, Base::WorkingDirectory, &path).found().map(|it| snapshot.look_at(&it));
         programs.push(Program { argv, path, file });
     }
-    programs
+    Ok(programs)
 }

@@ -4,7 +4,7 @@ use super::asking::Asking;
 use super::command::{self, Standing};
 use super::front::Told;
 use super::host::Link;
-use super::pool::{self, Pool};
+use super::pool::{self, Pool, Role};
 use super::programs::Snapshot;
 use super::sys::{self, Change, Fork};
 use super::words::Said;
@@ -121,6 +121,7 @@ fn hold(
     leave_terminal(&[listener.as_fd(), command.front.as_fd(), command.becoming.as_fd(), link.stream().as_fd()]);
     // Where nothing else keeps the tree from tracing this process, this does.
     let _ = prctl::set_dumpable(false);
+    let Ok(pool) = Pool::new() else { sys::exit_now(1) };
     let session = options.session.clone().unwrap_or_else(|| format!("run-{}", command.pid));
     let supervisor = Arc::new(Supervisor {
         asking: Asking::new(options.socket.clone(), session, options.tool_event.clone()),
@@ -130,13 +131,13 @@ fn hold(
         is_killable,
         said: Said::default(),
         turns: Turns::default(),
-        pool: Pool::default(),
+        pool,
         listener,
         command,
         snapshot: Mutex::default(),
         has_snapshot: Condvar::new(),
     });
-    Pool::begin(&supervisor);
+    Role::begin(&supervisor);
     let watched = supervisor.clone();
     if std::thread::Builder::new().name("watch".into()).spawn(move || watch::run(&watched, link)).is_err() {
         supervisor.publish(Err("hookwire-run has no thread to talk to its host".into()));
@@ -200,8 +201,12 @@ impl Supervisor {
     ///
     /// # Errors
     /// The host has not said it.
-    pub fn snapshot(&self) -> Result<Arc<Snapshot>, String> {
+    pub fn snapshot(&self, before_waiting: impl Fn()) -> Result<Arc<Snapshot>, String> {
         let snapshot = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(snapshot) = &*snapshot {
+            return snapshot.clone();
+        }
+        before_waiting();
         let waited = self.has_snapshot.wait_timeout_while(snapshot, START_PATIENCE, |it| it.is_none());
         let snapshot = waited.unwrap_or_else(PoisonError::into_inner).0;
         snapshot.clone().unwrap_or_else(|| Err("hookwire's host doesn't say what its rules name".into()))
@@ -328,9 +333,10 @@ impl Turns {
     }
 
     /// Waits for the process's turn, for as long as somebody waits for the answer.
-    pub fn take(&self, process: pid_t, is_waiting: impl Fn() -> bool) -> Option<Turn<'_>> {
+    pub fn take(&self, process: pid_t, is_waiting: impl Fn() -> bool, before_waiting: impl Fn()) -> Option<Turn<'_>> {
         let mut busy = self.lock();
         while !busy.insert(process) {
+            before_waiting();
             busy = self.freed.wait_timeout(busy, Duration::from_secs(1)).unwrap_or_else(PoisonError::into_inner).0;
             if !is_waiting() {
                 return None;

@@ -34,7 +34,15 @@ pub fn exists(pid: pid_t) -> bool {
 
 /// The arguments of a process.
 pub fn arguments(pid: pid_t) -> Option<Vec<Vec<u8>>> {
-    Some(split(fs::read(format!("/proc/{pid}/cmdline")).ok()?))
+    let mut file = fs::File::open(format!("/proc/{pid}/cmdline")).ok()?;
+    // Most are read by one call; a file of /proc doesn't say its size.
+    let mut text = vec![0; 4096];
+    let n = file.read(&mut text).ok()?;
+    text.truncate(n);
+    if n == 4096 {
+        file.read_to_end(&mut text).ok()?;
+    }
+    Some(split(text))
 }
 
 fn split(mut text: Vec<u8>) -> Vec<Vec<u8>> {

@@ -1,9 +1,10 @@
 //! The thread that watches what is outside: the host, the front, and the end of the tree.
 
 use super::host::{Link, Message, await_soon, filters_of};
+use super::pool::{self, Pool};
 use super::programs::Snapshot;
 use super::supervisor::Supervisor;
-use super::{pool, sys};
+use super::sys;
 use libc::pid_t;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::{Value, json};
@@ -12,6 +13,7 @@ use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long after a try to reach the host the next one comes, at first and at last.
@@ -20,7 +22,7 @@ const RETRY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_s
 const START_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Watches until nothing is left, and ends the process then.
-pub fn run(supervisor: &Supervisor, link: Link) {
+pub fn run(supervisor: &Arc<Supervisor>, link: Link) {
     let mut link = match begin(supervisor, link) {
         Ok(link) => Some(link),
         Err(error) => {
@@ -30,7 +32,8 @@ pub fn run(supervisor: &Supervisor, link: Link) {
     };
     let (mut pause, mut front_is_gone) = (RETRY.0, false);
     loop {
-        let mut ready = vec![PollFd::new(supervisor.listener(), PollFlags::empty())];
+        let alarm = PollFd::new(supervisor.pool.alarm(), PollFlags::POLLIN);
+        let mut ready = vec![PollFd::new(supervisor.listener(), PollFlags::empty()), alarm];
         if !front_is_gone {
             ready.push(PollFd::new(supervisor.front(), PollFlags::empty()));
         }
@@ -41,9 +44,11 @@ pub fn run(supervisor: &Supervisor, link: Link) {
             if link.is_some() { PollTimeout::NONE } else { PollTimeout::try_from(pause).unwrap_or(PollTimeout::MAX) };
         let _ = poll(&mut ready, wait);
         let is_ready = |n: usize| ready.get(n).and_then(|it| it.any()) == Some(true);
-        let (tree, front, host) =
-            (is_ready(0), !front_is_gone && is_ready(1), is_ready(if front_is_gone { 1 } else { 2 }));
-        if tree && pool::has_ended(supervisor) {
+        let (front, host) = (!front_is_gone && is_ready(2), is_ready(if front_is_gone { 2 } else { 3 }));
+        if is_ready(1) {
+            Pool::sound(supervisor);
+        }
+        if is_ready(0) && pool::has_ended(supervisor) {
             supervisor.await_told();
             sys::exit_now(0);
         }
