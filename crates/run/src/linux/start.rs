@@ -139,7 +139,7 @@ impl UnderWay<'_> {
             let _ = sys::interrupt(tid);
         }
         self.role.hand_over();
-        if let Ok((pid, change)) = sys::wait_for_traced() {
+        while let Ok((pid, change)) = sys::wait_for_traced() {
             let signal = match change {
                 Change::Trapped { event: libc::PTRACE_EVENT_EXEC, .. } => {
                     if let Err(refusal) = self.look_after(pid, expected) {
@@ -155,7 +155,10 @@ impl UnderWay<'_> {
                     return self.supervisor.note_end(pid, status);
                 }
             };
-            let _ = sys::detach(pid, signal);
+            // One that is being killed can't be let go: its end follows.
+            if sys::detach(pid, signal).is_ok() {
+                return;
+            }
         }
     }
 
