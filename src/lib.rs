@@ -54,6 +54,7 @@
 //! | `support` | what has nothing to do with hooks: strict JSON, digests, files, the nearest name |
 //! | [`event`], [`verdict`] | the table of events, the event, and the answer to it |
 //! | `syntax` | what people write: three formats, the tree that they become, mistakes with their place and fix |
+//! | `agents` | what is known of coding agents, one file each: their settings, switches, tools and places |
 //! | `matching`, `template` | whether a hook applies: matcher, `Tool(pattern)`, CEL; texts with placeholders |
 //! | `contract` | what a vocabulary says: how its hooks are called, understood and combined |
 //! | `services` | what handlers use: [the way back to the client](client), approvals, egress, language models, shared values |
@@ -89,6 +90,8 @@
     warn(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used, clippy::expect_used, clippy::panic)
 )]
 
+#[doc(hidden)]
+pub mod agents;
 pub(crate) mod cli;
 pub(crate) mod contract;
 pub(crate) mod definitions;

@@ -1,9 +1,10 @@
 //! `hookwire doctor` and `status`: whether what is installed works, shown by a probe, and which hosts run.
 
-use super::install::{AGENTS, Agent, Entry, InstallArgs};
+use super::install::{Entry, InstallArgs};
 use super::output::{Output, Tone, safe};
 use super::unasked::Asker;
 use super::{DefinitionArgs, Failure, Finding, HostArgs};
+use crate::agents::{self, AGENTS, Agent, FailsClosed};
 use crate::definitions::embedded::{PROBE, PROBE_DENIED, PROBE_SESSION};
 use crate::dialects::{self, Dialect};
 use crate::event::Event;
@@ -22,7 +23,7 @@ use std::time::Instant;
 #[derive(clap::Args)]
 pub(super) struct DoctorArgs {
     /// The agents to look at. Default: those that ask hookwire, and those that are on PATH.
-    #[arg(value_name = "AGENT", value_parser = super::install::agent)]
+    #[arg(value_name = "AGENT", value_parser = agents::by_name)]
     agents: Vec<&'static Agent>,
     #[command(flatten)]
     hooks: HostArgs,
@@ -79,12 +80,12 @@ pub(super) fn doctor(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Fai
     let mut report = Report { out, about: String::new(), is_bad: false };
     definitions(&host, &mut report);
     let mut n_agents = 0;
-    for agent in AGENTS {
+    for agent in AGENTS.iter() {
         let project = InstallArgs::of(agent, false, &args.hooks.definitions.root);
         let user = InstallArgs::of(agent, true, &args.hooks.definitions.root);
         let found: Vec<_> =
             [&project, &user].into_iter().filter_map(|it| Some((it.path().ok()?, it.entry()?))).collect();
-        let program = on_path(agent.files.program);
+        let program = on_path(&agent.program);
         let is_wanted = args.agents.iter().any(|it| it.name == agent.name);
         if !is_wanted && (!args.agents.is_empty() || found.is_empty() && program.is_none()) {
             continue;
@@ -93,16 +94,14 @@ pub(super) fn doctor(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Fai
         report.begin(agent.name);
         match &program {
             Some(program) => version(agent, program, &mut report)?,
-            None => report.say(Health::Doubtful, &format!("there is no `{}` on PATH", agent.files.program)),
+            None => report.say(Health::Doubtful, &format!("there is no `{}` on PATH", agent.program)),
         }
         if found.is_empty() {
             let health = if is_wanted { Health::Bad } else { Health::Doubtful };
             report.say(health, &format!("it doesn't ask hookwire: `hookwire install {}`", agent.name));
         }
-        for folder in [&project, &user].into_iter().filter(|_| !found.is_empty()).filter_map(|it| it.path().ok()) {
-            for problem in switched_off(agent, folder.parent().unwrap_or(&folder)) {
-                report.say(Health::Bad, &problem);
-            }
+        for problem in [&project, &user].into_iter().filter(|_| !found.is_empty()).flat_map(switched_off) {
+            report.say(Health::Bad, &problem);
         }
         look_at(agent, &found, &host, &args.hooks.definitions.root, &mut report);
     }
@@ -186,44 +185,15 @@ fn look_at(agent: &'static Agent, found: &[(PathBuf, Entry)], host: &Host, root:
 /// An entry as `install` writes it.
 const NEW: Entry = Entry::Asks { commands: Vec::new(), missing: Vec::new(), edits: Vec::new() };
 
-/// What switches an agent's hooks off.
-enum Switch {
-    /// A member with this value.
-    Is(bool),
-    /// A list that names the hook.
-    Names,
-}
-
-/// The switches of agents: the file, beside the one that hookwire's entry is in, and the member in it.
-const SWITCHES: &[(&str, &str, &str, Switch)] = &[
-    ("claude-code", "settings.json", "disableAllHooks", Switch::Is(true)),
-    ("claude-code", "settings.local.json", "disableAllHooks", Switch::Is(true)),
-    ("qwen", "settings.json", "disableAllHooks", Switch::Is(true)),
-    ("copilot", "hookwire.json", "disableAllHooks", Switch::Is(true)),
-    ("gemini", "settings.json", "hooksConfig.enabled", Switch::Is(false)),
-    ("gemini", "settings.json", "hooksConfig.disabled", Switch::Names),
-    ("codex", "config.toml", "features.hooks", Switch::Is(false)),
-];
-
-/// What in a folder of an agent's settings switches its hooks off.
-fn switched_off(agent: &Agent, folder: &Path) -> Vec<String> {
-    let mut found = Vec::new();
-    for (_, file, member, switch) in SWITCHES.iter().filter(|(name, ..)| *name == agent.name) {
-        let path = folder.join(file);
-        let Ok(text) = std::fs::read_to_string(&path) else { continue };
-        let Ok(settings) = parse(&text, Format::from_path(&path).unwrap_or_default()) else { continue };
-        let Some(value) = member.split('.').try_fold(&settings, |at, key| at.get(key)) else { continue };
-        let is_off = match (switch, value.to_json()) {
-            (Switch::Is(off), value) => value == json!(off),
-            (Switch::Names, value) => value.as_array().is_some_and(|names| {
-                names.iter().any(|name| name.as_str().is_some_and(|name| name.contains("hookwire")))
-            }),
-        };
-        if is_off {
-            found.push(format!("{}: `{member}` switches hookwire's hooks off", path.display()));
-        }
-    }
-    found
+/// What in the files of an agent's place switches its hooks off.
+fn switched_off(place: &InstallArgs) -> Vec<String> {
+    let in_file = |path: PathBuf| {
+        let settings =
+            parse(&std::fs::read_to_string(&path).ok()?, Format::from_path(&path).unwrap_or_default()).ok()?;
+        let tell = |(member, _): &(String, _)| format!("{}: `{member}` switches hookwire's hooks off", path.display());
+        Some(place.agent.switched_off(&settings).map(tell).collect::<Vec<_>>())
+    };
+    place.place().files().filter_map(|file| in_file(place.at(file).ok()?)).flatten().collect()
 }
 
 /// Runs an agent's command as the agent does, with a call that is always denied. How long it took, in milliseconds.
@@ -267,28 +237,28 @@ fn version(agent: &Agent, program: &Path, report: &mut Report<'_>) -> Result<(),
         Ok(Err(_)) | Err(_) => String::new(),
     };
     let Some(found) = numbers(&said) else {
-        report.say(Health::Doubtful, &format!("`{} --version` names no version", agent.files.program));
+        report.say(Health::Doubtful, &format!("`{} --version` names no version", agent.program));
         return Ok(());
     };
     let is_older = |than: &str| numbers(than).is_some_and(|than| found < than);
     let is_newer = |than: &str| numbers(than).is_some_and(|than| found > than);
     let shown = found.map(|number| number.to_string()).join(".");
-    let tried = agent.dialect().and_then(|dialect| dialect.agent.as_ref()).map_or("", |agent| agent.tried);
-    match agent.since {
-        Some((since, lacks)) if is_older(since) => {
+    let known = &agent.version;
+    let by =
+        if agent.package.is_some() { "with which hookwire was tried" } else { "whose description hookwire goes by" };
+    match agent.file().and_then(|file| file.fails_closed.as_ref()) {
+        Some(FailsClosed { member, since, .. }) if is_older(since) => {
+            let lacks = format!("it passes over `{member}`, so a tool runs when hookwire is missing or killed");
             report.say(Health::Bad, &format!("version {shown} is older than {since}: {lacks}"));
         }
-        _ if is_older(tried) => {
-            report.say(
-                Health::Doubtful,
-                &format!("version {shown} is older than {tried}, with which hookwire was tried"),
-            );
+        _ if is_older(known) => {
+            report.say(Health::Doubtful, &format!("version {shown} is older than {known}, {by}"));
         }
-        _ if is_newer(tried) => report.say(
+        _ if is_newer(known) => report.say(
             Health::Doubtful,
             &format!(
-                "version {shown} is newer than {tried}, with which hookwire was tried: it may ask at moments, and have \
-                 words, that hookwire doesn't know"
+                "version {shown} is newer than {known}, {by}: it may ask at moments, and have words, that hookwire \
+                 doesn't know"
             ),
         ),
         _ => report.say(Health::Fine, &format!("version {shown}")),

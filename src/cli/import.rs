@@ -4,13 +4,13 @@
 //! settings but a program an event, the programs are copied.
 
 use super::init::{Written, tell_written, write_new};
-use super::install::{Agent, InstallArgs};
+use super::install::InstallArgs;
 use super::output::{Output, Tone, safe};
 use super::{Failure, Finding, project};
+use crate::agents::{self, Agent, Form, Plugins};
 use crate::definitions::approved::DEFINITIONS;
 use crate::definitions::compile::{compile, native};
 use crate::definitions::origin::Origin;
-use crate::dialects;
 use crate::dialects::asked::TIME_LIMIT;
 use crate::handlers::Means;
 use crate::support::file::read_named;
@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 pub(super) struct ImportArgs {
     /// The agent.
-    #[arg(value_parser = super::install::agent)]
+    #[arg(value_parser = agents::by_name)]
     agent: &'static Agent,
     /// The hooks that this user has for all projects, those of plugins included, into the user's definitions.
     #[arg(long)]
@@ -68,18 +68,13 @@ struct Imported {
     copy: Option<(PathBuf, PathBuf)>,
 }
 
-/// Where Claude Code says which plugins are installed.
-const PLUGINS: &str = "plugins/installed_plugins.json";
-const PLUGIN_HOOKS: &str = "hooks/hooks.json";
-const PLUGIN_ROOT: &str = "CLAUDE_PLUGIN_ROOT";
-
 pub(super) fn run(args: &ImportArgs, out: &mut Output) -> Result<Finding, Failure> {
     let name = args.agent.name;
     let dir = if args.user { places::config() } else { Some(args.root.join(DEFINITIONS)) };
     let dir = dir.ok_or_else(|| Failure("--user: you have no home directory".into()))?;
     let (settings, mut found) = match args.programs(&dir)? {
         Some((settings, found)) => (vec![settings], found),
-        None if dialects::by_name(name).is_ok_and(|it| it.files.is_none()) => {
+        None if matches!(args.agent.form, Form::Plugin) => {
             let problem = format!("the hooks of {name} are code that runs within it, so no definition can do the same");
             return Err(Failure(format!("{problem}; what they check can be written as definitions")));
         }
@@ -125,29 +120,38 @@ impl ImportArgs {
     /// The files to read.
     fn settings(&self) -> Result<Vec<Settings>, Failure> {
         if let Some(from) = &self.from {
-            let path = if from.is_dir() { from.join(PLUGIN_HOOKS) } else { from.clone() };
+            let hooks = self.agent.plugins.as_ref().filter(|_| from.is_dir()).map(|it| &it.hooks);
+            let path = hooks.map_or_else(|| from.clone(), |hooks| from.join(hooks));
             let path = path.canonicalize().map_err(|error| Failure(format!("--from {}: {error}", path.display())))?;
-            let is_plugin = self.agent.name == "claude-code" && path.ends_with(PLUGIN_HOOKS);
-            let plugin = path.ancestors().nth(2).filter(|_| is_plugin).map(Path::to_path_buf);
+            let plugin = self.plugin_of(&path).map(Path::to_path_buf);
             return Ok(vec![Settings { path, plugin }]);
         }
-        let installed = InstallArgs::of(self.agent, self.user, &self.root).path()?;
-        let folder = installed.parent().unwrap_or(Path::new("."));
-        let names: &[&str] = match self.agent.name {
-            "claude-code" if !self.user => &["settings.json", "settings.local.json"],
-            "codex" => &["config.toml", "hooks.json"],
-            _ => &["settings.json"],
-        };
-        let mut paths: Vec<PathBuf> = names.iter().map(|name| folder.join(name)).collect();
-        if self.agent.name == "copilot" {
+        let place = InstallArgs::of(self.agent, self.user, &self.root);
+        let mut found = Vec::new();
+        for hooks in &place.place().hooks {
+            let path = place.at(hooks)?;
+            if !path.ends_with("*.json") {
+                found.push(Settings { path, plugin: None });
+                continue;
+            }
+            let folder = path.parent().unwrap_or(Path::new("."));
             let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-            paths = entries.filter(|path| path.extension().is_some_and(|it| it == "json")).collect();
+            let mut paths: Vec<_> = entries.filter(|path| path.extension().is_some_and(|it| it == "json")).collect();
             paths.sort();
+            found.extend(paths.into_iter().map(|path| Settings { path, plugin: None }));
         }
-        let is_there = |settings: &Settings| settings.path.is_file();
-        let own = paths.into_iter().map(|path| Settings { path, plugin: None });
-        let plugins = if self.agent.name == "claude-code" && self.user { plugins(folder) } else { Vec::new() };
-        Ok(own.chain(plugins).filter(is_there).collect())
+        if let (Some(known), true) = (&self.agent.plugins, self.user) {
+            let path = place.path()?;
+            found.extend(plugins(known, path.parent().unwrap_or(Path::new("."))));
+        }
+        found.retain(|settings| settings.path.is_file());
+        Ok(found)
+    }
+
+    /// The directory of the plug-in whose hooks a file has.
+    fn plugin_of<'p>(&self, path: &'p Path) -> Option<&'p Path> {
+        let hooks = &self.agent.plugins.as_ref()?.hooks;
+        path.ends_with(hooks).then(|| path.ancestors().nth(Path::new(hooks).components().count()))?
     }
 
     /// The directory and the hooks of an agent that runs a program an event. They become copies in the directory of
@@ -190,8 +194,8 @@ impl ImportArgs {
         if root.get("hooks").is_none() {
             return Ok(Vec::new());
         }
-        if let Some(plugin) = &settings.plugin {
-            in_plugin(&mut root, plugin);
+        if let (Some(plugin), Some(known)) = (&settings.plugin, &self.agent.plugins) {
+            in_plugin(&mut root, plugin, &known.root);
         }
         if let NodeValue::Map(entries) = &mut root.value {
             let dialect = Node { span: 0..0, value: NodeValue::String(self.agent.name.into()) };
@@ -284,8 +288,7 @@ impl ImportArgs {
         let which = match &self.from {
             None => String::new(),
             // A plugin is known by its directory.
-            Some(from) if from.ends_with(PLUGIN_HOOKS) => from.ancestors().nth(2).map(stem).unwrap_or_default(),
-            Some(from) => stem(from),
+            Some(from) => stem(self.plugin_of(from).unwrap_or(from)),
         };
         format!("{}{which}.yaml", self.agent.name)
     }
@@ -357,12 +360,12 @@ fn number_equal_names(found: &mut [Imported]) {
 }
 
 /// The hooks of the plugins that are installed and enabled for a user.
-fn plugins(folder: &Path) -> Vec<Settings> {
+fn plugins(known: &Plugins, folder: &Path) -> Vec<Settings> {
     let read = |name: &str| {
         let text = read_named(&folder.join(name)).ok()?;
         formats::parse(&text, Format::Json).ok().map(|it| it.to_json())
     };
-    let (installed, settings) = (read(PLUGINS).unwrap_or_default(), read("settings.json").unwrap_or_default());
+    let (installed, settings) = (read(&known.installed).unwrap_or_default(), read("settings.json").unwrap_or_default());
     let installed = installed["plugins"].as_object().into_iter().flatten();
     let enabled = installed.filter(|(name, _)| settings["enabledPlugins"][name.as_str()] == true);
     let places = enabled.flat_map(|(_, places)| match places {
@@ -371,27 +374,27 @@ fn plugins(folder: &Path) -> Vec<Settings> {
     });
     let plugin = |place: Value| {
         let plugin = PathBuf::from(place["installPath"].as_str()?);
-        Some(Settings { path: plugin.join(PLUGIN_HOOKS), plugin: Some(plugin) })
+        Some(Settings { path: plugin.join(&known.hooks), plugin: Some(plugin) })
     };
     places.filter_map(plugin).collect()
 }
 
 /// Puts a plugin's directory in where its hooks name it, and into the environment of its commands.
-fn in_plugin(node: &mut Node, plugin: &Path) {
+fn in_plugin(node: &mut Node, plugin: &Path, root: &str) {
     let dir = plugin.to_string_lossy();
     match &mut node.value {
-        NodeValue::Seq(items) => items.iter_mut().for_each(|item| in_plugin(item, plugin)),
+        NodeValue::Seq(items) => items.iter_mut().for_each(|item| in_plugin(item, plugin, root)),
         NodeValue::Map(members) => {
             let is_command = members.iter().any(|it| it.key == "type" && it.value.text() == Some("command"));
-            members.iter_mut().for_each(|member| in_plugin(&mut member.value, plugin));
+            members.iter_mut().for_each(|member| in_plugin(&mut member.value, plugin, root));
             if is_command {
-                let env = json!({ PLUGIN_ROOT: dir });
+                let env = json!({ root: dir });
                 members.push(Entry { key: "env".into(), key_span: 0..0, value: Node::from_json(&env) });
             }
         }
         // Where the path needs quotes, the variable stays.
         NodeValue::String(text) if shell_word::argument(&dir) == dir => {
-            for spelling in [format!("${{{PLUGIN_ROOT}}}"), format!("${PLUGIN_ROOT}")] {
+            for spelling in [format!("${{{root}}}"), format!("${root}")] {
                 *text = text.replace(&spelling, &dir);
             }
         }

@@ -2,9 +2,9 @@
 
 use super::output::{Output, Tone, safe};
 use super::{Failure, Finding, place_args, project};
+use crate::agents::{self, Agent, Form, HookFile, Place, Unit};
 use crate::definitions::approved::{self, DEFINITIONS};
-use crate::dialects::{self, Dialect, OPENCODE_PLUGIN};
-use crate::support::agent_files::{self, AgentFiles};
+use crate::dialects::{self, Dialect};
 use crate::support::file::replace;
 use crate::support::shell_word;
 use jsonc_parser::ParseOptions;
@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 pub(super) struct InstallArgs {
     /// The agent.
-    #[arg(value_parser = agent)]
-    agent: &'static Agent,
+    #[arg(value_parser = agents::by_name)]
+    pub(super) agent: &'static Agent,
     /// Guard all projects of this user. Otherwise this project.
     #[arg(long)]
     user: bool,
@@ -35,96 +35,14 @@ pub(super) struct InstallArgs {
     dry_run: bool,
 }
 
-/// How an agent is told of a hook.
-#[derive(Debug)]
-pub(super) struct Agent {
-    pub(super) name: &'static str,
-    form: Form,
-    /// Where its configuration is.
-    pub(super) files: &'static AgentFiles,
-    /// What the person has to do then, if anything.
-    then: &'static str,
-    /// The first version that has something which is installed, and what an older one lacks.
-    pub(super) since: Option<(&'static str, &'static str)>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    /// `hooks: {Event: [{hooks: [handler]}]}` in a file with other settings; how long the hook may take, in the
-    /// agent's unit, and what else a handler says.
-    Groups { timeout: u64, fails_closed: bool },
-    /// A file of its own, as Copilot reads it.
-    Copilot,
-    /// An executable an event.
-    Programs,
-    /// A plug-in that starts the command.
-    Plugin,
-}
-
 /// Seconds that an agent waits for the hook: longer than the hook's own limit.
 const TIMEOUT: u64 = 60;
 
-pub(super) static AGENTS: &[Agent] = &[
-    Agent {
-        name: agent_files::CLAUDE_CODE.agent,
-        form: Form::Groups { timeout: TIMEOUT, fails_closed: true },
-        files: &agent_files::CLAUDE_CODE,
-        then: "A session that is running takes it up by itself.",
-        since: Some(("2.1.295", "it passes over `onFailure`, so a tool runs when hookwire is missing or killed")),
-    },
-    Agent {
-        name: agent_files::CODEX.agent,
-        form: Form::Groups { timeout: TIMEOUT, fails_closed: false },
-        files: &agent_files::CODEX,
-        then: "Codex skips hooks that nobody has trusted: start `codex`, enter /hooks and trust this one.",
-        since: None,
-    },
-    Agent {
-        name: agent_files::GEMINI.agent,
-        form: Form::Groups { timeout: TIMEOUT * 1000, fails_closed: false },
-        files: &agent_files::GEMINI,
-        then: "Gemini runs a project's hooks only in a trusted folder.",
-        since: None,
-    },
-    Agent {
-        name: agent_files::QWEN.agent,
-        form: Form::Groups { timeout: TIMEOUT * 1000, fails_closed: false },
-        files: &agent_files::QWEN,
-        then: "Qwen Code runs a project's hooks only in a trusted folder.",
-        since: None,
-    },
-    Agent {
-        name: agent_files::COPILOT.agent,
-        form: Form::Copilot,
-        files: &agent_files::COPILOT,
-        then: "Copilot runs a project's hooks only in a trusted folder.",
-        since: None,
-    },
-    Agent {
-        name: agent_files::CLINE.agent,
-        form: Form::Programs,
-        files: &agent_files::CLINE,
-        then: "Cline can't be told to stop when a hook is missing or killed: then the tool runs.",
-        since: None,
-    },
-    Agent {
-        name: agent_files::OPENCODE.agent,
-        form: Form::Plugin,
-        files: &agent_files::OPENCODE,
-        then: "It is in force when OpenCode is started the next time.",
-        since: None,
-    },
-];
+/// The line of a plug-in that names the command.
+const COMMAND: &str = "const COMMAND = ";
 
 /// How many lines of a change are shown.
 const SHOWN: usize = 16;
-
-pub(super) fn agent(name: &str) -> Result<&'static Agent, String> {
-    AGENTS.iter().find(|agent| agent.name == name).ok_or_else(|| {
-        let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
-        format!("one of {}", names.join(", "))
-    })
-}
 
 /// What an agent's configuration has of hookwire.
 pub(super) enum Entry {
@@ -178,9 +96,12 @@ impl Agent {
 
     /// The programs of the user's in a directory of an agent that runs one an event: each event with its file.
     pub(super) fn programs(&self, dir: &Path) -> Option<Vec<(&'static str, PathBuf)>> {
+        if !matches!(self.form, Form::Programs) {
+            return None;
+        }
         let is_own = |path: &Path| read(path).is_ok_and(|text| text.is_some_and(|text| !self.is_its_program(&text)));
         let programs = self.events().into_iter().map(|event| (event, dir.join(event)));
-        (self.form == Form::Programs).then(|| programs.filter(|(_, path)| is_own(path)).collect())
+        Some(programs.filter(|(_, path)| is_own(path)).collect())
     }
 }
 
@@ -225,38 +146,46 @@ impl InstallArgs {
     /// What the agent's configuration has of hookwire, if anything.
     pub(super) fn entry(&self) -> Option<Entry> {
         let path = self.path().ok()?;
-        let agent = self.agent;
-        if agent.form == Form::Programs {
-            let is_ours = |event: &&str| {
-                let text = read(&path.join(event)).ok().flatten();
-                text.is_some_and(|text| agent.is_its_program(&text))
-            };
-            let (asked, missing): (Vec<&str>, Vec<&str>) = agent.events().into_iter().partition(|event| is_ours(event));
-            let gate = asked.contains(&"PreToolUse").then(|| path.join("PreToolUse"));
-            let text = gate.as_deref().and_then(|gate| read(gate).ok().flatten());
-            return (!asked.is_empty()).then(|| Entry::Asks {
-                commands: gate.iter().map(|gate| shell_word::program(&gate.to_string_lossy())).collect(),
-                missing,
-                edits: text.iter().flat_map(|text| self.unsaid(text)).collect(),
-            });
-        }
         let text = match read(&path) {
+            _ if matches!(self.agent.form, Form::Programs) => return self.entry_of_programs(&path),
             Ok(text) => text?,
             Err(Failure(problem)) => return Some(Entry::Unreadable(problem)),
         };
-        if agent.form == Form::Plugin {
-            let words = text.lines().find_map(|line| line.strip_prefix("const COMMAND = ")?.strip_suffix(';'))?;
-            let words: Vec<String> = serde_json::from_str(words).ok()?;
-            let command = shell_word::command(words.iter().map(String::as_str));
-            let edits = self.unsaid(&command);
-            return Some(Entry::Asks { commands: vec![command], missing: Vec::new(), edits });
+        match &self.agent.form {
+            Form::File(file) => self.entry_of_file(file, &text),
+            Form::Programs => None,
+            Form::Plugin => {
+                let words = text.lines().find_map(|line| line.strip_prefix(COMMAND)?.strip_suffix(';'))?;
+                let words: Vec<String> = serde_json::from_str(words).ok()?;
+                let command = shell_word::command(words.iter().map(String::as_str));
+                let edits = self.unsaid(&command);
+                Some(Entry::Asks { commands: vec![command], missing: Vec::new(), edits })
+            }
         }
-        let settings = match CstRootNode::parse(&text, &ParseOptions::default()) {
+    }
+
+    fn entry_of_programs(&self, dir: &Path) -> Option<Entry> {
+        let is_ours = |event: &&str| {
+            let text = read(&dir.join(event)).ok().flatten();
+            text.is_some_and(|text| self.agent.is_its_program(&text))
+        };
+        let (asked, missing): (Vec<&str>, Vec<&str>) = self.agent.events().into_iter().partition(is_ours);
+        let gate = asked.contains(&"PreToolUse").then(|| dir.join("PreToolUse"));
+        let text = gate.as_deref().and_then(|gate| read(gate).ok().flatten());
+        (!asked.is_empty()).then(|| Entry::Asks {
+            commands: gate.iter().map(|gate| shell_word::program(&gate.to_string_lossy())).collect(),
+            missing,
+            edits: text.iter().flat_map(|text| self.unsaid(text)).collect(),
+        })
+    }
+
+    fn entry_of_file(&self, file: &HookFile, text: &str) -> Option<Entry> {
+        let settings = match CstRootNode::parse(text, &ParseOptions::default()) {
             Ok(root) => root.to_serde_value().unwrap_or_default(),
             Err(error) => return Some(Entry::Unreadable(error.to_string())),
         };
-        let hooks = &settings["hooks"];
-        for (value, what) in [(&settings, "it isn't a JSON object"), (hooks, "its `hooks` isn't an object")] {
+        let hooks = &settings[&file.at];
+        for (value, what) in [(&settings, "it isn't a JSON object"), (hooks, &not_an_object(file))] {
             if !value.is_null() && !value.is_object() {
                 return Some(Entry::Unreadable(what.to_string()));
             }
@@ -266,52 +195,33 @@ impl InstallArgs {
             let groups = hooks[event].as_array().cloned().unwrap_or_default();
             let handlers = |group: &Value| group["hooks"].as_array().cloned().unwrap_or_else(|| vec![group.clone()]);
             let all = groups.iter().flat_map(|group| handlers(group).into_iter().map(|it| (group.clone(), it)));
-            all.filter(|(_, handler)| self.is_ours(handler)).collect()
+            all.filter(|(_, handler)| self.is_ours(file, handler)).collect()
         };
-        let asked = agent.events();
+        let asked = self.agent.events();
         let missing: Vec<&str> = asked.iter().copied().filter(|event| ours(event).is_empty()).collect();
-        let gates = agent.dialect()?.row("PreToolUse").map(|row| ours(row.name)).unwrap_or_default();
-        let text = |handler: &Value| handler["command"].as_str().or(handler["bash"].as_str()).map(str::to_string);
+        let gates = self.agent.dialect()?.row("PreToolUse").map(|row| ours(row.name)).unwrap_or_default();
+        let text = |handler: &Value| handler[&file.command].as_str().map(str::to_string);
         let commands: Vec<String> = gates.iter().filter_map(|(_, handler)| text(handler)).collect();
-        let edits = gates.iter().flat_map(|(group, handler)| self.edits(group, handler));
+        let edits = gates.iter().flat_map(|(group, handler)| edits(file, group, handler));
         let edits = edits.chain(commands.iter().flat_map(|command| self.unsaid(command))).collect();
         (missing.len() < asked.len()).then_some(Entry::Asks { commands, missing, edits })
     }
 
-    /// What of an entry isn't as it was written, so that the agent doesn't ask or doesn't obey.
-    fn edits(&self, group: &Value, handler: &Value) -> Vec<String> {
-        let written = match self.agent.form {
-            Form::Groups { .. } => self.group("")["hooks"][0].clone(),
-            _ => json!({ "type": "command", "timeoutSec": TIMEOUT }),
-        };
-        let narrowed = group["matcher"].as_str().filter(|it| !["", "*", ".*"].contains(it));
-        let mut found: Vec<_> = narrowed.map(|it| format!("its entry is only for `{it}`")).into_iter().collect();
-        for (key, value) in handler.as_object().into_iter().flatten().filter(|(key, value)| written[key] != **value) {
-            // So little time may be over before the answer is there.
-            let is_short = |limit: u64| written[key].as_u64().is_some_and(|written| limit < written / 6);
-            found.extend(match (key.as_str(), value) {
-                ("type", kind) => Some(format!("its entry has the type {kind}, which the agent passes over")),
-                ("async", Value::Bool(true)) => Some("its entry is `async`: the agent doesn't wait for it".into()),
-                ("if", condition) => Some(format!("its entry is under a condition: {condition}")),
-                (_, limit) if limit.as_u64().is_some_and(is_short) => {
-                    Some(format!("its entry is given up too early: `{key}` is {limit}"))
-                }
-                _ => None,
-            });
-        }
-        let fails = &written["onFailure"];
-        if !fails.is_null() && *fails != handler["onFailure"] {
-            found.push(format!("its entry lacks `onFailure: {fails}`: a tool runs when hookwire is missing or killed"));
-        }
-        found
+    /// The agent's place for hooks, in the project or in the user's home.
+    pub(super) fn place(&self) -> &'static Place {
+        self.agent.place(self.user)
     }
 
     pub(super) fn path(&self) -> Result<PathBuf, Failure> {
-        let agent = self.agent;
+        self.at(&self.place().entry)
+    }
+
+    /// Where a path of the place leads.
+    pub(super) fn at(&self, path: &str) -> Result<PathBuf, Failure> {
         if !self.user {
-            return Ok(self.root.join(agent.files.project));
+            return Ok(self.root.join(path));
         }
-        agent.files.of_user().ok_or_else(|| Failure("--user: you have no home directory".into()))
+        self.agent.of_user(path).ok_or_else(|| Failure("--user: you have no home directory".into()))
     }
 
     /// The command that the agent runs. The path is whole: an agent's PATH is often not the person's.
@@ -358,22 +268,32 @@ impl InstallArgs {
 
     fn changes(&self, install: bool) -> Result<Vec<Change>, Failure> {
         let path = self.path()?;
-        let agent = self.agent;
-        if agent.form != Form::Programs {
-            let before = read(&path)?;
-            let after = match agent.form {
-                Form::Copilot => install.then(|| self.copilot()).transpose()?,
-                Form::Plugin => install.then(|| self.plugin()).transpose()?,
-                _ => self.settings(before.as_deref(), install).map_err(|Failure(problem)| {
-                    Failure(format!("{}: {problem}; nothing was written", path.display()))
-                })?,
-            };
-            let kind = if matches!(agent.form, Form::Groups { .. }) { Kind::Settings } else { Kind::Own };
-            return Ok(vec![Change { path, before, after, kind }]);
+        if matches!(self.agent.form, Form::Programs) {
+            return self.programs(&path, install);
         }
+        let before = read(&path)?;
+        let (kind, after) = match self.agent.file() {
+            None => (Kind::Own, install.then(|| self.plugin()).transpose()?),
+            Some(file @ HookFile { own: Some(own), .. }) => {
+                let bare = install.then(|| serde_json::to_string_pretty(own)).transpose()?;
+                (Kind::Own, bare.map(|bare| self.settings(file, Some(&bare), true)).transpose()?.flatten())
+            }
+            Some(file) => {
+                let after = self.settings(file, before.as_deref(), install).map_err(|Failure(problem)| {
+                    Failure(format!("{}: {problem}; nothing was written", path.display()))
+                })?;
+                (Kind::Settings, after)
+            }
+        };
+        Ok(vec![Change { path, before, after, kind }])
+    }
+
+    /// The programs in a directory, one an event.
+    fn programs(&self, dir: &Path, install: bool) -> Result<Vec<Change>, Failure> {
+        let agent = self.agent;
         let mut changes = Vec::new();
         for event in agent.events() {
-            let path = path.join(event);
+            let path = dir.join(event);
             let before = read(&path)?;
             let is_ours = before.as_deref().is_none_or(|text| agent.is_its_program(text));
             if !is_ours && install {
@@ -394,52 +314,40 @@ impl InstallArgs {
         Ok(changes)
     }
 
-    fn copilot(&self) -> Result<String, Failure> {
-        let mut hooks = serde_json::Map::new();
-        for event in self.agent.events() {
-            let handler = json!({ "type": "command", "bash": self.command(Some(event))?, "timeoutSec": TIMEOUT });
-            hooks.insert(event.into(), json!([handler]));
-        }
-        Ok(serde_json::to_string_pretty(&json!({ "version": 1, "hooks": hooks }))? + "\n")
-    }
-
     fn plugin(&self) -> Result<String, Failure> {
         let command = self.words(None)?;
-        let line = |line: &str| match line.starts_with("const COMMAND = ") {
-            true => format!("const COMMAND = {};\n", json!(command)),
+        let line = |line: &str| match line.starts_with(COMMAND) {
+            true => format!("{COMMAND}{};\n", json!(command)),
             false => format!("{line}\n"),
         };
-        Ok(OPENCODE_PLUGIN.lines().map(line).collect())
+        Ok(self.agent.plugin.lines().map(line).collect())
     }
 
     /// The settings with our entries, or without them; all else stays as it is written. Nothing if they would be
     /// empty.
-    fn settings(&self, before: Option<&str>, install: bool) -> Result<Option<String>, Failure> {
+    fn settings(&self, file: &HookFile, before: Option<&str>, install: bool) -> Result<Option<String>, Failure> {
         let text = before.filter(|text| !text.trim().is_empty()).unwrap_or("{}\n");
         let root = CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| Failure(error.to_string()))?;
         let Some(settings) = root.object_value() else { return Err(Failure("it isn't a JSON object".into())) };
-        let command = self.command(None)?;
-        let wanted = |event: &str| {
-            let groups = settings.object_value("hooks").and_then(|hooks| hooks.array_value(event));
+        let entry = |event| Ok((event, self.handlers(file, event)?));
+        let entries = self.agent.events().into_iter().map(entry).collect::<Result<Vec<_>, Failure>>()?;
+        let wanted = |(event, entry): &(&str, Value)| {
+            let groups = settings.object_value(&file.at).and_then(|hooks| hooks.array_value(event));
             let groups = groups.and_then(|groups| groups.to_serde_value()).unwrap_or_default();
-            let group = self.group(&command);
-            groups.as_array().is_some_and(|groups| groups.iter().filter(|it| self.is_ours(it)).eq([&group]))
+            groups.as_array().is_some_and(|groups| groups.iter().filter(|it| self.is_ours(file, it)).eq([entry]))
         };
-        let events = self.agent.events();
-        if install && events.iter().all(|event| wanted(event)) {
+        if install && entries.iter().all(wanted) {
             return Ok(before.map(str::to_string));
         }
-        self.remove(&settings)?;
+        self.remove(file, &settings)?;
         if install {
-            let hooks = settings
-                .object_value_or_create("hooks")
-                .ok_or_else(|| Failure("its `hooks` isn't an object".into()))?;
-            for event in events {
+            let hooks = settings.object_value_or_create(&file.at).ok_or_else(|| Failure(not_an_object(file)))?;
+            for (event, entry) in entries {
                 let groups = hooks
                     .array_value_or_create(event)
-                    .ok_or_else(|| Failure(format!("its `hooks.{event}` isn't a list")))?;
+                    .ok_or_else(|| Failure(format!("its `{}.{event}` isn't a list", file.at)))?;
                 groups.ensure_multiline();
-                groups.append(input(&self.group(&command)));
+                groups.append(input(&entry));
             }
         }
         let is_empty = settings.properties().is_empty();
@@ -447,47 +355,38 @@ impl InstallArgs {
         Ok((install || !is_empty || before.is_some_and(|it| it.trim() == "{}")).then_some(after))
     }
 
-    /// What our entry of an event is.
-    fn group(&self, command: &str) -> Value {
-        let mut handler = json!({ "type": "command", "command": command });
-        if let Form::Groups { timeout, fails_closed } = self.agent.form {
-            handler["timeout"] = timeout.into();
-            if fails_closed {
-                handler["onFailure"] = "block".into();
-            }
-        }
-        json!({ "hooks": [handler] })
+    /// Our entry of an event.
+    fn handlers(&self, file: &HookFile, event: &str) -> Result<Value, Failure> {
+        let handler = handler(file, &self.command(file.names_event.then_some(event))?);
+        Ok(if file.has_groups { json!({ "hooks": [handler] }) } else { handler })
     }
 
     /// Whether a group of an event, or a handler, is ours.
-    fn is_ours(&self, value: &Value) -> bool {
-        let is_ours = |handler: &Value| {
-            let command = handler["command"].as_str().or(handler["bash"].as_str());
-            self.agent.is_its_command(command.unwrap_or_default())
-        };
+    fn is_ours(&self, file: &HookFile, value: &Value) -> bool {
+        let is_ours = |it: &Value| self.agent.is_its_command(it[&file.command].as_str().unwrap_or_default());
         is_ours(value) || value["hooks"].as_array().is_some_and(|handlers| handlers.iter().any(is_ours))
     }
 
     /// Takes our handlers out, and what is empty then.
-    fn remove(&self, settings: &CstObject) -> Result<(), Failure> {
-        let Some(hooks) = settings.object_value("hooks") else { return Ok(()) };
+    fn remove(&self, file: &HookFile, settings: &CstObject) -> Result<(), Failure> {
+        let Some(hooks) = settings.object_value(&file.at) else { return Ok(()) };
         let mut removed = false;
         for event in hooks.properties() {
             let Some(groups) = event.array_value() else { continue };
             for group in groups.elements() {
-                if !group.to_serde_value().is_some_and(|value| self.is_ours(&value)) {
+                if !group.to_serde_value().is_some_and(|value| self.is_ours(file, &value)) {
                     continue;
                 }
                 removed = true;
                 let handlers = group.as_object().and_then(|group| group.array_value("hooks"));
                 let others = handlers.iter().flat_map(|it| it.elements());
-                let is_other = |value: &Value| !self.is_ours(value);
+                let is_other = |value: &Value| !self.is_ours(file, value);
                 if others.filter(|it| it.to_serde_value().as_ref().is_some_and(is_other)).count() == 0 {
                     group.remove();
                     continue;
                 }
                 for handler in handlers.iter().flat_map(|it| it.elements()) {
-                    if handler.to_serde_value().is_some_and(|value| self.is_ours(&value)) {
+                    if handler.to_serde_value().is_some_and(|value| self.is_ours(file, &value)) {
                         handler.remove();
                     }
                 }
@@ -498,7 +397,7 @@ impl InstallArgs {
         }
         if removed
             && hooks.properties().is_empty()
-            && let Some(member) = settings.get("hooks")
+            && let Some(member) = settings.get(&file.at)
         {
             member.remove();
         }
@@ -518,6 +417,48 @@ impl InstallArgs {
         }
         Ok(n_changed)
     }
+}
+
+/// A handler as it is written.
+fn handler(file: &HookFile, command: &str) -> Value {
+    let timeout = match &file.unit {
+        Unit::Seconds => TIMEOUT,
+        Unit::Millis | Unit::ByAmount(_) => TIMEOUT * 1000,
+    };
+    let mut handler = json!({ "type": "command", &file.command: command, &file.timeout: timeout });
+    if let Some(closed) = &file.fails_closed {
+        handler[&closed.member] = closed.value.clone();
+    }
+    handler
+}
+
+/// What of an entry isn't as it was written, so that the agent doesn't ask or doesn't obey.
+fn edits(file: &HookFile, group: &Value, found: &Value) -> Vec<String> {
+    let written = handler(file, "");
+    let narrowed = group["matcher"].as_str().filter(|it| !["", "*", ".*"].contains(it));
+    let mut told: Vec<_> = narrowed.map(|it| format!("its entry is only for `{it}`")).into_iter().collect();
+    for (key, value) in found.as_object().into_iter().flatten().filter(|(key, value)| written[key] != **value) {
+        // So little time may be over before the answer is there.
+        let is_short = |limit: u64| written[key].as_u64().is_some_and(|written| limit < written / 6);
+        told.extend(match (key.as_str(), value) {
+            ("type", kind) => Some(format!("its entry has the type {kind}, which the agent passes over")),
+            ("async", Value::Bool(true)) => Some("its entry is `async`: the agent doesn't wait for it".into()),
+            ("if", condition) => Some(format!("its entry is under a condition: {condition}")),
+            (_, limit) if limit.as_u64().is_some_and(is_short) => {
+                Some(format!("its entry is given up too early: `{key}` is {limit}"))
+            }
+            _ => None,
+        });
+    }
+    if let Some(closed) = file.fails_closed.as_ref().filter(|it| it.value != found[&it.member]) {
+        let (member, value) = (&closed.member, &closed.value);
+        told.push(format!("its entry lacks `{member}: {value}`: a tool runs when hookwire is missing or killed"));
+    }
+    told
+}
+
+fn not_an_object(file: &HookFile) -> String {
+    format!("its `{}` isn't an object", file.at)
 }
 
 impl Change {

@@ -1,8 +1,9 @@
 //! Hooks that an agent never asks about: `install` doesn't register their events with it, or it has no such moment. A
 //! definition that is in force and never asked would look like a guard.
 
-use super::install::{AGENTS, Agent, Entry, InstallArgs};
+use super::install::{Entry, InstallArgs};
 use super::output::{Output, Tone, safe};
+use crate::agents::{AGENTS, Agent};
 use crate::dialects::EventRow;
 use crate::event::{CUSTOM_PREFIX, On};
 use crate::hook::Hook;
@@ -48,11 +49,12 @@ impl Asker {
 
     /// Why it doesn't ask about an event, if it doesn't.
     fn why(&self, event: &str) -> Option<Why> {
-        let rows: Vec<&EventRow> = self.agent.dialect()?.events.iter().filter(|row| row.is_for(event)).collect();
+        let dialect = self.agent.dialect()?;
+        let rows: Vec<&EventRow> = dialect.events.iter().filter(|row| row.is_for(event)).collect();
         let is_missing = |row: &&&'static EventRow| self.missing.contains(&row.name);
-        match (rows.iter().find(|row| row.unasked.is_none()), rows.first()) {
+        match (rows.iter().find(|row| dialect.unasked(row.name).is_none()), rows.first()) {
             (Some(row), _) => Some(*row).filter(|row| is_missing(&row)).map(Why::Missing),
-            (None, Some(row)) => row.unasked.map(|why| Why::Unasked(row, why)),
+            (None, Some(row)) => dialect.unasked(row.name).map(|why| Why::Unasked(row, why)),
             (None, None) => Some(Why::Unknown),
         }
     }

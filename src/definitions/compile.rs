@@ -73,7 +73,7 @@ pub fn native(root: &Node, problems: &mut Vec<Problem>) -> (&'static str, Option
         Some(_) => None,
         None => dialects::recognise(root),
     };
-    let read = written_for.and_then(|it| it.files.as_ref()).map(|files| (files.read)(root, problems));
+    let read = written_for.and_then(|it| Some((it.files.as_ref()?.read)(it, root, problems)));
     (written_for.map_or(dialects::NATIVE, dialects::Dialect::name), read)
 }
 

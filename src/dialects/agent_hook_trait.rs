@@ -108,7 +108,7 @@ pub(crate) static DIALECT: Dialect = Dialect {
 };
 
 /// The trait's word for a hook's failure direction: `fail_open: false` is `fail: closed`.
-fn read_file(root: &Node, problems: &mut Vec<Problem>) -> Node {
+fn read_file(_: &Dialect, root: &Node, problems: &mut Vec<Problem>) -> Node {
     let mut twice = Vec::new();
     let mut field = |entry: &Entry| {
         if entry.key != "fail_open" {

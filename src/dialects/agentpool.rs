@@ -94,7 +94,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     files: Some(Files {
         recognises: files::recognises,
         marks: &["type", "import_path", "arguments"],
-        read: files::read,
+        read: |_, root, problems| files::read(root, problems),
     }),
     agent: None,
 };

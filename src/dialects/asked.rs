@@ -1,6 +1,7 @@
 //! What agents' hooks have in common, whether they ask by a command or over HTTP.
 
-use super::{DIALECTS, Dialect, by_name};
+use super::{Dialect, by_name};
+use crate::agents;
 use crate::event::{Event, NotAnEvent};
 use crate::support::json::parse_event;
 use crate::support::nearest::closest;
@@ -28,11 +29,8 @@ pub struct Moment {
 /// # Errors
 /// It is no agent; names those that there are.
 pub fn agent(name: &str) -> Result<&'static Dialect, String> {
-    let names = || DIALECTS.iter().filter(|it| it.agent.is_some()).map(|it| it.name());
-    match by_name(name) {
-        Ok(dialect) if dialect.agent.is_some() => Ok(dialect),
-        _ => Err(format!("one of {}", names().collect::<Vec<_>>().join(", "))),
-    }
+    let agent = agents::by_name(name)?;
+    by_name(agent.name).map_err(|unknown| unknown.to_string())
 }
 
 /// Why an agent whose hook failed is denied what it is about to do.

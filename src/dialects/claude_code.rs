@@ -1,4 +1,4 @@
-//! Claude Code's hooks, as of client 2.1.332: 34 events, decisions as the client's documentation and
+//! Claude Code's hooks: 34 events, decisions as the client's documentation and
 //! published types have them, exit codes as the client behaves.
 //!
 //! Where the client lets latency decide between two rewrites, the order of definition does here.
@@ -7,8 +7,7 @@ use super::native::{AGENT, CONTRACT};
 use super::replies::{
     BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, text, unread_reply, unreadable, whole,
 };
-use super::settings::{self, Settings, Unit};
-use super::{Agent, Dialect, EventRow, Files, Refusal, same};
+use super::{CodingAgent, Dialect, EventRow, Files, Refusal, same, settings};
 use crate::contract::{Contract, Exit, Reader, TOOL_NAME, Target};
 use crate::event::{Event, set_pointer, spec};
 use crate::matching::MatcherRule;
@@ -19,11 +18,8 @@ use std::time::Duration;
 /// Before a shell text of a skill or a slash command runs, of which PreToolUse isn't told.
 const SKILL_COMMAND: &str = "PreSkillShellCommand";
 
-static SETTINGS: Settings =
-    Settings { dialect: &DIALECT, agent: "Claude Code", unit: Unit::Seconds, has_groups: true, variables: "CLAUDE" };
-
 pub(super) static DIALECT: Dialect = Dialect {
-    about: "Claude Code 2.1.332",
+    about: "",
     contract: Contract {
         dialect: "claude-code",
         runs_equal_hooks_once: true,
@@ -58,10 +54,7 @@ pub(super) static DIALECT: Dialect = Dialect {
             .members(&[("/error", "/tool/error"), ("/is_interrupt", "/tool/isInterrupt")]),
         same("PostToolBatch").blocks(),
         same("Notification"),
-        same("MessageDisplay")
-            .unasked("it would start a process for each piece of a message")
-            .rewrites()
-            .members(&[("/delta", "/lastMessage")]),
+        same("MessageDisplay").rewrites().members(&[("/delta", "/lastMessage")]),
         same("Stop").blocks(),
         same("StopFailure").members(&[("/error", "/error")]),
         same("SubagentStart"),
@@ -76,14 +69,10 @@ pub(super) static DIALECT: Dialect = Dialect {
         same("ConfigChange").blocks(),
         same("CwdChanged"),
         same("DirectoryAdded"),
-        same("FileChanged")
-            .unasked("the matcher of a hook there says which files are watched, and without one none is"),
+        same("FileChanged"),
         // What a command prints there is the path of the worktree.
-        same("WorktreeCreate")
-            .unasked("a hook there takes the place of Claude Code's own way to make a worktree")
-            .blocks()
-            .denies_by_exit(),
-        same("WorktreeRemove").unasked("a hook there takes away what a hook at `WorktreeCreate` has made"),
+        same("WorktreeCreate").blocks().denies_by_exit(),
+        same("WorktreeRemove"),
         same("Elicitation").blocks(),
         same("ElicitationResult").blocks(),
     ],
@@ -108,12 +97,11 @@ pub(super) static DIALECT: Dialect = Dialect {
     files: Some(Files {
         // Codex and Qwen Code have the same events in the same form: their files have to say whose they are.
         recognises: |root| settings::has_groups(root, |event| DIALECT.has_event(event)),
-        marks: &[],
-        read: |root, problems| settings::read(&SETTINGS, root, problems),
+        ..settings::FILES
     }),
     reply: |event, verdict| write_reply(&DIALECT, event, verdict),
     // Exit code 2 can't block a permission request.
-    agent: Some(Agent { tried: "2.1.332", refusal: Refusal::ExitCode(&["PermissionRequest"]), mcp: None }),
+    agent: Some(CodingAgent { refusal: Refusal::ExitCode(&["PermissionRequest"]), withholds: false, mcp: None }),
 };
 
 /// The part of an event that a matcher is held against. At other events the client ignores matchers.

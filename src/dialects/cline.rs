@@ -1,4 +1,4 @@
-//! Cline's hooks, as of CLI 3.0.65 and the VS Code extension: one executable an event, by the name of its file.
+//! Cline's hooks, of the CLI and the VS Code extension: one executable an event, by the name of its file.
 //!
 //! A payload names its event in words of its own (`tool_call`); the command that reads it adds
 //! `hook_event_name`, from where it is registered. `cancel` is the only no, and it ends the whole run. The CLI
@@ -8,7 +8,7 @@
 
 use super::native::AGENT;
 use super::replies::{BLOCKED, denied, exit_of_reply, members, or, text, unreadable};
-use super::{Agent, Dialect, McpNames, Refusal, row};
+use super::{CodingAgent, Dialect, McpNames, Refusal, row};
 use crate::contract::Contract;
 use crate::event::{Event, set_pointer};
 use crate::verdict::{Answer, Decision, Verdict};
@@ -42,7 +42,7 @@ const RESULT: &[(&str, &str)] = &[
 ];
 
 pub(super) static DIALECT: Dialect = Dialect {
-    about: "Cline CLI 3.0.65 and extension",
+    about: ", the CLI and the extension",
     contract: Contract {
         dialect: "cline",
         payload: |event| DIALECT.write(event),
@@ -64,7 +64,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         row("PostToolUse", &["tool_result"], "PostToolUse").blocks().members(RESULT).picks(has_succeeded),
         row("PostToolUse", &["tool_result"], "PostToolUseFailure").blocks().members(RESULT),
         row("PreCompact", &[], "PreCompact"),
-        row("Notification", &[], "Notification").unasked("no Cline was seen to run it"),
+        row("Notification", &[], "Notification"),
         row("SessionShutdown", &[], "SessionEnd"),
     ],
     event_name: "/hookName",
@@ -79,9 +79,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     complete,
     reply: write_reply,
     files: None,
-    agent: Some(Agent {
-        tried: "3.0.65",
+    agent: Some(CodingAgent {
         refusal: Refusal::Reply,
+        withholds: false,
         mcp: Some(McpNames {
             caller: Some("use_mcp_tool"),
             server: "/tool/input/server_name",

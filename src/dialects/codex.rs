@@ -1,4 +1,4 @@
-//! Codex's hooks, as of 0.169.0: Claude Code's form with fewer events and words.
+//! Codex's hooks: Claude Code's form with fewer events and words.
 //!
 //! Codex drops a reply with a word that it doesn't know or refuses, and the tool then runs. So nothing is
 //! said but what it obeys, and what it has no word for is a deny: a question, the end of the run at a tool
@@ -10,8 +10,7 @@
 use super::claude_code::{self, plain_stdout, reason_of_deny, reply_on_stdout};
 use super::native::AGENT;
 use super::replies::{BLOCKED, bad_exit, denied, members, stop_denies, unreadable};
-use super::settings::{self, Settings, Unit};
-use super::{Agent, Dialect, EventRow, Files, Refusal, same};
+use super::{CodingAgent, Dialect, EventRow, Refusal, same, settings};
 use crate::contract::{Contract, Exit};
 use crate::event::Event;
 use crate::matching::MatcherRule;
@@ -19,11 +18,8 @@ use crate::verdict::{Answer, Decision, Verdict};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
-static SETTINGS: Settings =
-    Settings { dialect: &DIALECT, agent: "Codex", unit: Unit::Seconds, has_groups: true, variables: "CODEX" };
-
 pub(super) static DIALECT: Dialect = Dialect {
-    about: "Codex 0.169.0",
+    about: "",
     contract: Contract {
         dialect: "codex",
         runs_equal_hooks_once: true,
@@ -67,15 +63,11 @@ pub(super) static DIALECT: Dialect = Dialect {
     ],
     complete: |_, _| Ok(()),
     reply: write_reply,
-    files: Some(Files {
-        recognises: |_| false,
-        marks: &[],
-        read: |root, problems| settings::read(&SETTINGS, root, problems),
-    }),
+    files: Some(settings::FILES),
     // The exit code of a hook at a permission request isn't documented.
-    agent: Some(Agent {
-        tried: "0.169.0",
+    agent: Some(CodingAgent {
         refusal: Refusal::ExitCode(&["SessionStart", "PermissionRequest", "SubagentStart", "PreCompact"]),
+        withholds: false,
         mcp: None,
     }),
 };

@@ -1,4 +1,4 @@
-//! GitHub Copilot CLI's hooks, as of 1.0.102: names in camel case, flat replies.
+//! GitHub Copilot CLI's hooks: names in camel case, flat replies.
 //!
 //! A payload mostly doesn't name its event: the command that reads it adds `hook_event_name`, from where it is
 //! registered. What a hook writes to stderr is lost there, so a "no" is always a reply. New arguments, results and
@@ -10,13 +10,12 @@
 //! has those names too, where hooks are registered by them; what is the same in both is answered in both forms, because
 //! each passes over the other's. VS Code alone says `hookEventName`, or the id of the call or a transcript.
 //!
-//! Its own files give timeouts in seconds (`timeoutSec`). A hook that fails blocks there.
+//! A hook that fails blocks there.
 
 use super::claude_code;
 use super::native::AGENT;
 use super::replies::{BLOCKED, denied, exit_of_reply, is_decided, members, or, stop_denies, text, unreadable};
-use super::settings::{self, Settings, Unit};
-use super::{Agent, Dialect, Files, Refusal, row};
+use super::{CodingAgent, Dialect, Files, Refusal, row, settings};
 use crate::contract::{Contract, Exit, Fail, TOOL_NAME, Target};
 use crate::event::{Event, set_pointer, spec};
 use crate::matching::MatcherRule;
@@ -24,11 +23,8 @@ use crate::support::json::parse;
 use crate::verdict::{Answer, Decision, Verdict};
 use serde_json::{Map, Value, json};
 
-static SETTINGS: Settings =
-    Settings { dialect: &DIALECT, agent: "Copilot", unit: Unit::Seconds, has_groups: false, variables: "COPILOT" };
-
 pub(super) static DIALECT: Dialect = Dialect {
-    about: "GitHub Copilot CLI 1.0.102",
+    about: "",
     contract: Contract {
         dialect: "copilot",
         matcher: MatcherRule::Search,
@@ -89,10 +85,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     reply: write_reply,
     files: Some(Files {
         recognises: |root| settings::has_handlers(root, |event| DIALECT.has_event(event)),
-        marks: &[],
-        read: |root, problems| settings::read(&SETTINGS, root, problems),
+        ..settings::FILES
     }),
-    agent: Some(Agent { tried: "1.0.102", refusal: Refusal::Reply, mcp: None }),
+    agent: Some(CodingAgent { refusal: Refusal::Reply, withholds: false, mcp: None }),
 };
 
 fn complete(_: &Value, event: &mut Value) -> Result<(), String> {

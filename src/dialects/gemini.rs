@@ -1,10 +1,10 @@
-//! Gemini CLI's hooks, as of 0.61.0: its own names of events, a decision with a reason, and changes that are
+//! Gemini CLI's hooks: its own names of events, a decision with a reason, and changes that are
 //! merged over what stands.
 //!
 //! Merged, a change can't take a member away, so a rewrite that does is a deny. A deny at AfterAgent sends the
 //! agent back to work; SessionStart, SessionEnd, PreCompress and Notification obey nothing.
 //!
-//! Its own files give timeouts in milliseconds. AfterModel comes with every piece of an answer; the tokens are
+//! AfterModel comes with every piece of an answer; the tokens are
 //! taken from the last one, which says why the model stopped.
 
 use super::claude_code;
@@ -12,8 +12,7 @@ use super::native::AGENT;
 use super::replies::{
     BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, text, unread_reply, unreadable, whole,
 };
-use super::settings::{self, Settings, Unit};
-use super::{Agent, Dialect, EventRow, Files, McpNames, Refusal};
+use super::{CodingAgent, Dialect, EventRow, Files, McpNames, Refusal, settings};
 use crate::contract::{Contract, Exit, TOOL_NAME, Target};
 use crate::event::{Event, set_pointer, spec};
 use crate::matching::MatcherRule;
@@ -21,11 +20,8 @@ use crate::verdict::{Answer, Decision, Verdict};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
-static SETTINGS: Settings =
-    Settings { dialect: &DIALECT, agent: "Gemini CLI", unit: Unit::Millis, has_groups: true, variables: "GEMINI" };
-
 pub(super) static DIALECT: Dialect = Dialect {
-    about: "Gemini CLI 0.61.0",
+    about: "",
     contract: Contract {
         dialect: "gemini",
         runs_equal_hooks_once: true,
@@ -45,10 +41,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         EventRow::new("BeforeAgent", "RunStart").near("UserPromptSubmit").blocks(),
         EventRow::new("AfterAgent", "RunEnd").near("Stop").blocks(),
         EventRow::new("BeforeModel", "PreModelCall").blocks().rewrites(),
-        EventRow::new("AfterModel", "PostModelCall")
-            .unasked("it would start a process for each piece of an answer")
-            .blocks()
-            .rewrites(),
+        EventRow::new("AfterModel", "PostModelCall").blocks().rewrites(),
         EventRow::new("BeforeTool", "PreToolUse").blocks().rewrites(),
         EventRow::new("AfterTool", "PostToolUseFailure").blocks().picks(has_failed),
         EventRow::new("AfterTool", "PostToolUse").blocks(),
@@ -75,12 +68,12 @@ pub(super) static DIALECT: Dialect = Dialect {
         recognises: |root| {
             settings::has_groups(root, |event| DIALECT.has_event(event) && !claude_code::DIALECT.has_event(event))
         },
-        marks: &[],
-        read: |root, problems| settings::read(&SETTINGS, root, problems),
+        ..settings::FILES
     }),
-    agent: Some(Agent {
-        tried: "0.61.0",
+    // The reason of a deny takes the place of a result.
+    agent: Some(CodingAgent {
         refusal: Refusal::ExitCode(&[]),
+        withholds: true,
         mcp: Some(McpNames { caller: None, server: "/mcp_context/server_name", tool: "/mcp_context/tool_name" }),
     }),
 };

@@ -110,7 +110,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("/compact_summary", "/summary"),
     ],
     complete,
-    files: Some(Files { recognises: |_| false, marks: &MARKS, read: files::read }),
+    files: Some(Files { recognises: |_| false, marks: &MARKS, read: |_, root, problems| files::read(root, problems) }),
     reply: write_reply,
     agent: None,
 };

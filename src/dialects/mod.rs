@@ -24,6 +24,7 @@ mod sample;
 mod settings;
 mod workflow_framework;
 
+use crate::agents::{self, Agent};
 use crate::contract::{Contract, TOOL_NAME};
 use crate::event::{
     CUSTOM_PREFIX, Event, MEMBERS, NotAnEvent, Original, Phase, drop_misfits, lacks_tool, no_tool, set_pointer, spec,
@@ -42,9 +43,6 @@ use asked::Moment;
 pub use crate::contract::NATIVE;
 #[cfg(test)]
 pub(crate) use native::CONTRACT;
-
-/// OpenCode's plug-in, which asks the command that its first line of code names.
-pub const OPENCODE_PLUGIN: &str = include_str!("opencode.js");
 
 /// The event in the params of a `hooks/dispatch` that was judged in a dialect.
 pub(crate) fn sent(mut params: Value, dialect: &str) -> Option<Event> {
@@ -179,7 +177,7 @@ pub static DIALECTS: &[&Dialect] = &[
 /// A vocabulary.
 #[derive(Debug)]
 pub struct Dialect {
-    /// One line, with the version of the system it was taken from.
+    /// The system, for people; of an agent what is to be said beside its name.
     pub about: &'static str,
     /// How its hooks are spoken to. Holds the dialect's name.
     pub contract: Contract,
@@ -198,19 +196,28 @@ pub struct Dialect {
     /// How its own definition files become hookwire's, if it has such.
     pub files: Option<Files>,
     /// What is special about its clients, if they are a coding agent.
-    pub agent: Option<Agent>,
+    pub agent: Option<CodingAgent>,
 }
 
-/// A coding agent: people use it as it is, and it runs each hook as a command. Nobody at hand wrote its
-/// payloads, so what isn't known of them is no mistake.
+/// A coding agent: people use it as it is, and it runs each hook as a command. Nobody at hand wrote its payloads, so what
+/// isn't known of them is no mistake. What else is known of it is in `agents`.
 #[derive(Debug)]
-pub struct Agent {
-    /// The version that hookwire was tried with.
-    pub tried: &'static str,
+pub struct CodingAgent {
     /// How a command tells it no.
     pub refusal: Refusal,
+    /// Whether it keeps a result that is denied from the model at an event where it takes no other value.
+    pub withholds: bool,
     /// Where it says of a call which MCP server it goes to, if it doesn't name tools as `mcp__SERVER__TOOL`.
     pub mcp: Option<McpNames>,
+}
+
+/// How a command that can't give a verdict tells an agent no.
+#[derive(Debug)]
+pub enum Refusal {
+    /// With exit code 2 and the reason on stderr; but at these events, by their canonical names, with a reply.
+    ExitCode(&'static [&'static str]),
+    /// With a reply on stdout and exit code 0.
+    Reply,
 }
 
 /// Where a call's MCP server and its tool are in an event.
@@ -224,28 +231,17 @@ pub struct McpNames {
     pub tool: &'static str,
 }
 
-impl McpNames {
-    /// The tool's name as rules have it.
-    fn canonical(&self, data: &Value) -> Option<Box<str>> {
-        let text = |pointer: &str| data.pointer(pointer)?.as_str().filter(|it| !it.is_empty());
-        if self.caller.is_some_and(|caller| text(TOOL_NAME) != Some(caller)) {
-            return None;
-        }
-        let plain = |name: &str| {
-            let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-            name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect::<String>()
-        };
-        Some(format!("mcp__{}__{}", plain(text(self.server)?), plain(text(self.tool)?)).into())
+/// The name of a call's tool as rules have it, if the tool is one of an MCP server.
+fn mcp_name(names: &McpNames, data: &Value) -> Option<Box<str>> {
+    let text = |pointer: &str| data.pointer(pointer)?.as_str().filter(|it| !it.is_empty());
+    if names.caller.is_some_and(|caller| text(TOOL_NAME) != Some(caller)) {
+        return None;
     }
-}
-
-/// How a command that can't give a verdict tells an agent no.
-#[derive(Debug)]
-pub enum Refusal {
-    /// With exit code 2 and the reason on stderr; but at these events, by their canonical names, with a reply.
-    ExitCode(&'static [&'static str]),
-    /// With a reply on stdout and exit code 0.
-    Reply,
+    let plain = |name: &str| {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect::<String>()
+    };
+    Some(format!("mcp__{}__{}", plain(text(names.server)?), plain(text(names.tool)?)).into())
 }
 
 /// What a command says to the agent that runs it.
@@ -276,7 +272,7 @@ pub struct Files {
     /// The same file as hookwire's own would be: `hooks` with native fields, each value where its
     /// original is written. What is native already stays as it is. A problem that names a hook, by
     /// the `name` that it has in the result, breaks that hook alone.
-    pub read: fn(&Node, &mut Vec<Problem>) -> Node,
+    pub read: fn(&Dialect, &Node, &mut Vec<Problem>) -> Node,
 }
 
 /// An event of a dialect.
@@ -294,8 +290,6 @@ pub struct EventRow {
     /// it. They run at this one. The row's own name is for hooks that are meant here alone, where its canonical name is
     /// for more.
     pub near: Option<&'static str>,
-    /// Why an agent isn't told to ask hookwire there, if it isn't.
-    pub unasked: Option<&'static str>,
     /// A deny is obeyed there.
     pub blocks: bool,
     /// To a command, only an exit code is a deny there.
@@ -325,7 +319,6 @@ impl EventRow {
             picks: None,
             canonical,
             near: None,
-            unasked: None,
             blocks: false,
             denies_by_exit: false,
             rewrites: false,
@@ -341,11 +334,6 @@ impl EventRow {
     /// Hooks on that event are meant here too.
     const fn near(self, event: &'static str) -> EventRow {
         EventRow { near: Some(event), ..self }
-    }
-
-    /// The agent isn't told to ask hookwire there, for this reason.
-    const fn unasked(self, why: &'static str) -> EventRow {
-        EventRow { unasked: Some(why), ..self }
     }
 
     /// The event that hooks are for which name this row.
@@ -385,6 +373,17 @@ impl Dialect {
         self.contract.dialect
     }
 
+    /// The system, with the version of an agent.
+    pub fn titled(&self) -> String {
+        let agent = self.facts().map(|agent| format!("{} {}", agent.title, agent.version));
+        agent.unwrap_or_default() + self.about
+    }
+
+    /// What is known of the agent that speaks it.
+    pub fn facts(&self) -> Option<&'static Agent> {
+        self.agent.as_ref().and_then(|_| agents::by_name(self.name()).ok())
+    }
+
     /// Whether it has an event of this name.
     fn has_event(&self, name: &str) -> bool {
         self.named(name).next().is_some()
@@ -420,9 +419,15 @@ impl Dialect {
         event.unknown_gate().is_none() && self.row_of(event).map_or(self.agent.is_none(), |row| row.rewrites)
     }
 
+    /// Why an agent isn't told to ask hookwire at an event of this name, if it isn't.
+    pub fn unasked(&self, name: &str) -> Option<&'static str> {
+        self.facts()?.unasked.iter().find(|(event, _)| event == name).map(|(_, why)| &**why)
+    }
+
     /// The names of the events at which an agent is told to ask hookwire, each once.
     pub fn asked_events(&self) -> Vec<&'static str> {
-        let mut names: Vec<&str> = self.events.iter().filter(|row| row.unasked.is_none()).map(|row| row.name).collect();
+        let mut names: Vec<&str> =
+            self.events.iter().map(|row| row.name).filter(|name| self.unasked(name).is_none()).collect();
         names.dedup();
         names
     }
@@ -468,10 +473,9 @@ impl Dialect {
         (!has_result && !payload.as_object()?.iter().any(is_result)).then_some(row)
     }
 
-    /// Whether a result that is denied at an event is kept from the model: an agent that takes no other value shows it.
-    /// Gemini CLI puts the reason in its place.
+    /// Whether a result that is denied at an event is kept from the model: an agent that takes no other value may show it.
     pub fn withholds(&self, event: &Event) -> bool {
-        self.agent.is_none() || self.takes_rewrites(event) || self.name() == "gemini"
+        self.agent.as_ref().is_none_or(|agent| agent.withholds) || self.takes_rewrites(event)
     }
 
     /// The name of an event there; its canonical one, or what an agent calls it, if it has none.
@@ -608,7 +612,7 @@ impl Dialect {
         {
             return Err(no_tool(&written(theirs)));
         }
-        let tool = self.agent.as_ref().and_then(|agent| agent.mcp.as_ref()?.canonical(&data));
+        let tool = self.agent.as_ref().and_then(|agent| mcp_name(agent.mcp.as_ref()?, &data));
         let mut event = Event::from_data(data, may_lack_tool)?;
         let is_unknown_gate = gate.is_some();
         event.original = Some(Arc::new(Original { dialect: self.name(), payload, near, is_unknown_gate, tool }));
@@ -769,6 +773,7 @@ pub fn canonical(name: &str, own: &str) -> Result<Vec<Arc<str>>, UnknownName> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agents::AGENTS;
     use crate::contract::{Exit, PROJECT_VARIABLES};
     use crate::event::EVENTS;
     use crate::support::rows;
@@ -1023,22 +1028,17 @@ mod tests {
         }
     }
 
-    fn file(path: &str) -> String {
-        std::fs::read_to_string(format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))).unwrap()
-    }
-
-    /// What the docs say of agents is what is done.
+    /// Agents and dialects of agents are the same, in the docs, too.
     #[test]
-    fn docs_and_drives_have_what_the_tables_have() {
-        let (docs, drive) = (file("docs/agents.md"), file(".ci/agents"));
-        for dialect in DIALECTS {
-            for (row, why) in dialect.events.iter().filter_map(|row| Some((row, row.unasked?))) {
-                let line = format!("| `{}` | `{}` | {why} |\n", dialect.name(), row.name);
-                assert!(docs.contains(&line), "docs/agents.md lacks {line}");
-            }
-            let Some(agent) = &dialect.agent else { continue };
-            assert!(drive.contains(&format!("@{}", agent.tried)), "{} {}", dialect.name(), agent.tried);
-            assert!(docs.contains(&format!(" {} |", agent.tried)) || docs.contains(&format!(" {},", agent.tried)));
+    fn every_agent_has_its_dialect() {
+        let docs = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/dialects.md")).unwrap();
+        let agents: Vec<&str> = DIALECTS.iter().filter_map(|it| Some(it.facts()?.name)).collect();
+        assert_eq!(agents, AGENTS.iter().map(|agent| agent.name).collect::<Vec<_>>());
+        for agent in AGENTS.iter() {
+            let dialect = by_name(agent.name).unwrap();
+            let row = format!("| `{}` | {}", agent.name, dialect.titled());
+            assert!(docs.contains(&row), "docs/dialects.md lacks {row}");
+            assert!(agent.unasked.iter().all(|(event, _)| dialect.has_event(event)), "{}", agent.name);
         }
     }
 

@@ -1,18 +1,18 @@
-//! OpenCode 1.18: it has no hooks that are commands. Its plug-in, `opencode.js`, runs a command at each moment
+//! OpenCode has no hooks that are commands. Its plug-in, `agents/opencode.js`, runs a command at each moment
 //! and obeys what it prints; the words between the two are this file's.
 //!
 //! A deny is an exception there, and the only no; that one keeps a prompt from the model is not proven.
 
 use super::native::AGENT;
 use super::replies::{BLOCKED, denied, exit_of_reply, members, or, stop_denies, text, unreadable};
-use super::{Agent, Dialect, EventRow, Refusal};
+use super::{CodingAgent, Dialect, EventRow, Refusal};
 use crate::contract::Contract;
 use crate::event::Event;
 use crate::verdict::{Answer, Decision, Verdict};
 use serde_json::{Map, Value, json};
 
 pub(super) static DIALECT: Dialect = Dialect {
-    about: "OpenCode 1.18.33, by a plug-in",
+    about: ", by a plug-in",
     contract: Contract {
         dialect: "opencode",
         payload: |event| DIALECT.write(event),
@@ -42,7 +42,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     complete: |_, _| Ok(()),
     reply: write_reply,
     files: None,
-    agent: Some(Agent { tried: "1.18.33", refusal: Refusal::Reply, mcp: None }),
+    agent: Some(CodingAgent { refusal: Refusal::Reply, withholds: false, mcp: None }),
 };
 
 /// What takes a new value of the subject.

@@ -1,16 +1,14 @@
-//! Qwen Code's hooks, as of 0.15.10: Claude Code's form with Gemini CLI's names of tools.
+//! Qwen Code's hooks: Claude Code's form with Gemini CLI's names of tools.
 //!
 //! Qwen Code ignores a new input and runs the original, so a rewrite is a deny. `stop_hook_active` is true
 //! at the first stop already and says nothing; hookwire counts for itself how often an agent was sent back.
 //!
-//! Its own files give timeouts of commands in milliseconds, and since 0.24 in seconds below 1000. After the result of a tool it sends a second
-//! UserPromptSubmit with an empty prompt.
+//! After the result of a tool it sends a second UserPromptSubmit with an empty prompt.
 
 use super::claude_code::{self, plain_stdout, reason_of_deny, reply_on_stdout};
 use super::native::AGENT;
 use super::replies::{BLOCKED, bad_exit, denied, or};
-use super::settings::{self, Settings, Unit};
-use super::{Agent, Dialect, Files, Refusal, same};
+use super::{CodingAgent, Dialect, Refusal, same, settings};
 use crate::contract::{Contract, Exit};
 use crate::event::{Event, Phase};
 use crate::matching::MatcherRule;
@@ -18,16 +16,8 @@ use crate::verdict::{Answer, Decision, Verdict};
 use serde_json::Value;
 use std::time::Duration;
 
-static SETTINGS: Settings = Settings {
-    dialect: &DIALECT,
-    agent: "Qwen Code",
-    unit: Unit::ByAmount { since: "0.24" },
-    has_groups: true,
-    variables: "QWEN",
-};
-
 pub(super) static DIALECT: Dialect = Dialect {
-    about: "Qwen Code 0.15.10",
+    about: "",
     contract: Contract {
         dialect: "qwen",
         runs_equal_hooks_once: true,
@@ -82,12 +72,8 @@ pub(super) static DIALECT: Dialect = Dialect {
         Ok(())
     },
     reply: write_reply,
-    files: Some(Files {
-        recognises: |_| false,
-        marks: &[],
-        read: |root, problems| settings::read(&SETTINGS, root, problems),
-    }),
-    agent: Some(Agent { tried: "0.15.10", refusal: Refusal::ExitCode(&["PermissionRequest"]), mcp: None }),
+    files: Some(settings::FILES),
+    agent: Some(CodingAgent { refusal: Refusal::ExitCode(&["PermissionRequest"]), withholds: false, mcp: None }),
 };
 
 fn write_reply(event: &Event, verdict: &Verdict) -> Value {

@@ -46,7 +46,6 @@ pub(super) static DIALECT: Dialect = Dialect {
         also: &["beforeTool"],
         picks: None,
         near: None,
-        unasked: None,
         canonical: "PreToolUse",
         blocks: true,
         denies_by_exit: false,

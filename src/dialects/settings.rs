@@ -3,8 +3,9 @@
 //!
 //! What the agent does without a word, such as passing over a handler that it doesn't know, is told here.
 
-use super::Dialect;
 use super::files::{entry, error, renamed, text, unknown, warning, wrong_type};
+use super::{Dialect, Files};
+use crate::agents::{Agent, HookFile, Unit};
 use crate::support::nearest::closest;
 use crate::support::shell_word::argument;
 use crate::syntax::diagnostic::Severity;
@@ -12,30 +13,6 @@ use crate::syntax::node::{Entry, Node, NodeValue, Span};
 use crate::syntax::problem::Problem;
 use crate::syntax::values::COMMON_FIELDS;
 use std::collections::HashMap;
-
-/// What is special about an agent's settings.
-pub(super) struct Settings {
-    pub(super) dialect: &'static Dialect,
-    /// The agent, for people.
-    pub(super) agent: &'static str,
-    /// The unit of a command's timeout.
-    pub(super) unit: Unit,
-    /// Whether the handlers of an event are in groups with a matcher, or are a list themselves.
-    pub(super) has_groups: bool,
-    /// What the names of variables begin with that the agent alone sets.
-    pub(super) variables: &'static str,
-}
-
-/// What a number is as a timeout.
-pub(super) enum Unit {
-    Seconds,
-    Millis,
-    /// Seconds below [`FEWEST_MILLIS`], milliseconds from there on; before this version of the agent always milliseconds.
-    /// A file doesn't say which version reads it.
-    ByAmount {
-        since: &'static str,
-    },
-}
 
 /// Where a number can be of either unit, so many are milliseconds.
 const FEWEST_MILLIS: i64 = 1000;
@@ -70,15 +47,21 @@ fn lists(root: &Node) -> impl Iterator<Item = (&str, &[Node])> {
     })
 }
 
+/// Files that look like another agent's, so that they have to say whose they are.
+pub(super) const FILES: Files = Files { recognises: |_| false, marks: &[], read };
+
 /// hookwire's definitions of these settings. A list of hooks is hookwire's own already.
-pub(super) fn read(settings: &Settings, root: &Node, problems: &mut Vec<Problem>) -> Node {
+fn read(dialect: &Dialect, root: &Node, problems: &mut Vec<Problem>) -> Node {
     let (NodeValue::Map(entries), Some(hooks)) = (&root.value, root.get("hooks")) else { return root.clone() };
     let NodeValue::Map(events) = &hooks.value else { return root.clone() };
-    let mut reading = Reading { settings, problems, counts: HashMap::new(), name: String::new() };
+    let Some((agent, file)) = dialect.facts().and_then(|agent| Some((agent, agent.file()?))) else {
+        return root.clone();
+    };
+    let mut reading = Reading { dialect, agent, file, problems, counts: HashMap::new(), name: String::new() };
     let mut found = Vec::new();
     for event in events {
         match &event.value.value {
-            NodeValue::Seq(items) if settings.has_groups => {
+            NodeValue::Seq(items) if file.has_groups => {
                 items.iter().for_each(|group| reading.group(event, group, &mut found));
             }
             NodeValue::Seq(items) => found.extend(items.iter().map(|item| reading.hook(event, None, item))),
@@ -89,10 +72,8 @@ pub(super) fn read(settings: &Settings, root: &Node, problems: &mut Vec<Problem>
             }
         }
     }
-    let is = |node: Option<&Node>, value: bool| node.is_some_and(|it| it.value == NodeValue::Bool(value));
-    let switch = root.get("hooksConfig").and_then(|it| it.get("enabled"));
-    if is(root.get("disableAllHooks"), true) || is(switch, false) {
-        let message = format!("these settings switch all hooks off, in {} and so here", settings.agent);
+    if agent.switched_off(root).any(|(_, off)| off.is_boolean()) {
+        let message = format!("these settings switch all hooks off, in {} and so here", agent.title);
         problems.push(warning(&hooks.span, "not-read", message, None));
         for hook in &mut found {
             let NodeValue::Map(members) = &mut hook.value else { continue };
@@ -107,7 +88,9 @@ pub(super) fn read(settings: &Settings, root: &Node, problems: &mut Vec<Problem>
 }
 
 struct Reading<'a> {
-    settings: &'a Settings,
+    dialect: &'a Dialect,
+    agent: &'a Agent,
+    file: &'a HookFile,
     problems: &'a mut Vec<Problem>,
     /// How many hooks there are of an event and matcher.
     counts: HashMap<String, usize>,
@@ -170,7 +153,10 @@ impl Reading<'_> {
         let value = &member.value.value;
         match member.key.as_str() {
             "timeout" | "timeoutSec" => Some(self.timeout(kind, member)),
-            "onFailure" => (value == &text("block")).then(|| entry("fail", &member.value.span, text("closed"))),
+            key if self.file.fails_closed.as_ref().is_some_and(|it| it.member == key) => {
+                let is_closed = self.file.fails_closed.as_ref().is_some_and(|it| it.value == member.value.to_json());
+                is_closed.then(|| entry("fail", &member.value.span, text("closed")))
+            }
             "asyncRewake" if *value == NodeValue::Bool(true) => {
                 let message = "it can't wake the model here: it runs beside the agent, and what it says is logged";
                 self.wrong(warning(&member.key_span, "not-read", message, None));
@@ -180,13 +166,13 @@ impl Reading<'_> {
             "once" if kind != "http" => None,
             "asyncRewake" => None,
             key if SHOWN.contains(&key) || own_members(kind).contains(&key) => None,
-            "matcher" if !self.settings.has_groups => None,
+            "matcher" if !self.file.has_groups => None,
             // hookwire's own, such as `when`, have their meaning here too.
             key if COMMON_FIELDS.contains(&key) && !["name", "on", "matcher", "dialect"].contains(&key) => {
                 Some(member.clone())
             }
             key => {
-                let message = format!("`{key}` isn't known of {}, and is passed over", self.settings.agent);
+                let message = format!("`{key}` isn't known of {}, and is passed over", self.agent.title);
                 let known = own_members(kind).iter().copied().chain(["if", "timeout", "async"]);
                 let problem = unknown(&member.key_span, "unknown-field", message, key, known);
                 self.wrong(Problem { severity: Severity::Warning, fixes: Vec::new(), ..problem });
@@ -203,13 +189,13 @@ impl Reading<'_> {
         };
         // http hooks give seconds everywhere.
         let says_seconds = kind == "http" || member.key == "timeoutSec";
-        let is_seconds = match self.settings.unit {
+        let is_seconds = match &self.file.unit {
             Unit::Seconds => true,
             Unit::Millis => says_seconds,
-            Unit::ByAmount { since } => {
+            Unit::ByAmount(since) => {
                 let is_short = number.is_some_and(|number| number < FEWEST_MILLIS as f64);
                 if is_short && !says_seconds {
-                    let agent = self.settings.agent;
+                    let agent = &self.agent.title;
                     let written = number.unwrap_or_default();
                     let message = format!(
                         "{written} is read as seconds, as {agent} does since {since}; before, it was milliseconds"
@@ -231,7 +217,7 @@ impl Reading<'_> {
         match kind {
             "command" => self.command(item),
             "http" => self.http(item),
-            "prompt" if self.settings.has_groups => self.prompt(item, "prompt", "text"),
+            "prompt" if self.file.has_groups => self.prompt(item, "prompt", "text"),
             "agent" => self.prompt(item, "agent", "task"),
             "mcp_tool" => {
                 let message = format!("the MCP server `{}` is the agent's own", shown(item, "server"));
@@ -298,7 +284,7 @@ impl Reading<'_> {
     /// The variables of the agent's environment that a text uses, which a command of hookwire has only by name.
     fn inherited(&mut self, run: &str, item: &Node, place: &Span) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
-        let contract = &self.settings.dialect.contract;
+        let contract = &self.dialect.contract;
         for name in variables(run) {
             let is_set = item.get("env").is_some_and(|env| env.get(name).is_some())
                 || run.contains(&format!("{name}="))
@@ -309,8 +295,8 @@ impl Reading<'_> {
             if is_set {
                 continue;
             }
-            if !self.settings.variables.is_empty() && name.starts_with(self.settings.variables) {
-                let message = format!("`${name}` is set by {}, and not by hookwire", self.settings.agent);
+            if !self.file.sets.is_empty() && name.starts_with(&self.file.sets) {
+                let message = format!("`${name}` is set by {}, and not by hookwire", self.agent.title);
                 let help = match name {
                     "CLAUDE_PLUGIN_ROOT" => "`hookwire import claude-code --from FILE` puts the plugin's folder in",
                     _ => "set it with `env`",
@@ -486,8 +472,9 @@ mod tests {
     /// What settings become, and what is told about it.
     fn read(agent: &str, settings: Value) -> (Value, Vec<String>) {
         let mut problems = Vec::new();
-        let read = by_name(agent).unwrap().files.as_ref().unwrap().read;
-        let native = read(&Node::from_json(&settings), &mut problems).to_json();
+        let dialect = by_name(agent).unwrap();
+        let native =
+            (dialect.files.as_ref().unwrap().read)(dialect, &Node::from_json(&settings), &mut problems).to_json();
         (native["hooks"].clone(), problems.into_iter().map(|it| it.message).collect())
     }
 

@@ -326,7 +326,7 @@ fn about_dialect(name: &str) -> Option<String> {
         Composition::Middleware => "by descending priority; a deny stays but stops nobody",
         Composition::Parallel => "all at once on the same event, combined in the order of the file",
     };
-    Some(format!("{}: {}\n\nIts hooks run {composition}.", code(name), dialect.about))
+    Some(format!("{}: {}\n\nIts hooks run {composition}.", code(name), dialect.titled()))
 }
 
 /// `Tool(pattern)` in words.

@@ -2,7 +2,6 @@
 //! and what differs between two, texts that hide nothing, words for a shell, the nearest name, amounts in words, where
 //! users and agents keep their files.
 
-pub mod agent_files;
 pub(crate) mod amounts;
 pub(crate) mod changes;
 pub(crate) mod decimal;

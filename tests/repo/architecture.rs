@@ -9,6 +9,7 @@ const ROOMS: &[&str] = &[
     "event",
     "verdict",
     "syntax",
+    "agents",
     "matching",
     "template",
     "contract",

@@ -604,7 +604,7 @@ fn the_plug_in_of_opencode_obeys() {
     if !is_there("node") {
         return;
     }
-    let plugin = std::fs::read_to_string(repo("src/dialects/opencode.js")).unwrap();
+    let plugin = std::fs::read_to_string(repo("src/agents/opencode.js")).unwrap();
     let driver = r#"
 import { Hookwire } from "./plugin.mjs";
 const hooks = await Hookwire({ directory: "." });

@@ -1,6 +1,7 @@
 //! `hookwire hook AGENT`, as an agent's configuration runs it, and `hookwire install`, which writes that.
 
 use super::support::{await_end, eventually, hooks, hookwire};
+use hookwire::agents::{AGENTS, Agent, Form};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write;
@@ -40,7 +41,8 @@ impl Project {
         command.arg("--user-dir").arg(home.join(".config/hookwire"));
         command.arg("--data-dir").arg(home.join(".local/share/hookwire"));
         command.args(args).current_dir(self.root()).env("HOME", home);
-        for name in ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"] {
+        let moving = AGENTS.iter().flat_map(|agent| &agent.moved_by).map(|(variable, _)| variable.as_str());
+        for name in moving.chain(["XDG_CONFIG_HOME", "XDG_DATA_HOME"]) {
             command.env_remove(name);
         }
         command.env("XDG_RUNTIME_DIR", self.0.path().join("run")).stdin(Stdio::piped());
@@ -467,23 +469,27 @@ pub fn files(root: &Path) -> Vec<(PathBuf, String)> {
 }
 
 /// Where what is installed stands; where an agent has a file an event, the one before a tool call.
-const INSTALLED: [(&str, &str); 7] = [
-    ("claude-code", ".claude/settings.local.json"),
-    ("codex", ".codex/hooks.json"),
-    ("gemini", ".gemini/settings.json"),
-    ("qwen", ".qwen/settings.json"),
-    ("copilot", ".github/hooks/hookwire.json"),
-    ("cline", ".cline/hooks/PreToolUse"),
-    ("opencode", ".opencode/plugin/hookwire.js"),
-];
+fn installed() -> impl Iterator<Item = (&'static str, String)> {
+    AGENTS.iter().map(|agent| (agent.name, installed_of(agent)))
+}
+
+fn installed_of(agent: &Agent) -> String {
+    let entry = &agent.project.entry;
+    if matches!(agent.form, Form::Programs) { format!("{entry}/PreToolUse") } else { entry.clone() }
+}
+
+fn installed_for(name: &str) -> String {
+    installed_of(AGENTS.iter().find(|agent| agent.name == name).unwrap())
+}
 
 #[test]
 fn what_is_installed_can_be_taken_back() {
-    for (agent, file) in INSTALLED {
+    for (agent, file) in installed() {
         for before in [None, Some(SETTINGS)] {
             let project = Project::new();
-            let path = project.root().join(file);
-            let is_shared = !["copilot", "cline", "opencode"].contains(&agent);
+            let path = project.root().join(&file);
+            let of_agent = AGENTS.iter().find(|it| it.name == agent).unwrap();
+            let is_shared = of_agent.file().is_some_and(|file| file.own.is_none());
             if let (Some(before), true) = (before, is_shared) {
                 fs::create_dir_all(path.parent().unwrap()).unwrap();
                 fs::write(&path, before).unwrap();
@@ -550,7 +556,7 @@ fn a_projects_links_lead_no_write_out_of_it() {
     // A file that is hookwire's alone takes the place of a link.
     for agent in ["copilot", "cline", "opencode"] {
         let project = Project::new();
-        let path = project.root().join(INSTALLED.iter().find(|(name, _)| *name == agent).unwrap().1);
+        let path = project.root().join(installed_for(agent));
         let outside = project.0.path().join("outside");
         // Cline's programs that aren't hookwire's stay.
         let text = if agent == "cline" { "#!/bin/sh\nexec old hook cline\n" } else { "mine" };
@@ -615,7 +621,7 @@ fn settings_that_cant_be_read_are_left_alone() {
 #[test]
 fn a_doctor_shows_that_a_deny_arrives() {
     let program = env!("CARGO_BIN_EXE_hookwire");
-    for (agent, file) in INSTALLED {
+    for (agent, file) in installed() {
         let project = Project::new();
         let say = |expected: i32| {
             let output = project.run(&["doctor", agent], "");
@@ -679,8 +685,8 @@ fn a_doctor_tells_what_keeps_an_agent_from_asking() {
     ] {
         let project = Project::new();
         project.run(&["install", agent], "");
-        let own = INSTALLED.iter().find(|(name, _)| *name == agent).unwrap().1;
-        let path = project.root().join(if file.is_empty() { own } else { file });
+        let own = installed_for(agent);
+        let path = project.root().join(if file.is_empty() { &*own } else { file });
         let before = fs::read_to_string(&path).unwrap_or_default();
         // Nothing to replace is a file of its own.
         let is_once = from == "{";
@@ -776,7 +782,7 @@ fn every_event_that_a_hook_could_use_is_registered() {
         ("qwen", &["StopFailure", "PostCompact"], &[]),
     ] {
         project.run(&["install", agent], "");
-        let file = INSTALLED.iter().find(|(name, _)| *name == agent).unwrap().1;
+        let file = installed_for(agent);
         let settings: Value = serde_json::from_slice(&fs::read(project.root().join(file)).unwrap()).unwrap();
         for (events, is_there) in [(asked, true), (unasked, false)] {
             for event in events {

@@ -1,5 +1,6 @@
 //! The capabilities of instructor's agents that register hooks, as hookwire's own definitions.
 
+use crate::dialects::Dialect;
 use crate::dialects::files::{entry, text, unknown, wrong_type};
 use crate::syntax::node::{Entry, Node, NodeValue, Span};
 use crate::syntax::problem::Problem;
@@ -13,7 +14,7 @@ pub(super) fn recognises(root: &Node) -> bool {
 }
 
 /// `useGuards` and `useContextConfig` become the hooks that they register, in the order of the file.
-pub(super) fn read(root: &Node, problems: &mut Vec<Problem>) -> Node {
+pub(super) fn read(_: &Dialect, root: &Node, problems: &mut Vec<Problem>) -> Node {
     let NodeValue::Map(written) = &root.value else { return root.clone() };
     let mut entries = Vec::new();
     let mut hooks = Vec::new();

@@ -1,9 +1,9 @@
 //! Where a call happens: its directories, and the guarded files that stand around it.
 
 use super::places::{Named, Part, Places, meet, parts_of};
+use crate::agents::AGENTS;
 use crate::matching::paths;
 use crate::matching::shell::Word;
-use crate::support::agent_files::AGENT_FILES;
 use crate::support::places as user;
 use std::cell::{Cell, OnceCell};
 use std::path::{Path, PathBuf};
@@ -46,13 +46,10 @@ impl<'a> Ground<'a> {
         self.standing.get_or_init(|| {
             let projects = self.base.ancestors().chain([self.root]).take(64);
             let of_project = |dir: &Path| {
-                let settings = AGENT_FILES.iter().map(|it| it.project);
-                settings
-                    .chain([".hookwire", "opencode.json", "opencode.jsonc"])
-                    .map(|name| dir.join(name))
-                    .collect::<Vec<_>>()
+                let settings = AGENTS.iter().flat_map(|it| it.project.files());
+                settings.chain([".hookwire"]).map(|name| dir.join(name)).collect::<Vec<_>>()
             };
-            let of_user = AGENT_FILES.iter().filter_map(|it| it.of_user());
+            let of_user = AGENTS.iter().flat_map(|it| it.place(true).files().filter_map(|path| it.of_user(path)));
             let dirs = [user::config(), user::data()].into_iter().flatten();
             let all = projects.flat_map(of_project).chain(of_user).chain(dirs);
             let there = all.filter(|path| path.symlink_metadata().is_ok());
@@ -250,7 +247,8 @@ impl<'a> Ground<'a> {
 
     fn value(&self, name: &str) -> Option<String> {
         let parent = |path: Option<PathBuf>| Some(path?.parent()?.to_path_buf());
-        let moved = AGENT_FILES.iter().filter_map(|it| it.moved_by.map(|(variable, folder)| (it, variable, folder)));
+        let set = || std::env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from);
+        let mut moved = AGENTS.iter().flat_map(|it| &it.moved_by).filter(|(variable, _)| variable == name);
         let path = match name {
             "HOME" => paths::home().map(Path::to_path_buf),
             "PWD" => return Some(".".into()),
@@ -258,9 +256,7 @@ impl<'a> Ground<'a> {
             "XDG_DATA_HOME" => parent(user::data()),
             "XDG_RUNTIME_DIR" => parent(Some(user::runtime())),
             "TMPDIR" => Some(std::env::temp_dir()),
-            _ => moved.filter(|(_, variable, _)| *variable == name).find_map(|(files, _, folder)| {
-                files.moved().map(|(dir, _)| dir).or_else(|| Some(paths::home()?.join(folder)))
-            }),
+            _ => moved.next().and_then(|(_, folder)| set().or_else(|| Some(paths::home()?.join(folder)))),
         };
         path?.into_os_string().into_string().ok()
     }

@@ -20,6 +20,7 @@ use super::super::compile::{Compile, Mistake};
 use super::super::error::HandlerError;
 use super::super::kind::Kind;
 use super::guard_kind::{GuardKind, gates};
+use crate::agents::AGENTS;
 use crate::event::EventSpec;
 use crate::matching;
 use crate::matching::call::{self, Item, Subject, Thing};
@@ -28,7 +29,6 @@ use crate::matching::rule::{Condition, Reading, ToolRule};
 use crate::matching::shell::{Command, Judgement, Script, Shell, Word};
 use crate::matching::tools::Found;
 use crate::matching::{Facts, Truth};
-use crate::support::agent_files::AGENT_FILES;
 use crate::support::places as user;
 use crate::verdict::{Answer, Decision};
 use schemars::JsonSchema;
@@ -62,7 +62,7 @@ struct Protected {
     core: String,
 }
 
-/// Definitions, and what was trusted. The settings of agents come with [`AGENT_FILES`].
+/// Definitions, and what was trusted. The settings of agents come with [`AGENTS`].
 const PATHS: &[&str] = &["**/.hookwire/**", "~/.config/hookwire/**", "~/.local/share/hookwire/**", "/etc/hookwire/**"];
 
 /// What only a person has hookwire do, by its first words. Its language server has definitions trusted, too.
@@ -72,12 +72,6 @@ const COMMANDS: &str = "\
 
 /// What shows and asks nothing of anybody.
 const HARMLESS: &[&str] = &["trust list", "trust show*"];
-
-/// How agents are started without the hooks that they are installed with.
-const WITHOUT_HOOKS: &[&str] = &["Bash(claude --bare*)", "Bash(claude --safe-mode*)"];
-
-/// What switches hooks off in the settings of agents.
-const SWITCHES: &[&str] = &["disableAllHooks"];
 
 /// Files that a user's shell reads when it starts: what they set is so for the agent, too.
 const STARTING: &str = "\
@@ -122,7 +116,7 @@ impl Kind for SelfDefence {
         let directories: Vec<PathBuf> = moved.flat_map(|dir| both(dir)).collect();
         let given =
             |path: &str| protected(path).map_err(|problem| Mistake::new("paths", format!("`{path}`: {problem}")));
-        let settings = AGENT_FILES.iter().flat_map(|it| it.settings).copied();
+        let settings = AGENTS.iter().flat_map(|it| &it.settings).map(String::as_str);
         let own = PATHS.iter().copied().chain(settings);
         let paths = own.chain(raw.paths.iter().map(String::as_str)).map(given);
         let paths = paths.collect::<Result<Vec<Protected>, _>>()?;
@@ -136,7 +130,8 @@ impl Kind for SelfDefence {
             }
         };
         let of_hookwire = COMMANDS.split('|').map(|it| format!("Bash(hookwire {it}*)"));
-        let own: Vec<String> = of_hookwire.chain(WITHOUT_HOOKS.iter().map(|it| it.to_string())).collect();
+        let of_agents = AGENTS.iter().flat_map(|it| &it.without_hooks).map(|it| format!("Bash({it})"));
+        let own: Vec<String> = of_hookwire.chain(of_agents).collect();
         let rules = own.iter().chain(&raw.commands).map(|text| rule(text)).collect::<Result<_, _>>()?;
         let unless = HARMLESS.iter().map(|it| rule(&format!("Bash(hookwire {it})"))).collect::<Result<_, _>>()?;
         let commands = Condition { rules, unless };
@@ -372,10 +367,10 @@ fn moves(text: &str, starts: bool) -> Option<&'static str> {
     let hides = |name: &&str| {
         starts && ["alias NAME=", "NAME()", "function NAME "].iter().any(|it| text.contains(&it.replace("NAME", name)))
     };
-    let of_agents = AGENT_FILES.iter().filter_map(|it| Some(it.moved_by?.0));
+    let of_agents = AGENTS.iter().flat_map(|it| it.moved_by.iter().map(|(it, _)| it).chain(&it.variables));
     let own = MOVING.iter().copied().filter(|_| starts);
-    let moved = of_agents.chain(own).find(is_set);
-    let switched = || SWITCHES.iter().copied().find(|it| text.contains(it));
-    let hidden = || AGENT_FILES.iter().map(|it| it.program).find(hides);
+    let moved = of_agents.map(String::as_str).filter(|it| !MOVING.contains(it)).chain(own).find(is_set);
+    let switched = || AGENTS.iter().flat_map(|it| &it.switches).map(|(it, _)| &**it).find(|it| text.contains(it));
+    let hidden = || AGENTS.iter().map(|it| &*it.program).find(hides);
     moved.or_else(switched).or_else(hidden)
 }

@@ -1,9 +1,9 @@
 //! The places that are guarded, and what a path is to them: one of them or in it, a directory that holds one, a
 //! directory in which whatever is put may become one.
 
+use crate::agents::AGENTS;
 use crate::matching::paths;
 use crate::matching::shell::meeting::{self, Token};
-use crate::support::agent_files::AGENT_FILES;
 use crate::support::places as user;
 use compact_str::CompactString;
 use regex::Regex;
@@ -253,15 +253,16 @@ impl Places {
         let is_told = |text: &&String| !text.contains(['{', '\\']) && text.starts_with(['/', '~', '*']);
         all.extend(more.iter().filter(is_told).flat_map(|text| Place::of_pattern(text, &homes, What::Guards)));
         let mut folders = Vec::new();
-        for files in AGENT_FILES {
-            all.extend(files.settings.iter().flat_map(|it| Place::of_pattern(it, &homes, What::Settings)));
-            let own = files.folders.iter().map(|it| format!("**/{it}"));
+        for agent in AGENTS.iter() {
+            all.extend(agent.settings.iter().flat_map(|it| Place::of_pattern(it, &homes, What::Settings)));
+            let own = agent.folders.iter().map(|it| format!("**/{it}"));
             folders.extend(own.flat_map(|it| Place::of_pattern(&it, &homes, What::Settings)));
-            let Some((moved, folder)) = files.moved() else { continue };
-            for dir in both(&moved) {
+            let moved = agent.moved_folders();
+            for (dir, settings) in
+                moved.iter().flat_map(|(dir, settings)| both(dir).into_iter().map(move |it| (it, settings)))
+            {
                 folders.push(Place::new(&dir, false, What::Settings));
-                let behind = |it: &&str| it.strip_prefix(&format!("**/{folder}/")).map(str::to_string);
-                for rest in files.settings.iter().filter_map(behind) {
+                for rest in settings {
                     let rest = Place::of_pattern(&format!("/{rest}"), &homes, What::Settings).into_iter();
                     let parts = |rest: Place| parts_of(&dir).into_iter().chain(rest.parts).collect();
                     all.extend(rest.map(|rest| Place {

@@ -3,8 +3,8 @@
 use super::ground::Ground;
 use super::places::{Named, What};
 use super::shell::{base_name, is_one};
+use crate::agents::AGENTS;
 use crate::matching::shell::{Command, Script, Word};
-use crate::support::agent_files::AGENT_FILES;
 use regex::RegexBuilder;
 use std::path::Path;
 
@@ -62,7 +62,7 @@ pub(super) fn uninstalls(words: &[Word]) -> bool {
 pub(super) fn starts_elsewhere(script: &Script, bare: &str) -> bool {
     let is_agent = |command: &Command| {
         let name = command.words.first().map_or("", |word| base_name(&word.text));
-        AGENT_FILES.iter().any(|it| it.program == name)
+        AGENTS.iter().any(|it| it.program == name)
     };
     ["HOME=", "XDG_CONFIG_HOME=", "XDG_DATA_HOME="].iter().any(|it| bare.contains(it))
         && script.commands().iter().any(is_agent)
