@@ -70,6 +70,8 @@ pub struct Agent {
     pub then: String,
     /// The events that `install` doesn't register, by its own names, and why.
     pub unasked: Vec<(String, String)>,
+    /// Families of tools, each with the names that no other agent has for a tool of the family.
+    pub tools: Vec<(String, String)>,
     /// Its name of the tool `send` of an MCP server `pay`, and whether rules know that as `mcp__pay__send`.
     pub mcp: (String, String),
     /// Its folders, wherever they stand.
@@ -104,7 +106,7 @@ pub struct Place {
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
     /// As a member of a JSON file.
-    File(HookFile),
+    File(Box<HookFile>),
     /// As an executable for each event, which has the event's name.
     Programs,
     /// As a plug-in.
@@ -174,7 +176,7 @@ pub struct Plugins {
 
 impl Default for Form {
     fn default() -> Form {
-        Form::File(HookFile::default())
+        Form::File(Box::default())
     }
 }
 

@@ -403,7 +403,7 @@ impl Argument {
     fn new(tools: &[ToolName], pattern: &str) -> Result<Argument, String> {
         let is_word = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         let known: Vec<_> = tools.iter().map(|it| tools::known(&it.text).filter(|_| it.glob.is_none())).collect();
-        let is_patch = |tool: &ToolName| tools::PATCH_NAMES.contains(&&*tool.text);
+        let is_patch = |tool: &ToolName| tools::is_patch(&tool.text);
         // How the argument may have to be read.
         let mut kinds = Vec::new();
         for (tool, known) in tools.iter().zip(&known) {

@@ -5,6 +5,7 @@
 //! names ([`ToolNames`]), never take one away.
 
 use super::shell::Shell;
+use crate::agents::AGENTS;
 use crate::support::shell_word;
 use crate::syntax::source::Layer;
 use foldhash::HashMap;
@@ -35,7 +36,7 @@ pub struct Tool {
     /// The argument's names, in any letter case, with `_` and `-` or without. An agent uses one of them; if several are
     /// given, all are judged.
     pub arguments: &'static [&'static str],
-    /// What other agents, or the same one for a variant, call the tool.
+    /// What several agents and frameworks call the tool. The names that one agent alone has are among [its facts](AGENTS).
     pub names: &'static [&'static str],
 }
 
@@ -77,7 +78,7 @@ pub static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
 /// The tool whose argument is a patch: each file in it is written or edited.
 pub const PATCH: &str = "apply_patch";
 /// What others call it.
-pub const PATCH_NAMES: &[&str] = &[PATCH, "patch", "copilot_applyPatch"];
+const PATCH_NAMES: &[&str] = &[PATCH, "patch"];
 /// What that argument may be called.
 pub const PATCH_ARGUMENTS: &[&str] = &["input", "patch", "patchText", "patch_text", "command"];
 
@@ -146,13 +147,27 @@ static BY_SHAPE: &[(ArgumentKind, &[&str])] = &[
 ];
 
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Tool>> = LazyLock::new(|| {
-    let names = |tool: &'static Tool| tool.names.iter().chain([&tool.name]).map(move |name| (*name, tool));
+    let of_agents = |tool: &Tool| of_agents(tool.name).collect::<Vec<_>>();
+    let names = |tool: &'static Tool| {
+        tool.names.iter().copied().chain([tool.name]).chain(of_agents(tool)).map(move |name| (name, tool))
+    };
     TOOLS.iter().flat_map(names).collect()
 });
+
+/// The names of a family that only one agent has.
+fn of_agents(family: &str) -> impl Iterator<Item = &'static str> {
+    let tools = AGENTS.iter().flat_map(|agent| &agent.tools);
+    tools.filter(move |(name, _)| name == family).flat_map(|(_, names)| names.split(' '))
+}
 
 /// The family of a tool, by any of its names.
 pub fn known(name: &str) -> Option<&'static Tool> {
     BY_NAME.get(name).copied()
+}
+
+/// Whether a tool's argument is a patch.
+pub fn is_patch(name: &str) -> bool {
+    PATCH_NAMES.contains(&name) || of_agents(PATCH).any(|it| it == name)
 }
 
 /// The family of a canonical name.
@@ -270,7 +285,7 @@ impl<'a> Row<'a> {
 
     /// Whether its argument is a patch.
     fn is_patch(&self) -> bool {
-        self.tool.is_none() && PATCH_NAMES.contains(&self.name)
+        self.tool.is_none() && is_patch(self.name)
     }
 
     /// Whether it runs commands.

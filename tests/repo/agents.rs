@@ -15,7 +15,7 @@ fn list<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> String {
 fn table<const N: usize>(head: [&str; N], rows: impl Fn(&Agent) -> Vec<[String; N]>) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | ").replace("|  |", "| |"));
     let mut text = line(&head.map(String::from)) + &"|---".repeat(N) + "|\n";
-    for row in AGENTS.iter().flat_map(|agent| rows(agent)) {
+    for row in AGENTS.iter().flat_map(rows) {
         text.push_str(&line(&row));
     }
     text.replace("|  |", "| |")

@@ -13,7 +13,11 @@ fn every_line_of_the_table_is_a_family() {
 #[test]
 fn a_name_has_one_family() {
     let names = |tool: &'static Tool| [tool.name].into_iter().chain(tool.names.iter().copied());
-    let all: Vec<_> = TOOLS.iter().flat_map(names).chain(PATCH_NAMES.iter().copied()).collect();
+    let mut all: Vec<_> = TOOLS.iter().flat_map(names).chain(PATCH_NAMES.iter().copied()).collect();
+    for (family, names) in AGENTS.iter().flat_map(|agent| &agent.tools) {
+        assert!(super::family(family).is_some() || family == PATCH, "{family}");
+        all.extend(names.split(' '));
+    }
     for name in &all {
         assert_eq!(all.iter().filter(|it| it == &name).count(), 1, "{name}");
     }
