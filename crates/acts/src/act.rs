@@ -459,9 +459,7 @@ fn copied(it: &Use<'_>, uses: &Uses<'_>) -> Vec<Done> {
     let reach = if of_tree { Reach::Below } else { Reach::File };
     let mut all = vec![(Access::Write, reach, it.word.clone().into_owned(), Certainty::Certain)];
     for source in uses.sources() {
-        // `rsync -a x/ y`: what the directory holds comes by names that aren't told.
-        let is_content = of_tree && source.word.text.ends_with('/');
-        match below(&it.word, &source.word).filter(|_| !is_content) {
+        match below(&it.word, &source.word) {
             Some(file) => all.push((Access::Write, reach, file, Certainty::Certain)),
             None if of_tree => {}
             None => all.push((Access::Write, Reach::Below, it.word.clone().into_owned(), Certainty::Certain)),

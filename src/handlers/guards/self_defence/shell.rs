@@ -138,11 +138,14 @@ impl<'a> Text<'a> {
 
     /// Whether a copy gets a name that is told if the path is a directory: `cp -r nvim ~/.config`.
     fn tells_below(&self, act: &FileAct) -> bool {
-        let is_below = |it: &&FileAct| {
+        let is_below = |it: &FileAct| {
             let rest = it.word.text.strip_prefix(act.word.text.trim_end_matches('/'));
-            it.by == act.by && rest.is_some_and(|rest| rest.len() > 1 && rest.starts_with('/'))
+            rest.is_some_and(|rest| rest.len() > 1 && rest.starts_with('/'))
         };
-        act.by.is_some() && self.acts.iter().any(|it| is_below(&it))
+        // `rsync -a x/ y`: what the directory holds comes by names that aren't told.
+        let is_content = |it: &FileAct| it.access != Access::Write && it.word.text.ends_with('/');
+        let mut own = self.acts.iter().filter(|it| act.by.is_some() && it.by == act.by);
+        own.clone().any(is_below) && !own.any(is_content)
     }
 
     /// The directories that something runs in. Where that isn't told, it may be one that the text names.
