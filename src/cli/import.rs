@@ -19,6 +19,7 @@ use crate::syntax::diagnostic::{LineIndex, Severity};
 use crate::syntax::formats::{self, Format};
 use crate::syntax::node::{Entry, Node, NodeValue};
 use crate::syntax::problem::Problem;
+use crate::syntax::quoting::{self, Within, inline, key};
 use crate::syntax::source::Layer;
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -273,11 +274,9 @@ impl ImportArgs {
             it.notes.iter().for_each(|note| text.push_str(&format!("  # {}\n", safe(note))));
             for (n, member) in members.iter().enumerate() {
                 let value = if member.key == "name" { json!(it.name) } else { member.value.to_json() };
-                let value = match &value {
-                    Value::String(value) if formats::is_plain_yaml(value, false) => value.clone(),
-                    other => other.to_string(),
-                };
-                text.push_str(&format!("  {} {}: {value}\n", if n == 0 { "-" } else { " " }, member.key));
+                let value = inline(&value, Format::Yaml, Within::Line).unwrap_or_default();
+                let member = quoting::member(&key(&member.key, Format::Yaml), &value, Format::Yaml);
+                text.push_str(&format!("  {} {member}\n", if n == 0 { "-" } else { " " }));
             }
         }
         text

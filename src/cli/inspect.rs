@@ -1,7 +1,7 @@
 //! `check`, `list` and `schema`: what is defined, and what is wrong with it.
 
 use super::doctor::read_from;
-use super::migrate::{is_changed, migrate};
+use super::mend::{fix, is_certain, is_changed, migrate};
 use super::output::{Output, Tone, safe, short, tell};
 use super::{DefinitionArgs, Failure, Finding, ReachArgs, unasked};
 use crate::definitions;
@@ -18,7 +18,7 @@ use crate::support::file::Unread;
 use crate::syntax::diagnostic::{Diagnostic, LineIndex, Severity, render};
 use crate::syntax::problem::Problem;
 use crate::syntax::source::Layer;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::Read;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -39,78 +39,34 @@ pub(super) struct CheckArgs {
     /// Write patterns that meant something else in an older hookwire as what they were to mean, and show what changed.
     #[arg(long)]
     migrate: bool,
+    /// Make the fixes that are certain in the files, show what changed, and check what is left. Where several fixes are
+    /// offered, or none, the choice stays with you.
+    #[arg(long, conflicts_with = "migrate")]
+    fix: bool,
+}
+
+/// What a check found.
+#[derive(Default)]
+struct Found {
+    diagnostics: Vec<Diagnostic>,
+    /// The texts of the files, by their names.
+    sources: HashMap<String, Arc<str>>,
+    /// How many hooks would be loaded; `None` where only files were checked.
+    n_hooks: Option<usize>,
+    /// Another state of the files is in force.
+    is_otherwise_in_force: bool,
 }
 
 pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let mut sources: HashMap<String, Arc<str>> = HashMap::new();
-    let mut diagnostics: Vec<Diagnostic> = Vec::new();
-    let mut n_hooks = None;
-    // Whoever checks a project is about to change it or to trust it.
-    let options = HostOptions { purpose: Purpose::Check, ..args.reach.options(&args.hooks) };
-    let projects = if args.hooks.isolated { options.projects } else { options.projects.reviewed() };
-    let options = HostOptions { projects, ..options };
-    let mut is_otherwise_in_force = false;
-    let means = options.means();
-    if args.files.is_empty() {
-        let published = args.hooks.host_with(options)?.published();
-        is_otherwise_in_force = published.diagnostics.iter().any(is_about_trust);
-        let hooks = &published.hooks;
-        let given = |text: &str| args.hooks.as_given(text);
-        // The host keeps the texts of files with mistakes alone.
-        let untried = cases::untried(&hooks.hooks, &hooks.tool_names, &args.hooks.root, |file| {
-            let text = published.sources.get(file).cloned();
-            let text = text.unwrap_or_else(|| std::fs::read_to_string(file).unwrap_or_default().into());
-            sources.entry(given(file)).or_insert(text).clone()
-        });
-        let unasked = match args.hooks.isolated {
-            true => Vec::new(),
-            false => unasked::warnings(&hooks.hooks, &args.hooks.root, |file| {
-                std::fs::read_to_string(file).unwrap_or_default().into()
-            }),
-        };
-        for file in unasked.iter().map(|it| &it.file) {
-            let text = || std::fs::read_to_string(file).unwrap_or_default().into();
-            sources.entry(given(file)).or_insert_with(text);
-        }
-        n_hooks = Some(hooks.hooks.iter().filter(|hook| !hook.is_broken()).count());
-        diagnostics.extend(untried.iter().chain(&unasked).chain(published.diagnostics.iter()).map(|it| Diagnostic {
-            file: given(&it.file),
-            message: given(&it.message),
-            ..it.clone()
-        }));
-        sources.extend(published.sources.iter().map(|(file, text)| (given(file), text.clone())));
-        let has_none = hooks.hooks.is_empty() && hooks.policies.is_empty();
-        let has_none = has_none && diagnostics.iter().all(|it| it.severity != Severity::Error);
-        if args.hooks.project && has_none {
-            diagnostics.push(no_definitions(&args.hooks.root));
-        }
-    }
     if args.migrate {
-        let found = diagnostics.iter().filter(|it| is_changed(it)).map(|it| PathBuf::from(&it.file));
-        return migrate(&found.chain(args.files.iter().cloned()).collect(), out);
+        return migrate(&args.files_with(is_changed)?, out);
     }
-    for file in &args.files {
-        let name = file.display().to_string();
-        let mut bytes = Vec::new();
-        if name == "-" {
-            std::io::stdin().read_to_end(&mut bytes)?;
-        } else if file.is_dir() {
-            return Err(Failure(format!("{name}: it is a directory; write --hooks {name}")));
-        } else {
-            bytes = read(file).map_err(|error| Failure(format!("{name}: {error}")))?;
-        }
-        let text = match String::from_utf8(bytes) {
-            Ok(text) => text,
-            Err(error) => {
-                let unread = Unread::not_text(&error);
-                let (problem, before) = unreadable(&unread);
-                diagnostics.push(problem.to_diagnostic(&name, &LineIndex::new(before)));
-                continue;
-            }
-        };
-        diagnostics.extend(definitions::check::check(&name, &text, Layer::Hooks, Some(&means)).diagnostics);
-        sources.insert(name, text.into());
+    if args.fix {
+        fix(&args.files_with(is_certain)?, out)?;
     }
+    let mut found = args.loaded()?;
+    args.read_files(&mut found)?;
+    let Found { diagnostics, sources, n_hooks, is_otherwise_in_force } = found;
     let count = |severity| diagnostics.iter().filter(|it| it.severity == severity).count();
     let (errors, warnings, hints) = (count(Severity::Error), count(Severity::Warning), count(Severity::Hint));
     if out.json {
@@ -137,6 +93,95 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failu
     }
     let found = errors > 0 || (args.strict && warnings > 0);
     Ok(if found { Finding::Found } else { Finding::Fine })
+}
+
+impl CheckArgs {
+    /// Whoever checks a project is about to change it or to trust it.
+    fn options(&self) -> HostOptions {
+        let options = HostOptions { purpose: Purpose::Check, ..self.reach.options(&self.hooks) };
+        let projects = if self.hooks.isolated { options.projects } else { options.projects.reviewed() };
+        HostOptions { projects, ..options }
+    }
+
+    /// The files that were named, else those that would be loaded and have such a mistake.
+    fn files_with(&self, is_wanted: fn(&Diagnostic) -> bool) -> Result<BTreeSet<PathBuf>, Failure> {
+        let loaded = self.loaded()?.diagnostics;
+        let found = loaded.iter().filter(|it| is_wanted(it)).map(|it| PathBuf::from(&it.file));
+        Ok(found.chain(self.files.iter().cloned()).collect())
+    }
+
+    /// What is wrong with the definitions that would be loaded, unless files were named.
+    fn loaded(&self) -> Result<Found, Failure> {
+        let mut found = Found::default();
+        if !self.files.is_empty() {
+            return Ok(found);
+        }
+        let sources = &mut found.sources;
+        let published = self.hooks.host_with(self.options())?.published();
+        found.is_otherwise_in_force = published.diagnostics.iter().any(is_about_trust);
+        let hooks = &published.hooks;
+        let given = |text: &str| self.hooks.as_given(text);
+        // The host keeps the texts of files with mistakes alone.
+        let untried = cases::untried(&hooks.hooks, &hooks.tool_names, &self.hooks.root, |file| {
+            let text = published.sources.get(file).cloned();
+            let text = text.unwrap_or_else(|| std::fs::read_to_string(file).unwrap_or_default().into());
+            sources.entry(given(file)).or_insert(text).clone()
+        });
+        let unasked = match self.hooks.isolated {
+            true => Vec::new(),
+            false => unasked::warnings(&hooks.hooks, &self.hooks.root, |file| {
+                std::fs::read_to_string(file).unwrap_or_default().into()
+            }),
+        };
+        for file in unasked.iter().map(|it| &it.file) {
+            let text = || std::fs::read_to_string(file).unwrap_or_default().into();
+            sources.entry(given(file)).or_insert_with(text);
+        }
+        found.n_hooks = Some(hooks.hooks.iter().filter(|hook| !hook.is_broken()).count());
+        found.diagnostics.extend(
+            untried.iter().chain(&unasked).chain(published.diagnostics.iter()).map(|it| Diagnostic {
+                file: given(&it.file),
+                message: given(&it.message),
+                ..it.clone()
+            }),
+        );
+        sources.extend(published.sources.iter().map(|(file, text)| (given(file), text.clone())));
+        let has_none = hooks.hooks.is_empty() && hooks.policies.is_empty();
+        let has_none = has_none && found.diagnostics.iter().all(|it| it.severity != Severity::Error);
+        if self.hooks.project && has_none {
+            found.diagnostics.push(no_definitions(&self.hooks.root));
+        }
+        Ok(found)
+    }
+
+    /// What is wrong with the files that were named.
+    fn read_files(&self, found: &mut Found) -> Result<(), Failure> {
+        let means = self.options().means();
+        for file in &self.files {
+            let name = file.display().to_string();
+            let mut bytes = Vec::new();
+            if name == "-" {
+                std::io::stdin().read_to_end(&mut bytes)?;
+            } else if file.is_dir() {
+                return Err(Failure(format!("{name}: it is a directory; write --hooks {name}")));
+            } else {
+                bytes = read(file).map_err(|error| Failure(format!("{name}: {error}")))?;
+            }
+            let text = match String::from_utf8(bytes) {
+                Ok(text) => text,
+                Err(error) => {
+                    let unread = Unread::not_text(&error);
+                    let (problem, before) = unreadable(&unread);
+                    found.diagnostics.push(problem.to_diagnostic(&name, &LineIndex::new(before)));
+                    continue;
+                }
+            };
+            let checked = definitions::check::check(&name, &text, Layer::Hooks, Some(&means));
+            found.diagnostics.extend(checked.diagnostics);
+            found.sources.insert(name, text.into());
+        }
+        Ok(())
+    }
 }
 
 /// Whoever checks a project's own definitions believes that there are some.

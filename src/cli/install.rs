@@ -7,9 +7,11 @@ use crate::definitions::approved::{self, DEFINITIONS};
 use crate::dialects::{self, Dialect};
 use crate::support::file::replace;
 use crate::support::shell_word;
-use jsonc_parser::ParseOptions;
-use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
-use serde_json::{Value, json};
+use crate::syntax::formats::{self, Format};
+use crate::syntax::node::Step;
+use crate::syntax::problem::Problem;
+use crate::syntax::writer::{At, Op, rewritten};
+use serde_json::{Map, Value, json};
 use std::io::{Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -180,9 +182,9 @@ impl InstallArgs {
     }
 
     fn entry_of_file(&self, file: &HookFile, text: &str) -> Option<Entry> {
-        let settings = match CstRootNode::parse(text, &ParseOptions::default()) {
-            Ok(root) => root.to_serde_value().unwrap_or_default(),
-            Err(error) => return Some(Entry::Unreadable(error.to_string())),
+        let settings = match json_of(text) {
+            Ok(settings) => settings,
+            Err(Failure(problem)) => return Some(Entry::Unreadable(problem)),
         };
         let hooks = &settings[&file.at];
         for (value, what) in [(&settings, "it isn't a JSON object"), (hooks, &not_an_object(file))] {
@@ -327,31 +329,33 @@ impl InstallArgs {
     /// empty.
     fn settings(&self, file: &HookFile, before: Option<&str>, install: bool) -> Result<Option<String>, Failure> {
         let text = before.filter(|text| !text.trim().is_empty()).unwrap_or("{}\n");
-        let root = CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| Failure(error.to_string()))?;
-        let Some(settings) = root.object_value() else { return Err(Failure("it isn't a JSON object".into())) };
+        let settings = json_of(text)?;
+        if !settings.is_object() {
+            return Err(Failure("it isn't a JSON object".into()));
+        }
         let entry = |event| Ok((event, self.handlers(file, event)?));
         let entries = self.agent.events().into_iter().map(entry).collect::<Result<Vec<_>, Failure>>()?;
         let wanted = |(event, entry): &(&str, Value)| {
-            let groups = settings.object_value(&file.at).and_then(|hooks| hooks.array_value(event));
-            let groups = groups.and_then(|groups| groups.to_serde_value()).unwrap_or_default();
-            groups.as_array().is_some_and(|groups| groups.iter().filter(|it| self.is_ours(file, it)).eq([entry]))
+            let groups = settings[&file.at][*event].as_array();
+            groups.is_some_and(|groups| groups.iter().filter(|it| self.is_ours(file, it)).eq([entry]))
         };
         if install && entries.iter().all(wanted) {
             return Ok(before.map(str::to_string));
         }
-        self.remove(file, &settings)?;
-        if install {
-            let hooks = settings.object_value_or_create(&file.at).ok_or_else(|| Failure(not_an_object(file)))?;
-            for (event, entry) in entries {
-                let groups = hooks
-                    .array_value_or_create(event)
-                    .ok_or_else(|| Failure(format!("its `{}.{event}` isn't a list", file.at)))?;
-                groups.ensure_multiline();
-                groups.append(input(&entry));
-            }
+        let cannot = || Failure("it can't be changed without changing more than our entries".into());
+        let mut after = rewritten(text, Format::Json, &self.removals(file, &settings)).ok_or_else(cannot)?;
+        for (event, entry) in entries.iter().filter(|_| install) {
+            let now = json_of(&after)?;
+            let (hooks, path) = (&now[&file.at], vec![Step::Key(&file.at), Step::Key(event)]);
+            let op = match &hooks[*event] {
+                _ if !hooks.is_null() && !hooks.is_object() => return Err(Failure(not_an_object(file))),
+                Value::Array(_) => Op::Append(entry.clone()),
+                Value::Null => Op::Set(json!([entry]), At::End),
+                _ => return Err(Failure(format!("its `{}.{event}` isn't a list", file.at))),
+            };
+            after = rewritten(&after, Format::Json, &[(path, op)]).ok_or_else(cannot)?;
         }
-        let is_empty = settings.properties().is_empty();
-        let after = root.to_string();
+        let is_empty = json_of(&after)?.as_object().is_none_or(Map::is_empty);
         Ok((install || !is_empty || before.is_some_and(|it| it.trim() == "{}")).then_some(after))
     }
 
@@ -367,41 +371,35 @@ impl InstallArgs {
         is_ours(value) || value["hooks"].as_array().is_some_and(|handlers| handlers.iter().any(is_ours))
     }
 
-    /// Takes our handlers out, and what is empty then.
-    fn remove(&self, file: &HookFile, settings: &CstObject) -> Result<(), Failure> {
-        let Some(hooks) = settings.object_value(&file.at) else { return Ok(()) };
-        let mut removed = false;
-        for event in hooks.properties() {
-            let Some(groups) = event.array_value() else { continue };
-            for group in groups.elements() {
-                if !group.to_serde_value().is_some_and(|value| self.is_ours(file, &value)) {
+    /// What takes our handlers out, and what is empty then. The last ones go first: the others keep their positions.
+    fn removals<'s>(&self, file: &'s HookFile, settings: &'s Value) -> Vec<(Vec<Step<'s>>, Op<'s>)> {
+        let events = settings[&file.at].as_object().into_iter().flatten();
+        let (mut removed, mut n_left) = (Vec::new(), 0);
+        for (event, groups) in events {
+            let groups = groups.as_array().map(Vec::as_slice).unwrap_or_default();
+            let mut n_others = groups.len();
+            let path = vec![Step::Key(&file.at), Step::Key(event)];
+            for (n, group) in groups.iter().enumerate().rev().filter(|(_, group)| self.is_ours(file, group)) {
+                let place = [&path[..], &[Step::Index(n)]].concat();
+                let handlers = group["hooks"].as_array().map(Vec::as_slice).unwrap_or_default();
+                if handlers.iter().all(|it| self.is_ours(file, it)) {
+                    n_others -= 1;
+                    removed.push((place, Op::Remove));
                     continue;
                 }
-                removed = true;
-                let handlers = group.as_object().and_then(|group| group.array_value("hooks"));
-                let others = handlers.iter().flat_map(|it| it.elements());
-                let is_other = |value: &Value| !self.is_ours(file, value);
-                if others.filter(|it| it.to_serde_value().as_ref().is_some_and(is_other)).count() == 0 {
-                    group.remove();
-                    continue;
-                }
-                for handler in handlers.iter().flat_map(|it| it.elements()) {
-                    if handler.to_serde_value().is_some_and(|value| self.is_ours(file, &value)) {
-                        handler.remove();
-                    }
-                }
+                let ours = handlers.iter().enumerate().rev().filter(|(_, handler)| self.is_ours(file, handler));
+                let within = |m| [&place[..], &[Step::Key("hooks"), Step::Index(m)]].concat();
+                removed.extend(ours.map(|(m, _)| (within(m), Op::Remove)));
             }
-            if removed && groups.elements().is_empty() {
-                event.remove();
+            match n_others {
+                0 if !groups.is_empty() => removed.push((path, Op::Remove)),
+                _ => n_left += 1,
             }
         }
-        if removed
-            && hooks.properties().is_empty()
-            && let Some(member) = settings.get(&file.at)
-        {
-            member.remove();
+        if n_left == 0 && !removed.is_empty() {
+            removed.push((vec![Step::Key(&file.at)], Op::Remove));
         }
-        Ok(())
+        removed
     }
 
     /// Shows and makes the changes; how many there are.
@@ -541,17 +539,10 @@ fn read(path: &Path) -> Result<Option<String>, Failure> {
     }
 }
 
-fn input(value: &Value) -> CstInputValue {
-    match value {
-        Value::Null => CstInputValue::Null,
-        Value::Bool(it) => CstInputValue::Bool(*it),
-        Value::Number(it) => CstInputValue::Number(it.to_string()),
-        Value::String(it) => CstInputValue::String(it.clone()),
-        Value::Array(items) => CstInputValue::Array(items.iter().map(input).collect()),
-        Value::Object(members) => {
-            CstInputValue::Object(members.iter().map(|(key, value)| (key.clone(), input(value))).collect())
-        }
-    }
+/// What settings hold.
+fn json_of(text: &str) -> Result<Value, Failure> {
+    let told = |problems: Vec<Problem>| problems.into_iter().next().map(|it| it.message).unwrap_or_default();
+    formats::parse(text, Format::Json).map(|root| root.to_json()).map_err(|problems| Failure(told(problems)))
 }
 
 /// This program's path in full.

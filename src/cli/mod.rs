@@ -18,7 +18,7 @@ mod import;
 mod init;
 mod inspect;
 mod install;
-mod migrate;
+mod mend;
 mod output;
 mod record;
 mod remote;

@@ -4,7 +4,7 @@ use crate::dialects::{self, Dialect};
 use crate::event::Event;
 use crate::event::On;
 use crate::handlers::guards;
-use crate::syntax::node::{Entry, Node, NodeValue, Span};
+use crate::syntax::node::{Entry, Node, NodeValue, Span, Step};
 use std::sync::Arc;
 
 /// A place in a tree.
@@ -14,15 +14,6 @@ pub(super) struct Place<'t> {
     pub(super) path: Vec<Step<'t>>,
     /// The key or value there.
     pub(super) what: What<'t>,
-}
-
-/// A step down a tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step<'t> {
-    /// Into the value of a map's key.
-    Key(&'t str),
-    /// Into an item of a list.
-    Index(usize),
 }
 
 /// A key or value that is written at a place.

@@ -1,16 +1,17 @@
 //! Where the code is that a hook names, and where else its name is.
 
-use super::context::Step;
 use super::document::Document;
 use super::same_name::same_name;
 use super::surroundings::Surroundings;
 use super::texts::{self, RunsIn, TextKind};
-use super::written::{Reading, Written, each_text};
+use super::written::{Reading, each_text};
 use crate::contract::PROJECT_VARIABLES;
 use crate::handlers::{node_file, python_files};
 use crate::support::file::read_named;
+use crate::syntax::node::Step;
 use crate::syntax::node::{Node, Span};
 use crate::syntax::source::Layer;
+use crate::syntax::written::Written;
 use ls_types::{GotoDefinitionResponse, Location, LocationLink, Position, Range as LspRange, Uri};
 use regex::Regex;
 use std::ops::Range;
@@ -119,8 +120,12 @@ impl Asked {
             return is_named.then(named);
         }
         if kind == TextKind::Shell {
-            let word = shell_word(text, Written::of_node(node, document).text_offset(offset)?)?;
-            let origin = Written::of_node(node, document).lines(&word, &document.text).into_iter().next()?;
+            let word =
+                shell_word(text, Written::of_node(node, &document.text, document.format()).text_offset(offset)?)?;
+            let origin = Written::of_node(node, &document.text, document.format())
+                .lines(&word, &document.text)
+                .into_iter()
+                .next()?;
             let text = text.get(word)?.to_string();
             return Some(Asked {
                 origin,

@@ -1,8 +1,8 @@
 //! What may be written at a place of the tree, from the schema that the types make.
 
-use super::context::Step;
 use crate::definitions::schema;
 use crate::event::EventShape;
+use crate::syntax::node::Step;
 use serde_json::Value;
 use std::sync::LazyLock;
 

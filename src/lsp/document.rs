@@ -3,6 +3,7 @@
 use super::editor::Encoding;
 use crate::definitions::check::{Checked, check};
 use crate::definitions::compile::{Compiled, CompiledFile, compile};
+use crate::definitions::mend::Mending;
 use crate::definitions::origin::Origin;
 use crate::handlers::{Means, Obstacle};
 use crate::support::file::{self, read_named};
@@ -137,6 +138,11 @@ impl Document {
             }
         }
         diagnostics
+    }
+
+    /// The text with what is wrong with it; `file` is its name.
+    pub(super) fn mending<'d>(&'d self, file: &'d str) -> Mending<'d> {
+        Mending::new(file, &self.text, self.layer, self.checked())
     }
 
     /// Its hooks, as written; none while it isn't YAML, TOML or JSON.

@@ -3,7 +3,7 @@
 //! Texts of a file or an event are shown as code, so that they can't pass for Markdown.
 
 use super::completion::{about_function, about_rule, at_path};
-use super::context::{self, Here, Step, What};
+use super::context::{self, Here, What};
 use super::docs;
 use super::document::Document;
 use super::editor::markup;
@@ -23,6 +23,7 @@ use crate::matching::MatcherRule;
 use crate::matching::tools::TOOLS;
 use crate::syntax::formats::Format;
 use crate::syntax::node::Span;
+use crate::syntax::node::Step;
 use crate::template::{OF_CALLS, Style};
 use ls_types::{Hover, HoverContents, Position};
 use std::sync::Arc;

@@ -57,7 +57,6 @@ mod trusting;
 mod workspaces;
 mod written;
 
-pub(crate) use actions::mended;
 pub use answer::Refusal;
 pub use methods::{NOTICES, QUERIES, capabilities, is_editor};
 pub use server::Server;

@@ -7,17 +7,19 @@ use super::editor::path_of;
 use super::effects::counts;
 use super::same_name::same_name;
 use super::surroundings::Surroundings;
-use super::written::{Written, owner, workspace_edit};
-use crate::support::changes::apply;
-use crate::syntax::formats::{self, Format};
+use super::written::workspace_edit;
+use crate::support::changes::Change;
 use crate::syntax::node::{Node, NodeValue, Span};
+use crate::syntax::writer::{At, Op, Writer};
+use crate::syntax::written::Written;
 use ls_types::{Position, PrepareRenameResponse, WorkspaceEdit};
-use serde_json::Value;
 
 pub(super) fn prepare(document: &Document, position: Position) -> Answer<PrepareRenameResponse> {
     let lines = document.lines();
     let Named { readable, node, name, span } = name_at(document, lines.offset(position))?;
-    let written = Written::of_node(node, readable.document).whole(name).and_then(|written| readable.part(&written));
+    let written = Written::of_node(node, &readable.document.text, readable.document.format())
+        .whole(name)
+        .and_then(|written| readable.part(&written));
     let span = written.unwrap_or(span);
     Ok(PrepareRenameResponse::RangeWithPlaceholder { range: lines.range(&span), placeholder: name.to_string() })
 }
@@ -30,7 +32,7 @@ pub(super) fn rename(
     around: &Surroundings<'_>,
 ) -> Answer<Option<(WorkspaceEdit, Option<String>)>> {
     let Named { readable, node, name: old, span } = name_at(document, document.lines().offset(position))?;
-    let written = rewritten(readable.document, node, new_name)?;
+    let changes = rewritten(readable.document, node, new_name)?;
     if old == new_name {
         return Ok(None);
     }
@@ -40,7 +42,9 @@ pub(super) fn rename(
     let hook = readable.document.hook(old).and_then(|it| it.hook.as_ref());
     let is_counting = hook.is_some_and(|hook| counts(hook));
     let message = is_counting.then(|| format!("{new_name} counts under its new name from zero"));
-    Ok(Some((workspace_edit(document, &[(span, written)], around.abilities), message)))
+    let changes = changes.into_iter().map(|(span, new)| Some((readable.part(&span)?, new)));
+    let Some(changes) = changes.collect::<Option<Vec<_>>>() else { return Err(Refusal::Stale) };
+    Ok(Some((workspace_edit(document, &changes, around.abilities), message)))
 }
 
 /// Where another hook of the layer has a name.
@@ -76,7 +80,8 @@ fn name_at(document: &Document, offset: usize) -> Answer<Named<'_>> {
         let Some(span) = readable.part(&hook.span).filter(|it| it.start <= offset && offset <= it.end) else {
             continue;
         };
-        let member = owner(root, &hook.span).and_then(|(map, at)| map.entries().get(at));
+        let path = root.path_to(&hook.span).unwrap_or_default();
+        let member = path.split_last().and_then(|(last, way)| root.at(way)?.entry(last.key()?));
         if let (Some(member), Some(name)) = (member, &hook.name)
             && member.key == "name"
             && let NodeValue::String(text) = &member.value.value
@@ -110,8 +115,8 @@ fn goes_on_as_before(readable: &Readable<'_>, document: &Document, before: &Span
     is_quoted || (left == left_now && (right == right_now || ends(right_now)))
 }
 
-/// The new name as it is to be written in place of the old: with the same quotes if they can hold it.
-fn rewritten(document: &Document, node: &Node, new: &str) -> Answer<String> {
+/// What changes in the text when a name becomes another: with the same quotes if they can hold it.
+fn rewritten(document: &Document, node: &Node, new: &str) -> Answer<Vec<Change>> {
     let refused = |message: &str| Err(Refusal::Failed(message.into()));
     if new.trim().is_empty() {
         return refused("a hook needs a name");
@@ -119,35 +124,12 @@ fn rewritten(document: &Document, node: &Node, new: &str) -> Answer<String> {
     if new.chars().any(char::is_control) {
         return refused("a name has no control characters");
     }
-    let old = document.text.get(node.span.clone()).unwrap_or_default();
-    let double = Value::from(new).to_string();
-    let same = match (document.format(), old.as_bytes()) {
-        (Format::Json, _) | (_, [b'"', ..]) => double.clone(),
-        (Format::Yaml, [b'\'', ..]) => format!("'{}'", new.replace('\'', "''")),
-        (Format::Toml, _) => format!("'{new}'"),
-        (Format::Yaml, _) => new.to_string(),
-    };
     let Some(root) = &document.checked().root else { return refused("the file can't be read") };
-    let wanted = renamed(root, node, new);
-    let reads_back = |written: &String| {
-        let text = apply(&document.text, &[(node.span.clone(), written.clone())]);
-        formats::parse(&text, document.format()).is_ok_and(|root| root.to_json() == wanted)
-    };
-    match [same, double].into_iter().find(reads_back) {
-        Some(written) => Ok(written),
+    let writer = Writer::new(&document.text, document.format(), root);
+    let changes = root.path_to(&node.span).and_then(|path| writer.changes(&path, &Op::Set(new.into(), At::End)));
+    match changes {
+        Some(changes) => Ok(changes),
         None => refused("the name can't be written in this place, or is a YAML anchor: change it by hand"),
-    }
-}
-
-/// The content of the file after the renaming.
-fn renamed(node: &Node, name: &Node, new: &str) -> Value {
-    match &node.value {
-        NodeValue::String(_) if std::ptr::eq(node, name) => Value::from(new),
-        NodeValue::Seq(items) => items.iter().map(|item| renamed(item, name, new)).collect(),
-        NodeValue::Map(entries) => {
-            entries.iter().map(|entry| (entry.key.clone(), renamed(&entry.value, name, new))).collect()
-        }
-        _ => node.to_json(),
     }
 }
 
@@ -189,7 +171,7 @@ mod tests {
             let at = text.find("old").unwrap() + 1;
             let written = name_at(&document, at).and_then(|it| rewritten(&document, it.node, new));
             match written {
-                Ok(written) => assert_eq!(written, expected, "{text} {new}"),
+                Ok(changes) => assert_eq!(changes[0].1, expected, "{text} {new}"),
                 Err(Refusal::Failed(why)) => assert!(why.starts_with(expected), "{text} {new}: {why}"),
                 Err(other) => panic!("{other:?}"),
             }

@@ -1,12 +1,13 @@
 //! The outline of a file: its hooks, and what can be folded.
 
 use super::document::{Document, Lines, Readable};
-use super::written::{Reading, extent};
+use super::written::Reading;
 use crate::definitions::compile::Compiled;
 use crate::handlers::KINDS;
 use crate::support::visible::first_line_cut;
 use crate::syntax::formats::Format;
 use crate::syntax::node::{Node, NodeValue, Span};
+use crate::syntax::writer::extent;
 use ls_types::{
     DocumentSymbol, DocumentSymbolResponse, FoldingRange, FoldingRangeKind, Location, SymbolInformation, SymbolKind,
 };

@@ -2,8 +2,9 @@
 //! definition" all ask this table. What the texts of a handler are, the handlers say themselves
 //! (`handlers::text_kind`, `handlers::templates`).
 
-use super::context::{Here, Step};
+use super::context::Here;
 use crate::handlers;
+use crate::syntax::node::Step;
 
 /// The kind of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,11 +3,12 @@
 use super::document::Document;
 use super::editor::Encoding;
 use super::texts::{self, TextKind};
-use super::written::{Reading, Written, each_text};
+use super::written::{Reading, each_text};
 use crate::dialects;
 use crate::handlers;
 use crate::matching::tools::{self, ArgumentKind};
 use crate::syntax::node::{Node, Span};
+use crate::syntax::written::Written;
 use crate::template::{PATHS, Placeholders, Template};
 use ls_types::{SemanticToken, SemanticTokenType, SemanticTokens, SemanticTokensLegend};
 use regex::Regex;
@@ -64,7 +65,7 @@ fn tokens_in(document: &Document) -> Vec<(Span, Kind)> {
     let Some(reading) = Reading::of_document(document) else { return Vec::new() };
     let mut tokens = Vec::new();
     let mut add = |node: &Node, text: &str, found: Vec<Token>| {
-        let written = Written::of_node(node, document);
+        let written = Written::of_node(node, &document.text, document.format());
         for (part, kind) in found {
             let part = if part.end > text.len() { part.start..text.len() } else { part };
             tokens.extend(written.lines(&part, &document.text).into_iter().map(|span| (span, kind)));

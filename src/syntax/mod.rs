@@ -6,5 +6,8 @@ pub mod fix;
 pub mod formats;
 pub mod node;
 pub mod problem;
+pub(crate) mod quoting;
 pub mod source;
 pub mod values;
+pub(crate) mod writer;
+pub(crate) mod written;

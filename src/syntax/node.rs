@@ -63,7 +63,62 @@ pub struct Entry {
     pub value: Node,
 }
 
+/// A step down a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step<'t> {
+    /// Into the value of a map's key.
+    Key(&'t str),
+    /// Into an item of a list.
+    Index(usize),
+}
+
+impl<'t> Step<'t> {
+    /// The key, if it is one.
+    pub fn key(&self) -> Option<&'t str> {
+        match self {
+            Step::Key(key) => Some(key),
+            Step::Index(_) => None,
+        }
+    }
+}
+
 impl Node {
+    /// What a path leads to.
+    pub fn at(&self, path: &[Step<'_>]) -> Option<&Node> {
+        path.iter().try_fold(self, |node, step| match step {
+            Step::Key(key) => node.get(key),
+            Step::Index(n) => node.items().get(*n),
+        })
+    }
+
+    /// The path to the member or item that has this very key or value. The parser bounds the depth.
+    pub fn path_to(&self, span: &Span) -> Option<Vec<Step<'_>>> {
+        let is_own = |it: &&Entry| it.key_span == *span || it.value.span == *span;
+        if let Some(entry) = self.entries().iter().find(is_own) {
+            return Some(vec![Step::Key(&entry.key)]);
+        }
+        self.children().find_map(|(step, node)| {
+            let inner = match node.path_to(span) {
+                Some(inner) => inner,
+                None if node.span == *span => Vec::new(),
+                None => return None,
+            };
+            Some(std::iter::once(step).chain(inner).collect())
+        })
+    }
+
+    /// The values right below this one, each with the step to it.
+    pub fn children(&self) -> impl Iterator<Item = (Step<'_>, &Node)> {
+        let members = self.entries().iter().map(|it| (Step::Key(&it.key), &it.value));
+        members.chain(self.items().iter().enumerate().map(|(n, item)| (Step::Index(n), item)))
+    }
+
+    /// Every node of the tree. The parser bounds the depth.
+    pub fn each<'n>(&'n self, visit: &mut impl FnMut(&'n Node)) {
+        visit(self);
+        self.children().for_each(|(_, node)| node.each(visit));
+    }
+
     /// Where a part of a text is written, given in bytes of the text. Exact where the text is written
     /// as it is, on one line or several; escapes shift it within the value.
     pub fn part(&self, part: &std::ops::Range<usize>, file: &str) -> Span {

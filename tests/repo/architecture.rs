@@ -83,6 +83,34 @@ fn a_room_uses_only_what_stands_above_it() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// The command line starts a host that serves editors, too, and knows nothing else of the language server: what both
+/// need stands in a room above them.
+#[test]
+fn the_command_line_knows_no_language_server() {
+    let cli = ROOMS.iter().position(|it| *it == "cli").unwrap();
+    let mut wrong = Vec::new();
+    sources(&repo("src"), None, &mut |path, room| {
+        if room == cli && named(&code(path), "crate::").contains(&"lsp") {
+            wrong.push(path.display().to_string());
+        }
+    });
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What stands between the formats and the rest is one room; the facts of agents are data of ours.
+#[test]
+fn one_room_reads_and_writes_the_formats() {
+    let mut wrong = Vec::new();
+    sources(&repo("src"), None, &mut |path, room| {
+        let libraries = ["granit_parser", "jsonc_parser", "toml", "toml_parser"];
+        let uses = |name: &&str| code(path).contains(&format!("use {name}::"));
+        if !["syntax", "agents"].contains(&ROOMS[room]) && libraries.iter().any(uses) {
+            wrong.push(path.display().to_string());
+        }
+    });
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn uses_are_found() {
     let found = named("use crate::engine::decide; use crate::{host::Host, rpc}; $crate::lsp::x", "crate::");

@@ -496,6 +496,55 @@ hooks:
     assert_eq!(migrate(&["-"]).0, 2);
 }
 
+/// What has one certain fix is mended, in each format, and nothing else in the file changes; what is left is told.
+#[test]
+fn what_has_one_fix_is_mended() {
+    for (name, old, new, left) in [
+        (
+            "a.yaml",
+            "# Mine.\r\nhooks:\r\n  - name: a   # n\r\n    on: PreTolUse\r\n    dney: no # why\r\n    priority: '5'",
+            "# Mine.\r\nhooks:\r\n  - name: a   # n\r\n    on: PreToolUse\r\n    deny: no # why\r\n    priority: '5'",
+            "error[wrong-type]",
+        ),
+        (
+            "a.toml",
+            "[[hooks]] # a\nname = 'a'\non = 'Stop'\nmatcher = 'Bash' # never\ndeny = 'x'\n",
+            "[[hooks]] # a\nname = 'a'\non = 'Stop'\ndeny = 'x'\n",
+            "",
+        ),
+        (
+            "a.json",
+            "\u{feff}{\"hooks\": [\n  // a\n  {\"on\": \"Stop\", \"deny\": 3},\n]}",
+            "\u{feff}{\"hooks\": [\n  // a\n  {\"name\": \"deny-stop\", \"on\": \"Stop\", \"deny\": \"3\"},\n]}",
+            "",
+        ),
+        // Whether it fails open or closed is for a person.
+        (
+            "a.yaml",
+            "hooks: [{ name: a, on: PreToolUse, command: x }]",
+            "hooks: [{ name: a, on: PreToolUse, command: x }]",
+            "warning[no-fail-direction]",
+        ),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join(name);
+        std::fs::write(&file, old).unwrap();
+        let (at, folder) = (file.to_str().unwrap(), dir.path().to_str().unwrap());
+        let check = |args: &[&str]| run(hookwire().args(["check", "--isolated"]).args(args));
+        let is_changed = old != new;
+        let (code, out, err) = check(&["--fix", "--hooks", folder]);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), new, "{name}: {out}{err}");
+        assert_eq!((code, out.contains(left)), (i32::from(left.starts_with("error")), true), "{name}: {out}{err}");
+        assert_eq!(out.contains("Nothing has a certain fix."), !is_changed, "{name}: {out}");
+        // A second time there is nothing to do, and the check after it says the same.
+        let (again, out, _) = check(&["--fix", at]);
+        assert_eq!((again, std::fs::read_to_string(&file).unwrap().as_str()), (code, new), "{name}: {out}");
+        let (after, listed, _) = check(&[at]);
+        assert_eq!((after, out.ends_with(&listed)), (code, true), "{name}: {out}");
+    }
+    assert_eq!(run(hookwire().args(["check", "--isolated", "--fix", "-"])).0, 2);
+}
+
 /// Whoever wrote the files of a project may have put links beside them.
 #[test]
 fn what_is_written_anew_follows_no_link() {

@@ -1,6 +1,5 @@
 //! Conditions in CEL.
 
-use super::super::context::Step;
 use super::super::docs;
 use super::paths::{MAX_PATHS, at_path, path_item, paths, shape};
 use super::snippet::{STOP, with_stops};
@@ -8,6 +7,7 @@ use super::writer::{Item, MAX_WORD, Seen, Writer, is_identifier, is_name_char, i
 use crate::event::{EVENTS, Event, EventSpec, MEMBERS, may_be_about_a_tool};
 use crate::matching::rule::ToolRule;
 use crate::matching::tools::TOOLS;
+use crate::syntax::node::Step;
 use crate::syntax::node::{Node, NodeValue, Span};
 use ls_types::CompletionItemKind as ItemKind;
 use regex::RegexBuilder;

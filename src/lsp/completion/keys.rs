@@ -1,6 +1,5 @@
 //! Keys, with what follows them.
 
-use super::super::context::Step;
 use super::super::docs::{self, Docs, Kind, Member};
 use super::about::about_event;
 use super::snippet::{STOP, inline, members_of, with_stops, without_stops};
@@ -8,6 +7,8 @@ use super::writer::{Item, Writer};
 use crate::handlers::KINDS;
 use crate::syntax::formats::Format;
 use crate::syntax::node::Span;
+use crate::syntax::node::Step;
+use crate::syntax::quoting::{self, key};
 use ls_types::CompletionItemKind as ItemKind;
 use std::collections::BTreeSet;
 
@@ -151,11 +152,9 @@ impl Writer<'_> {
             ..Item::default()
         };
         let is_in_quotes = reading.quote.is_some();
-        let quoted = match (self.format, reading.quote) {
-            (Format::Json, _) => format!("\"{name}\""),
-            (_, Some(quote)) => format!("{quote}{name}{quote}"),
-            (Format::Toml, None) if !name.chars().all(is_bare) => format!("\"{name}\""),
-            (_, None) => name.to_string(),
+        let quoted = match reading.quote {
+            Some(quote) if self.format != Format::Json => format!("{quote}{name}{quote}"),
+            _ => key(name, self.format),
         };
         let filter = is_in_quotes.then(|| quoted.clone());
         let comma = if reading.wants_comma { "," } else { "" };
@@ -240,8 +239,9 @@ impl Writer<'_> {
                 let inner = " ".repeat(indent + 2);
                 format!("\n{inner}{}:{}", member.name, self.skeleton(&member.docs, indent + 2, false))
             } else {
-                let (open, joint) = self.quoted_key(member.name);
-                format!("{}{{ {open}{joint}{} }}", self.reading.lead, inline(&member.docs, self.format))
+                let value = inline(&member.docs, self.format);
+                let member = quoting::member(&key(member.name, self.format), &value, self.format);
+                format!("{}{{ {member} }}", self.reading.lead)
             };
             let label = format!("{}: …", member.name);
             Item {
@@ -257,17 +257,4 @@ impl Writer<'_> {
         };
         docs.members().iter().map(item).collect()
     }
-
-    pub(super) fn quoted_key(&self, name: &str) -> (String, &'static str) {
-        match self.format {
-            Format::Json => (format!("\"{name}\""), ": "),
-            Format::Yaml => (name.into(), ": "),
-            Format::Toml => (name.into(), " = "),
-        }
-    }
-}
-
-/// Whether TOML takes a key with this character without quotes.
-fn is_bare(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
 }

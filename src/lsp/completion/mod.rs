@@ -13,13 +13,14 @@ mod snippet;
 mod values;
 mod writer;
 
-use super::context::{Here, Step};
+use super::context::Here;
 use super::document::{Document, Lines};
 use super::editor::Abilities;
 use super::half_typed::completing;
 use super::surroundings::Surroundings;
 use crate::syntax::formats::Format;
 use crate::syntax::node::Span;
+use crate::syntax::node::Step;
 use ls_types::{
     CompletionItem, CompletionItemKind as ItemKind, CompletionItemLabelDetails, CompletionTextEdit, Documentation,
     InsertTextFormat, InsertTextMode, MarkupContent, MarkupKind, Position, TextEdit,

@@ -1,10 +1,10 @@
 //! Placeholders in texts.
 
-use super::super::context::Step;
 use super::super::docs;
 use super::paths::{MAX_PATHS, path_item, paths, sample, shape};
 use super::writer::{Item, Seen, Writer, is_identifier, is_name_char, is_word};
 use crate::event::Event;
+use crate::syntax::node::Step;
 use crate::syntax::node::{Node, NodeValue, Span};
 use crate::template::{OF_CALLS, Style};
 use ls_types::CompletionItemKind as ItemKind;

@@ -3,9 +3,9 @@
 use super::snippet::{STOP, with_stops};
 use super::writer::{Item, Seen, Writer, is_word};
 use crate::matching::tools::{self, ArgumentKind};
-use crate::syntax::formats::{Format, is_plain_yaml};
+use crate::syntax::formats::Format;
+use crate::syntax::quoting::{Within, word};
 use ls_types::CompletionItemKind as ItemKind;
-use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -79,9 +79,10 @@ impl Writer<'_> {
             let whole = format!("{tool}({argument})");
             let origin = Some(origin.to_string());
             let item = Item { label: argument.clone(), kind: Some(ItemKind::VALUE), origin, ..Item::default() };
-            if reading.quote.is_none() && self.format == Format::Yaml && !is_plain_yaml(&whole, reading.in_flow) {
+            let within = if reading.in_flow { Within::Map } else { Within::Line };
+            let text = word(&whole, self.format, within);
+            if reading.quote.is_none() && self.format == Format::Yaml && text != whole {
                 // The whole rule in quotes.
-                let text = Value::from(&*whole).to_string();
                 return Some(Item { span: reading.token.clone(), text, filter: Some(whole), ..item });
             }
             let span = self.part(pattern, rest)?;

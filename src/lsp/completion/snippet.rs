@@ -2,6 +2,7 @@
 
 use super::super::docs::{Docs, Kind, Member};
 use crate::syntax::formats::Format;
+use crate::syntax::quoting::{key, member};
 
 /// Where the cursor may go in a skeleton.
 pub(super) const STOP: char = '\u{1}';
@@ -31,14 +32,7 @@ pub(super) fn inline(docs: &Docs<'_>, format: Format) -> String {
 
 /// The members that a map can't do without.
 pub(super) fn members_of(docs: &Docs<'_>, format: Format, joint: &str) -> String {
-    let written = |it: &Member<'_>| {
-        let value = inline(&it.docs, format);
-        match format {
-            Format::Json => format!("\"{}\": {value}", it.name),
-            Format::Toml => format!("{} = {value}", it.name),
-            Format::Yaml => format!("{}: {value}", it.name),
-        }
-    };
+    let written = |it: &Member<'_>| member(&key(it.name, format), &inline(&it.docs, format), format);
     // A file may have no hooks, but a new file is written for hooks.
     let is_needed = |it: &&Member<'_>| it.is_required || it.name == "hooks";
     let required: Vec<_> = docs.members().iter().filter(is_needed).map(written).collect();

@@ -1,6 +1,5 @@
 //! Values: what the schema lists, events, tools, agents.
 
-use super::super::context::Step;
 use super::super::docs::{self, Kind};
 use super::super::texts::{self, TextKind};
 use super::about::about_event;
@@ -11,6 +10,7 @@ use crate::dialects::{self, DIALECTS};
 use crate::event::{EVENTS, may_be_about_a_tool};
 use crate::handlers::guards::GUARDS;
 use crate::syntax::formats::Format;
+use crate::syntax::node::Step;
 use crate::syntax::node::{Node, NodeValue};
 use ls_types::CompletionItemKind as ItemKind;
 use serde_json::Value;

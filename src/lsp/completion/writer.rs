@@ -5,10 +5,10 @@ use super::super::half_typed::Completing;
 use crate::event::Event;
 use crate::matching::tools::TOOLS;
 use crate::support::visible::is_invisible;
-use crate::syntax::formats::{self, Format};
+use crate::syntax::formats::Format;
 use crate::syntax::node::Span;
+use crate::syntax::quoting::{Within, escaped, word};
 use ls_types::CompletionItemKind as ItemKind;
-use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -87,8 +87,8 @@ impl Writer<'_> {
             Some(_) => None,
             None => {
                 let lead = self.reading.lead;
-                let is_plain = self.format == Format::Yaml && formats::is_plain_yaml(value, self.reading.in_flow);
-                let value = if is_plain { value.to_string() } else { Value::from(value).to_string() };
+                let within = if self.reading.in_flow { Within::Map } else { Within::Line };
+                let value = word(value, self.format, within);
                 Some((token.clone(), format!("{lead}{value}{comma}")))
             }
         }
@@ -138,16 +138,4 @@ pub(super) fn is_identifier(name: &str) -> bool {
 /// Whether a text from an event may be offered: one line, not too long, no invisible characters.
 pub(super) fn is_word(text: &str) -> bool {
     !text.is_empty() && text.len() <= MAX_WORD && !text.chars().any(|c| c.is_control() || is_invisible(c))
-}
-
-/// A text within these quotes; `None` if it can't be.
-pub(super) fn escaped(text: &str, quote: &str, format: Format) -> Option<String> {
-    match (quote, format) {
-        ("'" | "'''", Format::Toml) => (!text.contains('\'')).then(|| text.to_string()),
-        ("'", _) => Some(text.replace('\'', "''")),
-        _ => {
-            let quoted = Value::from(text).to_string();
-            Some(quoted.get(1..quoted.len() - 1)?.to_string())
-        }
-    }
 }

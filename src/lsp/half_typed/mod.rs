@@ -8,8 +8,8 @@ mod json;
 mod toml;
 mod yaml;
 
-use super::context::Step;
 use crate::syntax::formats::{self, Format};
+use crate::syntax::node::Step;
 use crate::syntax::node::{Node, NodeValue, Span};
 
 /// One reading of what is being written at a place of a text, which may be half typed.

@@ -115,15 +115,6 @@ pub fn parse(text: &str, format: Format) -> Result<Node, Vec<Problem>> {
     result
 }
 
-/// Whether a text needs no quotes in YAML, or within brackets of it: the parser tells.
-pub fn is_plain_yaml(text: &str, in_flow: bool) -> bool {
-    let file = if in_flow { format!("[{text}]") } else { format!("- {text}") };
-    match parse(&file, Format::Yaml).map(|node| node.value) {
-        Ok(NodeValue::Seq(items)) => matches!(&items[..], [Node { value: NodeValue::String(it), .. }] if it == text),
-        _ => false,
-    }
-}
-
 impl Problem {
     fn duplicate(key: &str, span: Span, first: Option<&Span>, index: &LineIndex<'_>) -> Problem {
         let problem = Problem::syntax(span, format!("the key `{}` is given twice", clip(key)));
