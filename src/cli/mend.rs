@@ -45,7 +45,10 @@ pub(super) fn migrate(files: &BTreeSet<PathBuf>, out: &mut Output) -> Result<Fin
 pub(super) fn fix(files: &BTreeSet<PathBuf>, out: &mut Output) -> Result<(), Failure> {
     let n_changed = rewrite("fix", files, &|it, _| is_certain(it), out)?;
     if !out.json {
-        out.line(if n_changed == 0 { "Nothing has a certain fix.\n" } else { "" });
+        if n_changed == 0 {
+            out.line("Nothing has a certain fix.");
+        }
+        out.line("");
     }
     Ok(())
 }

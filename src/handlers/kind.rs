@@ -8,7 +8,7 @@ use super::error::HandlerError;
 use super::means::{Means, Obstacle};
 use super::said::Redactor;
 use crate::event::On;
-use crate::syntax::node::{Node, NodeValue};
+use crate::syntax::node::{Node, NodeValue, Step};
 use crate::verdict::{Answer, Decision};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -145,28 +145,17 @@ fn leads_to(place: &str, path: &[&str]) -> bool {
 
 /// Every text of a value with the way to it, as [`Kind::text_kind`] reads it. The parser bounds the depth.
 pub(super) fn each_text<'n>(node: &'n Node, path: &mut Vec<&'n str>, visit: &mut impl FnMut(&[&'n str], &'n Node)) {
-    match &node.value {
-        NodeValue::String(_) => visit(path, node),
-        NodeValue::Seq(items) => {
-            for (n, item) in items.iter().enumerate() {
-                path.push(if n == 0 { "0" } else { "#" });
-                each_text(item, path, visit);
-                path.pop();
-            }
-        }
-        NodeValue::Map(entries) => {
-            for entry in entries {
-                path.push(&entry.key);
-                each_text(&entry.value, path, visit);
-                path.pop();
-            }
-        }
-        NodeValue::Null
-        | NodeValue::Bool(_)
-        | NodeValue::Int(_)
-        | NodeValue::UInt(_)
-        | NodeValue::Float(_)
-        | NodeValue::Long(_) => {}
+    if let NodeValue::String(_) = node.value {
+        visit(path, node);
+    }
+    for (step, child) in node.children() {
+        path.push(match step {
+            Step::Key(key) => key,
+            Step::Index(0) => "0",
+            Step::Index(_) => "#",
+        });
+        each_text(child, path, visit);
+        path.pop();
     }
 }
 

@@ -45,22 +45,16 @@ pub(super) fn place_at(root: &Node, offset: usize) -> Option<Place<'_>> {
 // The parser bounds the depth. A TOML table's members are outside of its span: each is looked at.
 fn find<'t>(node: &'t Node, offset: usize, path: &mut Vec<Step<'t>>) -> Option<What<'t>> {
     let holds = |span: &Span| span.start <= offset && offset <= span.end && !span.is_empty();
-    let mut within = |step, value| {
-        path.push(step);
-        let found = find(value, offset, path);
-        if found.is_none() {
-            path.pop();
-        }
-        found
-    };
-    match &node.value {
-        NodeValue::Map(entries) => entries.iter().find_map(|entry| match holds(&entry.key_span) {
-            true => Some(What::Key(entry)),
-            false => within(Step::Key(&entry.key), &entry.value),
-        }),
-        NodeValue::Seq(items) => items.iter().enumerate().find_map(|(index, item)| within(Step::Index(index), item)),
-        _ => holds(&node.span).then_some(What::Value(node)),
+    if let Some(entry) = node.entries().iter().find(|it| holds(&it.key_span)) {
+        return Some(What::Key(entry));
     }
+    if !matches!(node.value, NodeValue::Map(_) | NodeValue::Seq(_)) {
+        return holds(&node.span).then_some(What::Value(node));
+    }
+    node.children().find_map(|(step, child)| {
+        path.push(step);
+        find(child, offset, path).or_else(|| path.pop().and(None))
+    })
 }
 
 /// A path as the system that the file is written for understands it.
@@ -87,7 +81,7 @@ impl<'t> Here<'t> {
         let mut found: Option<(usize, &'t Node, Option<&'t str>)> = None;
         let mut previous: &[Step<'_>] = &[];
         for (at, step) in path.iter().enumerate() {
-            node = node.and_then(|node| child(node, *step));
+            node = node.and_then(|node| node.at(&[*step]));
             if let (Step::Index(_), [.., Step::Key(list)], Some(hook), None) = (step, previous, node, found) {
                 let is_below = previous.contains(&Step::Key("hooks"));
                 if previous == [Step::Key("hooks")] {
@@ -151,12 +145,4 @@ fn dialect_line(text: &str) -> Option<&'static Dialect> {
     let line = text.lines().find_map(|line| line.trim_start().trim_start_matches('"').strip_prefix("dialect"))?;
     let name = line.trim_matches(|c: char| !c.is_ascii_alphanumeric());
     dialects::by_name(name).ok()
-}
-
-fn child<'t>(node: &'t Node, step: Step<'_>) -> Option<&'t Node> {
-    match (step, &node.value) {
-        (Step::Key(key), _) => node.get(key),
-        (Step::Index(index), NodeValue::Seq(items)) => items.get(index),
-        _ => None,
-    }
 }

@@ -42,23 +42,13 @@ impl<'d> Reading<'d> {
 /// Every text of a tree with the way to it. The parser bounds the depth.
 pub(super) fn each_text<'n>(node: &'n Node, visit: &mut impl FnMut(&[Step<'n>], &'n Node, &'n str)) {
     fn walk<'n>(node: &'n Node, path: &mut Vec<Step<'n>>, visit: &mut impl FnMut(&[Step<'n>], &'n Node, &'n str)) {
-        match &node.value {
-            NodeValue::String(text) => visit(path, node, text),
-            NodeValue::Map(entries) => {
-                for entry in entries {
-                    path.push(Step::Key(&entry.key));
-                    walk(&entry.value, path, visit);
-                    path.pop();
-                }
-            }
-            NodeValue::Seq(items) => {
-                for (n, item) in items.iter().enumerate() {
-                    path.push(Step::Index(n));
-                    walk(item, path, visit);
-                    path.pop();
-                }
-            }
-            _ => {}
+        if let NodeValue::String(text) = &node.value {
+            visit(path, node, text);
+        }
+        for (step, child) in node.children() {
+            path.push(step);
+            walk(child, path, visit);
+            path.pop();
         }
     }
     walk(node, &mut Vec::new(), visit);

@@ -256,7 +256,7 @@ fn a_users_hooks_come_with_plugins() {
     fs::write(plugins.join("installed_plugins.json"), installed.to_string()).unwrap();
     let (rows, text) = import(&project, &["claude-code", "--user"]);
     assert_eq!(rows.len(), 2, "{rows:?}");
-    assert!(text.contains("command: mine\n") && text.contains(r#""run":"on""#), "{text}");
+    assert!(text.contains("command: mine\n") && text.contains("run: on"), "{text}");
 }
 
 /// Settings are definitions as they stand.
