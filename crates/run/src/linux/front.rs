@@ -102,10 +102,12 @@ fn wait(supervisor: &UnixStream) -> ExitCode {
     let signals = SignalFd::with_flags(&passed_on(), SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).ok();
     loop {
         let mut ready = vec![PollFd::new(supervisor.as_fd(), PollFlags::POLLIN)];
-        ready.extend(signals.as_ref().map(|it| PollFd::new(it.as_fd(), PollFlags::POLLIN)));
+        // A signal waits until it is known to whom it goes.
+        let passed_on = signals.as_ref().filter(|_| command.is_some());
+        ready.extend(passed_on.map(|it| PollFd::new(it.as_fd(), PollFlags::POLLIN)));
         let _ = poll(&mut ready, PollTimeout::NONE);
         let (is_told, has_signal) = (ready[0].any() == Some(true), ready.get(1).and_then(|it| it.any()) == Some(true));
-        if let Some(signals) = signals.as_ref().filter(|_| has_signal) {
+        if let Some(signals) = passed_on.filter(|_| has_signal) {
             while let Ok(Some(signal)) = signals.read_signal() {
                 // The terminal's own signals have reached the command already, which is in the same process group.
                 if let Some(pid) = command.filter(|_| signal.ssi_code != libc::SI_KERNEL) {

@@ -16,7 +16,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// How many files are remembered.
 const MAX_REMEMBERED: usize = 4096;
@@ -67,8 +67,8 @@ pub struct Kind {
 pub struct Named {
     /// Where it was found.
     pub path: Arc<Path>,
-    /// It is that file, not one of the same bytes.
-    is_same_file: bool,
+    /// It is the file that the name there links to, and so the program itself.
+    is_target: bool,
 }
 
 /// The first line of a script.
@@ -138,8 +138,9 @@ impl Snapshot {
 
     /// Whether a name was a file's own along the PATH before `since`, as `ls` is busybox's where `rm` is, too. Then the
     /// program goes by the name, and that it shares a file with a named one says nothing.
-    pub fn is_own_name(&self, name: &[u8], file: &ProgramFile, since: SystemTime) -> bool {
-        let is_named = file.kind.named.as_ref().is_some_and(|it| it.is_same_file);
+    pub fn is_own_name(&self, name: &[u8], file: &ProgramFile, since: Duration) -> bool {
+        let is_named = file.kind.named.as_ref().is_some_and(|it| it.is_target);
+        // `python3.11` is what `python3` links to, by whatever name it is started.
         if name.is_empty() || is_named && base_name(file.real_path.as_os_str().as_bytes()) == name {
             return false;
         }
@@ -148,7 +149,7 @@ impl Snapshot {
         directories.iter().map(|it| it.join(name)).any(|path| {
             let is_old = lookup::lstat(&path).is_some_and(|it| {
                 let changed = Duration::new(it.st_ctime.max(0) as u64, it.st_ctime_nsec.clamp(0, 999_999_999) as u32);
-                UNIX_EPOCH + changed < since
+                changed < since
             });
             is_old && stat(&path).is_ok_and(|it| FileKey::from_stat(&it) == file.key)
         })
@@ -211,7 +212,8 @@ fn examine(
     alike: &[Arc<Path>],
     alike_loaders: &[Arc<Path>],
 ) -> Kind {
-    let mut kind = Kind { named: inode.map(|path| Named { path, is_same_file: true }), script: None, is_loader };
+    let mut kind = Kind { named: None, script: None, is_loader };
+    kind.named = inode.map(|path| Named { is_target: path.is_symlink(), path });
     let regular =
         nix::sys::stat::fstat(file).is_ok_and(|it| it.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFREG.bits());
     let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
@@ -224,7 +226,7 @@ fn examine(
     kind.script = script_line(&start[..n]).map(Arc::new);
     let same_as = |others: &[Arc<Path>]| others.iter().find(|it| has_same_bytes(&file, it, key.size)).cloned();
     if kind.named.is_none() {
-        kind.named = same_as(alike).map(|path| Named { path, is_same_file: false });
+        kind.named = same_as(alike).map(|path| Named { path, is_target: false });
     }
     kind.is_loader = is_loader || same_as(alike_loaders).is_some();
     kind

@@ -14,13 +14,14 @@ use libc::pid_t;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::prctl;
 use nix::sys::signal::SigSet;
+use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{Pid, setpgid};
 use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 /// How long the end of a tree may take before people are told that it doesn't come.
 const END_PATIENCE: Duration = Duration::from_secs(5);
@@ -34,8 +35,8 @@ pub struct Supervisor {
     pub options: Options,
     /// This process.
     pub pid: pid_t,
-    /// When the command began.
-    pub since: SystemTime,
+    /// When the command began, by the clock of file systems since 1970.
+    pub since: Duration,
     /// A start that is being judged is taken back by a deadly signal only.
     pub is_killable: bool,
     /// Who is asked.
@@ -67,7 +68,7 @@ struct CommandState {
 pub fn run(options: Options, front: UnixStream, link: Link, signals: &SigSet) -> ! {
     // Else processes whose starters have ended would be nobody's, and no tracer but an ancestor may look at them.
     let _ = prctl::set_child_subreaper(true);
-    let since = SystemTime::now();
+    let since = file_time();
     // Root may look into every process anyhow, and a namespace would take its rights away.
     let mut in_namespace = !nix::unistd::geteuid().is_root();
     let (pid, becoming, standing) = loop {
@@ -116,7 +117,7 @@ fn hold(
     listener: OwnedFd,
     is_killable: bool,
     link: Link,
-    since: SystemTime,
+    since: Duration,
 ) -> ! {
     leave_terminal(&[listener.as_fd(), command.front.as_fd(), command.becoming.as_fd(), link.stream().as_fd()]);
     // Where nothing else keeps the tree from tracing this process, this does.
@@ -147,6 +148,11 @@ fn hold(
         // The process that is left ends with the watching thread.
         std::thread::park();
     }
+}
+
+/// The time as file systems have it: their clock is the coarse one, which is behind the other.
+fn file_time() -> Duration {
+    clock_gettime(ClockId::CLOCK_REALTIME_COARSE).map(Duration::from).unwrap_or_default()
 }
 
 /// Nobody waits for this process's ends of pipes, or for its terminal.

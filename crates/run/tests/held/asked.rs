@@ -53,10 +53,9 @@ fn only_named_programs_are_asked_about() {
 fn a_reason_is_said_once_on_the_programs_own_stderr() {
     let Some(jail) = Jail::new() else { return };
     let _host = jail.host(&["argecho push"]);
-    fs::create_dir(jail.path("second")).unwrap();
-    fs::copy(jail.path("argecho"), jail.path("second/argecho")).unwrap();
     // A shell that is refused one tries the next along the PATH.
-    let ran = jail.sh(User::Own, &[], "PATH=.:second:$PATH; argecho push 2> said; echo $?");
+    let ran =
+        jail.sh(User::Own, &[], "mkdir second; cp argecho second; PATH=.:second:$PATH; argecho push 2> said; echo $?");
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("126\n", ""));
     let said = fs::read_to_string(jail.path("said")).unwrap();
     assert_eq!(said.matches("hookwire: argecho push: no argecho push\n").count(), 1, "{said}");
@@ -114,7 +113,7 @@ fn a_host_that_is_gone_is_started_again() {
 fn an_answer_that_takes_long_holds_up_nobody_else() {
     let Some(jail) = Jail::new() else { return };
     let host = jail.host(&["argecho push"]);
-    fs::copy(jail.path("argecho"), jail.path("asks")).unwrap();
+    fs::hard_link(jail.path("argslow"), jail.path("asks")).unwrap();
     std::thread::sleep(std::time::Duration::from_millis(20));
     let release = host.is_slow_about("asks");
     let mut command =

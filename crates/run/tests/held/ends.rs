@@ -33,7 +33,7 @@ fn signals_and_descriptors_are_as_without() {
     let Some(jail) = Jail::new() else { return };
     let _host = jail.host(&[]);
     let text = "grep -E 'SigBlk|SigIgn|TracerPid|Groups' /proc/self/status; ls /proc/self/fd; id -u; ulimit -a";
-    let (held, bare) = (jail.sh(User::Own, &[], text), run(jail.bare(User::Own, &["sh", "-c", text])));
+    let (held, bare) = (jail.sh(User::Own, &[], text), run(jail.bare(User::Own, &["/bin/sh", "-c", text])));
     assert_eq!(held.output, bare.output);
 }
 

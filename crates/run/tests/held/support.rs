@@ -228,11 +228,10 @@ impl Jail {
     pub fn new() -> Option<Jail> {
         let directory = tempfile::Builder::new().prefix("hookwire-run-").tempdir().unwrap();
         fs::set_permissions(directory.path(), Permissions::from_mode(0o777)).unwrap();
-        for program in fs::read_dir(attacks()?).unwrap() {
-            let program = program.unwrap();
-            fs::copy(program.path(), directory.path().join(program.file_name())).unwrap();
-        }
-        fs::copy(env!("CARGO_BIN_EXE_hookwire-run"), directory.path().join("hookwire-run")).unwrap();
+        // By a process of its own: what another test's child inherits open for writing can't be started.
+        let mut copy = Command::new("cp");
+        copy.args(["-r", env!("CARGO_BIN_EXE_hookwire-run")]).arg(attacks()?.join(".")).arg(directory.path());
+        assert!(copy.status().unwrap().success());
         let probe = Command::new(directory.path().join("hookwire-run")).arg("--probe").output().unwrap();
         if !probe.status.success() {
             eprintln!("SKIPPED: {}", String::from_utf8_lossy(&probe.stderr));
