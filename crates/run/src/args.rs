@@ -8,6 +8,7 @@ const USAGE: &str = "usage: hookwire-run --socket PATH [--host WORD]... [--for E
 
 /// What the program is to do.
 #[derive(Debug, Default, PartialEq, Eq)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "read where something can be held"))]
 pub struct Options {
     /// The socket of the host that is asked.
     pub socket: PathBuf,

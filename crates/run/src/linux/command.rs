@@ -145,10 +145,9 @@ fn find(name: &OsString) -> Option<PathBuf> {
         return Some(name.into());
     }
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
-    let found = std::env::split_paths(&path)
+    std::env::split_paths(&path)
         .map(|directory| if directory.as_os_str().is_empty() { PathBuf::from(".") } else { directory }.join(name))
-        .find(|it| it.is_file() && nix::unistd::access(it, nix::unistd::AccessFlags::X_OK).is_ok());
-    found
+        .find(|it| it.is_file() && nix::unistd::access(it, nix::unistd::AccessFlags::X_OK).is_ok())
 }
 
 fn tell(supervisor: &UnixStream, kind: u8, listener: Option<&OwnedFd>) {

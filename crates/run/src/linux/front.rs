@@ -9,7 +9,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::sys::wait::waitpid;
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::Pid;
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -27,6 +28,8 @@ pub enum Told {
     Stopped(i32),
     /// The command has ended with this status, as `wait` has it.
     Ended(i32),
+    /// What the command has started can't be ended.
+    Survived,
     /// The command can't be held; why has been said.
     Unable,
 }
@@ -38,6 +41,7 @@ impl Told {
             Told::Command(pid) => (b'c', pid),
             Told::Stopped(signal) => (b's', signal),
             Told::Ended(status) => (b'e', status),
+            Told::Survived => (b'l', 0),
             Told::Unable => (b'u', 0),
         };
         let mut line = [kind; LINE];
@@ -53,6 +57,7 @@ impl Told {
             b'c' => Some(Told::Command(number)),
             b's' => Some(Told::Stopped(number)),
             b'e' => Some(Told::Ended(number)),
+            b'l' => Some(Told::Survived),
             _ => Some(Told::Unable),
         }
     }
@@ -123,6 +128,9 @@ fn wait(supervisor: &UnixStream) -> ExitCode {
             (Some(Told::Stopped(_)), Some(pid)) => stop_with(pid),
             (Some(Told::Stopped(_)), None) => {}
             (Some(Told::Ended(status)), _) => return end_as(status),
+            (Some(Told::Survived), _) => {
+                eprintln!("hookwire-run: some of what the command has started can't be ended, and goes on, held");
+            }
             (Some(Told::Unable), _) => return ExitCode::from(crate::UNUSABLE),
             (None, Some(pid)) => return outlive(pid),
             (None, None) => return ExitCode::from(crate::UNUSABLE),
@@ -145,10 +153,14 @@ fn outlive(command: pid_t) -> ExitCode {
     eprintln!(
         "hookwire-run: the supervisor was killed; from now on no program starts here (\"Function not implemented\")"
     );
-    match waitpid(nix::unistd::Pid::from_raw(command), None) {
-        Ok(nix::sys::wait::WaitStatus::Exited(_, code)) => end_as(code << 8),
-        Ok(nix::sys::wait::WaitStatus::Signaled(_, signal, _)) => end_as(signal as i32),
-        _ => ExitCode::from(crate::UNUSABLE),
+    // The command becomes this process's child before the supervisor's own end can be waited for.
+    loop {
+        match waitpid(None::<Pid>, None) {
+            Ok(WaitStatus::Exited(pid, code)) if pid.as_raw() == command => return end_as(code << 8),
+            Ok(WaitStatus::Signaled(pid, signal, _)) if pid.as_raw() == command => return end_as(signal as i32),
+            Ok(_) => {}
+            Err(_) => return ExitCode::from(crate::UNUSABLE),
+        }
     }
 }
 

@@ -270,8 +270,7 @@ impl Supervisor {
         let until = Instant::now() + END_PATIENCE;
         while !pool::has_ended(self) {
             if Instant::now() > until {
-                // The front's stderr is the caller's.
-                break;
+                return Told::Survived.send(&self.command.front);
             }
             let left = tree::descendants(self.pid);
             for pid in &left {

@@ -9,7 +9,8 @@ use std::io::Read;
 /// How many ancestors of a program are told.
 const MAX_ANCESTORS: usize = 16;
 /// How much of each one's arguments is told, in bytes.
-const MAX_ARGUMENTS: u64 = 16 << 10;
+const MAX_ARGUMENTS: usize = 16 << 10;
+const PAGE: usize = 4096;
 
 /// The process of a thread.
 pub fn process_of(tid: pid_t) -> pid_t {
@@ -34,15 +35,19 @@ pub fn exists(pid: pid_t) -> bool {
 
 /// The arguments of a process.
 pub fn arguments(pid: pid_t) -> Option<Vec<Vec<u8>>> {
-    let mut file = fs::File::open(format!("/proc/{pid}/cmdline")).ok()?;
-    // Most are read by one call; a file of /proc doesn't say its size.
-    let mut text = vec![0; 4096];
+    Some(split(read(pid, "cmdline", usize::MAX)?))
+}
+
+/// Reads a file of /proc, most of them by one call, since they don't say their size.
+fn read(pid: pid_t, name: &str, most: usize) -> Option<Vec<u8>> {
+    let mut file = fs::File::open(format!("/proc/{pid}/{name}")).ok()?;
+    let mut text = vec![0; PAGE];
     let n = file.read(&mut text).ok()?;
     text.truncate(n);
-    if n == 4096 {
-        file.read_to_end(&mut text).ok()?;
+    if n == PAGE {
+        file.take((most - PAGE) as u64).read_to_end(&mut text).ok()?;
     }
-    Some(split(text))
+    Some(text)
 }
 
 fn split(mut text: Vec<u8>) -> Vec<Vec<u8>> {
@@ -58,10 +63,7 @@ pub fn ancestors(process: pid_t, supervisor: pid_t, started: &[Vec<u8>]) -> Vec<
     let mut ancestors: Vec<Ancestor> = Vec::new();
     let mut pid = process;
     while ancestors.len() < MAX_ANCESTORS && pid != supervisor && pid > 1 {
-        let mut text = Vec::new();
-        if let Ok(file) = fs::File::open(format!("/proc/{pid}/cmdline")) {
-            let _ = file.take(MAX_ARGUMENTS).read_to_end(&mut text);
-        }
+        let text = read(pid, "cmdline", MAX_ARGUMENTS).unwrap_or_default();
         let argv = split(text);
         if pid != process || argv != started {
             // A process that was forked for this start still looks like the one that forked it.
@@ -75,7 +77,7 @@ pub fn ancestors(process: pid_t, supervisor: pid_t, started: &[Vec<u8>]) -> Vec<
 }
 
 fn parent_of(pid: pid_t) -> Option<pid_t> {
-    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let stat = read(pid, "stat", PAGE)?;
     // The name of the program stands in parentheses and may hold anything.
     let end = stat.iter().rposition(|byte| *byte == b')')?;
     std::str::from_utf8(&stat[end + 1..]).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()

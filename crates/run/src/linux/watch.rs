@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long after a try to reach the host the next one comes, at first and at last.
-const RETRY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
+const RETRY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
 /// How long starting a host may take.
 const START_PATIENCE: Duration = Duration::from_secs(10);
 

@@ -51,7 +51,8 @@ fn shorten(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();
     }
-    format!("{}...", &text[..text.floor_char_boundary(most)])
+    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    format!("{}...", &text[..end])
 }
 
 /// Writes a line if the process's stderr takes one now: it may be a full pipe that nobody reads.

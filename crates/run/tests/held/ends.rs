@@ -5,7 +5,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 use std::time::Instant;
 
@@ -134,6 +134,25 @@ fn a_killed_front_takes_the_command_along() {
     child.kill().unwrap();
     child.wait().unwrap();
     await_that("the command ends", || !fs::exists(format!("/proc/{}", pid.trim())).unwrap());
+}
+
+/// Without its supervisor nothing starts any more, and what runs goes on.
+#[test]
+fn a_supervisor_that_is_killed_is_missed() {
+    let Some(jail) = Jail::new() else { return };
+    let _host = jail.host(&[]);
+    let mut command = jail.held(User::Own, &[], &["sh", "-c", "echo on; read x; ./argecho okay; echo $?; exit 3"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert_eq!(lines.next().as_deref(), Some("on"));
+    let front = child.id();
+    let supervisor = fs::read_to_string(format!("/proc/{front}/task/{front}/children")).unwrap();
+    kill(Pid::from_raw(supervisor.trim().parse().unwrap()), Signal::SIGKILL).unwrap();
+    child.stdin.take().unwrap().write_all(b"go\n").unwrap();
+    assert_eq!((lines.collect::<String>().as_str(), end(&mut child, &command)), ("126", 3));
+    let said = std::io::read_to_string(child.stderr.take().unwrap()).unwrap();
+    assert!(said.contains("the supervisor was killed") && said.contains("Function not implemented"), "{said}");
 }
 
 /// A start that fails for the kernel's reasons leaves nothing traced.
