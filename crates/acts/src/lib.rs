@@ -13,7 +13,7 @@
 //! | `programs` | what programs are: one table, `programs.txt`, with one row for each, and one parser of their words |
 //! | `act` | which files are read and written |
 //! | `started` | a program that was seen to start |
-//! | `rule`, `path`, `meeting`, `judged` | rules over commands |
+//! | `judge`, `path`, `meeting`, `judged` | rules over commands |
 //!
 //! A new program is a row of `programs.txt`, whose head says what the columns are, and examples in `tests/acts.txt`, which
 //! are run beside the real program.
@@ -22,19 +22,19 @@ mod act;
 mod commands;
 mod expand;
 mod grammar;
+mod judge;
 mod judged;
 pub mod meeting;
 mod output;
 mod path;
 mod programs;
-mod rule;
 mod started;
 #[cfg(test)]
 mod tests;
 
 pub use act::{Access, Certainty, FileAct, Named, Reach, named_in_text};
 pub use expand::Word;
-pub use rule::{CommandRule, Name, OptionPlace, covers, excepts, hits};
+pub use judge::{CommandRule, Name, OptionPlace, covers, excepts, hits};
 pub use started::{program_names, programs_of_files, starts_of};
 
 use std::path::Path;

@@ -2,9 +2,9 @@
 
 use super::commands::Directories;
 use super::expand::{Openness, Word};
+use super::judge::Held;
 use super::output::DIRECTORY;
-use super::rule::Held;
-use super::{Command, Files, Place, Writes, meeting, rule};
+use super::{Command, Files, Place, Writes, judge, meeting};
 use compact_str::{CompactString, format_compact};
 
 /// Whether a text is written as a path.
@@ -108,7 +108,7 @@ pub(super) fn could_be(pattern: &str, word: &Word, directories: &Directories) ->
     let may_be = |path: &str| pattern.starts_with('*') || root(path) == root(pattern);
     let fits = |path: &str| match word.openness {
         _ if !may_be(path) => false,
-        Openness::Constant => rule::glob(pattern, path) || directory == Some(path),
+        Openness::Constant => judge::glob(pattern, path) || directory == Some(path),
         Openness::Files(_) if text.len() == word.text.len() => {
             meeting::may_be(path, pattern) || directory.is_some_and(|directory| meeting::may_be(path, directory))
         }
@@ -136,7 +136,7 @@ pub(super) fn could_be(pattern: &str, word: &Word, directories: &Directories) ->
     let directories = rooted.into_iter().chain(directories.all().filter(|_| rooted.is_none()));
     // A pattern of file names within the rule's own names nothing else: its signs stand where the rule has a `*`.
     let names = |path: &str| match word.openness {
-        Openness::Files(_) if text.len() == word.text.len() && rule::glob(pattern, path) => Held::Yes,
+        Openness::Files(_) if text.len() == word.text.len() && judge::glob(pattern, path) => Held::Yes,
         _ => doubt.map_or(Held::Yes, Held::Doubt),
     };
     let held = |directory| located(directory).filter(|path| fits(path)).map_or(Held::No, |path| names(&path));
@@ -325,7 +325,7 @@ fn matches(pattern: &[&str], path: &[&str]) -> bool {
         [first, rest @ ..] => match path {
             [part, after @ ..] => {
                 // `**` is more than one name.
-                (rule::glob(first, part)
+                (judge::glob(first, part)
                     && (*first == "*" && *part != "**" || !part.contains(['*', '?']) || first == part))
                     && matches(rest, after)
             }
