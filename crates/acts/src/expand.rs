@@ -677,7 +677,7 @@ impl Variables {
         }
         // `d=$(dirname $d)` is an operand if what it began with is one.
         if self.resolving.borrow().iter().any(|it| it == name) {
-            return vec![Resolved { text: "…".into(), openness: Openness::Operand(0) }];
+            return vec![Resolved::operand("…")];
         }
         self.resolving.borrow_mut().push(name.to_string());
         let values = self.resolve(variable, chain);
@@ -761,7 +761,7 @@ impl Variables {
 
     fn resolve_source(&self, source: &Source, chain: usize) -> Vec<Resolved> {
         let computed = || vec![Resolved::computed()];
-        let operand = || vec![Resolved { text: "…".into(), openness: Openness::Operand(0) }];
+        let operand = || vec![Resolved::operand("…")];
         match source {
             Source::Computed => computed(),
             Source::Operand => operand(),
@@ -771,7 +771,7 @@ impl Variables {
                 let mut values = vec![Resolved::empty()];
                 for piece in pieces {
                     let nexts = match piece {
-                        Piece::Text(text) => vec![Resolved { text: text.clone(), openness: Openness::Constant }],
+                        Piece::Text(text) => vec![Resolved::constant(text)],
                         Piece::Operand => operand(),
                         Piece::Computed => computed(),
                         Piece::Output(list, _) if self.is_tired_by(output::steps(list)) => computed(),
@@ -784,9 +784,7 @@ impl Variables {
                                 Output::Operands => operand(),
                                 Output::Directory if self.stays() => vec![Resolved::directory()],
                                 Output::Directory => operand(),
-                                Output::Branch => {
-                                    vec![Resolved { text: BRANCH.into(), openness: Openness::Operand(0) }]
-                                }
+                                Output::Branch => vec![Resolved::operand(BRANCH)],
                                 Output::Anything => computed(),
                             }
                         }
@@ -817,7 +815,7 @@ impl Variables {
                             Some(variable) => self.resolve(variable, chain + 1),
                             None if is_number(name) && self.sets_given(self.shell) => computed(),
                             None if name == "PWD" && self.stays() => vec![Resolved::directory()],
-                            None => vec![Resolved { text: format_compact!("${name}"), openness: Openness::Operand(0) }],
+                            None => vec![Resolved::operand(format_compact!("${name}"))],
                         },
                     };
                     if values.len() * nexts.len() > MAX_VALUES {
@@ -836,8 +834,12 @@ impl Resolved {
         Resolved { text: CompactString::default(), openness: Openness::Constant }
     }
 
-    fn constant(text: &str) -> Resolved {
+    pub(super) fn constant(text: &str) -> Resolved {
         Resolved { text: text.into(), openness: Openness::Constant }
+    }
+
+    pub(super) fn operand(text: impl Into<CompactString>) -> Resolved {
+        Resolved { text: text.into(), openness: Openness::Operand(0) }
     }
 
     /// What may be anything.
@@ -847,7 +849,7 @@ impl Resolved {
 
     /// The directory that the text begins in.
     fn directory() -> Resolved {
-        Resolved { text: output::DIRECTORY.into(), openness: Openness::Operand(0) }
+        Resolved::operand(output::DIRECTORY)
     }
 
     /// The words that a shell makes of it.

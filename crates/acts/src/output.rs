@@ -7,7 +7,7 @@ use super::grammar::{Assign, Change, List, Node, Part, Redirect, RedirectKind, S
 use super::programs::options::Column;
 use super::programs::parsed::{Given, Item};
 use super::programs::{self, Parsed, running};
-use compact_str::{CompactString, format_compact};
+use compact_str::format_compact;
 
 /// What a list of commands prints.
 #[derive(Debug, PartialEq, Eq)]
@@ -334,9 +334,9 @@ impl Known<'_> {
 
     fn word(self, parts: &[Part]) -> Option<Vec<(Word, bool)>> {
         const MOST: usize = 8;
-        let constant = |text: &str| vec![Resolved { text: text.into(), openness: Openness::Constant }];
-        let operand = |text: &str| vec![Resolved { text: text.into(), openness: Openness::Operand(0) }];
-        let mut made = vec![(Resolved { text: CompactString::default(), openness: Openness::Constant }, false)];
+        let constant = |text: &str| vec![Resolved::constant(text)];
+        let operand = |text: &str| vec![Resolved::operand(text)];
+        let mut made = vec![(Resolved::empty(), false)];
         let mut all_quoted = true;
         for part in parts {
             let is_cut = |quoted: bool| !quoted && self.variables.splits_oddly();
@@ -382,7 +382,7 @@ impl Known<'_> {
     }
 
     fn variable(self, name: &str, change: &Change, quoted: bool) -> Option<Vec<Resolved>> {
-        let operand = || vec![Resolved { text: format_compact!("${{{name}}}"), openness: Openness::Operand(0) }];
+        let operand = || vec![Resolved::operand(format_compact!("${{{name}}}"))];
         if !is_variable(name) && !super::expand::is_positional(name) || matches!(change, Change::Length) {
             return Some(operand());
         }

@@ -248,7 +248,7 @@ impl Walk {
         let begins_known =
             |value: &Resolved| value.openness.from() != Some(0) || value.text.starts_with(output::DIRECTORY);
         if !values.is_empty() && !self.set_names.has(name) && values.iter().all(begins_known) {
-            values.push(Resolved { text: format_compact!("${{{name}}}"), openness: Openness::Operand(0) });
+            values.push(Resolved::operand(format_compact!("${{{name}}}")));
         }
         values
     }

@@ -80,9 +80,9 @@ impl Directories {
     }
 }
 
-/// The names of variables that are set. Most texts set none, and a copy is made for each command.
+/// The names of variables that are set. A copy is made for each command, so that they are shared until they change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct SetNames(Option<Rc<Names>>);
+pub(super) struct SetNames(Rc<Names>);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Names {
@@ -95,22 +95,18 @@ struct Names {
 
 impl SetNames {
     fn names(&mut self) -> &mut Names {
-        Rc::make_mut(self.0.get_or_insert_default())
-    }
-
-    fn len(&self) -> usize {
-        self.0.as_ref().map_or(0, |names| names.here.len())
+        Rc::make_mut(&mut self.0)
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
-        self.0.as_ref().is_some_and(|names| names.here.contains(name))
+        self.0.here.contains(name)
     }
 
     pub(super) fn set(&mut self, name: &str) {
         if !self.has(name) {
             self.names().here.insert(name.to_string());
         }
-        if self.0.as_ref().is_some_and(|names| names.exports_all) {
+        if self.0.exports_all {
             self.export(name);
         }
     }
@@ -130,13 +126,11 @@ impl SetNames {
     }
 
     pub(super) fn exports(&self, name: &str) -> bool {
-        self.0.as_ref().is_some_and(|names| names.exported.contains(name))
+        self.0.exported.contains(name)
     }
 
     pub(super) fn unset_all(&mut self) {
-        if self.0.is_some() {
-            self.names().here.clear();
-        }
+        self.names().here.clear();
     }
 
     pub(super) fn export(&mut self, name: &str) {
@@ -144,35 +138,28 @@ impl SetNames {
     }
 
     pub(super) fn export_none(&mut self) {
-        if self.0.is_some() {
-            let names = self.names();
-            names.exported.clear();
-            names.exports_all = false;
-        }
+        self.0 = Rc::new(Names { here: self.0.here.clone(), ..Names::default() });
     }
 
     /// Whether all are that are set from now on.
     pub(super) fn export_all(&mut self, exports: bool) {
-        if exports || self.0.is_some() {
-            self.names().exports_all = exports;
-        }
+        self.names().exports_all = exports;
     }
 
     /// What another shell is given of them.
     fn keep_exported(&mut self) {
-        if self.0.is_some() {
+        if !self.0.here.is_empty() {
             let Names { here, exported, .. } = self.names();
             here.retain(|name| exported.contains(name));
         }
     }
 
     pub(super) fn join(&mut self, other: &SetNames) {
-        let Some(other) = &other.0 else { return self.0 = None };
-        if self.0.as_ref().is_some_and(|own| own != other) {
+        if self != other {
             let own = self.names();
-            own.here.retain(|name| other.here.contains(name));
-            own.exported.retain(|name| other.exported.contains(name));
-            own.exports_all &= other.exports_all;
+            own.here.retain(|name| other.has(name));
+            own.exported.retain(|name| other.exports(name));
+            own.exports_all &= other.0.exports_all;
         }
     }
 }
@@ -228,7 +215,7 @@ impl State {
 impl Walk {
     /// What is known here. The names are copied where they change next, which is work: a text may have many.
     pub(super) fn state(&mut self) -> State {
-        self.spend(self.set_names.len());
+        self.spend(self.set_names.0.here.len());
         State {
             directories: self.directories.clone(),
             names: self.set_names.clone(),

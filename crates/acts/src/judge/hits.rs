@@ -66,7 +66,7 @@ impl Stage {
                 Held::Yes => {}
             }
         }
-        let mut held = self.operands_hit(&parsed);
+        let mut held = self.parsed_hits(&parsed);
         if self.dashes && !command.words.iter().any(|word| word.as_constant() == Some("--")) {
             held = held.min(parsed.open.map_or(Held::No, Held::Doubt));
         }
@@ -77,12 +77,6 @@ impl Stage {
         }
         if command.words.first().is_some_and(is_one_of_files) && self.program != "*" {
             held = held.min(Held::Doubt("the program is one of several files"));
-        }
-        for option in &self.options {
-            if held == Held::No {
-                break;
-            }
-            held = held.min(parsed.has(option));
         }
         match held {
             Held::No if self.program == "git" => self.git_doubt(command),
@@ -133,11 +127,7 @@ impl Stage {
             let again = command.words[behind..].iter().position(|word| self.operands[0].glob == word.text);
             let rest = again.map_or(&[][..], |again| &command.words[behind + again..]);
             let parsed = Reading::new(rest, self.row, &self.operands[..self.commands], &command.directories);
-            let mut held = self.operands_hit(&parsed);
-            for option in &self.options {
-                held = held.min(parsed.has(option));
-            }
-            if held != Held::No {
+            if self.parsed_hits(&parsed) != Held::No {
                 return Held::Doubt("a command of git that may run another one");
             }
         }
@@ -148,7 +138,12 @@ impl Stage {
         Held::No
     }
 
-    pub(super) fn operands_hit(&self, parsed: &Reading) -> Held {
+    fn parsed_hits(&self, parsed: &Reading) -> Held {
+        let with = |held: Held, option| if held == Held::No { held } else { held.min(parsed.has(option)) };
+        self.options.iter().fold(self.operands_hit(parsed), with)
+    }
+
+    fn operands_hit(&self, parsed: &Reading) -> Held {
         let is_open = self.open || !self.options.is_empty();
         let mut held = Held::Yes;
         let mut at = 0;
