@@ -312,12 +312,7 @@ const KEYWORDS: &[&str] = &[
 ];
 
 /// Zsh's further ones, and what changes how it reads.
-static ZSH_WORDS: Names = Names::new(
-    "\
-    foreach end repeat nocorrect always try catch throw setopt unsetopt emulate zmodload private zformat sysread \
-    autoload sched print - zle bindkey zcompile disable functions zparseopts zstyle vared unfunction declare-g \
-    rehash limit zpty zsocket ztcp zselect zf_rm",
-);
+static ZSH_WORDS: Names = Names::new("zsh");
 
 impl<'t> Reader<'t> {
     fn new(text: &'t str, shell: Shell, depth: usize) -> Reader<'t> {

@@ -12,11 +12,7 @@ use super::{
 use std::rc::Rc;
 
 /// Options of `set -o` that don't change how the shell reads.
-static PLAIN_OPTIONS: Names = Names::new(
-    "\
-    errexit nounset pipefail xtrace noglob noclobber errtrace functrace verbose allexport monitor notify vi emacs physical \
-    hashall",
-);
+static PLAIN_OPTIONS: Names = Names::new("set-o");
 
 const SETS_VARIABLES: &str = "a builtin that sets variables";
 

@@ -4,7 +4,7 @@ use super::super::expand::{Openness, Word, join};
 use super::super::programs::options::Takes;
 use super::super::programs::parsed::{Given, Item};
 use super::super::programs::running::{self, ShellWords};
-use super::super::programs::{self, Does, Parsed, Wrapper};
+use super::super::programs::{self, Does, Names, Parsed, Wrapper};
 use super::super::{Command, Role, Shell, Span, grammar};
 use super::expansion::as_operand;
 use super::xargs::{Ends, with_item};
@@ -12,8 +12,7 @@ use super::{By, COMPLETED, Directories, Facts, Input, MAX_KEPT, Passed, TOO_LARG
 use compact_str::format_compact;
 
 /// Files that shells read before what they are given.
-const READ_FIRST: &str = "\
-    .profile .bashrc .bash_profile .bash_login .bash_logout .zshenv .zshrc .zprofile .zlogin .zlogout .kshrc config.fish";
+static READ_FIRST: Names = Names::new("read-first");
 
 impl Walk {
     pub(super) fn shell(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) {
@@ -46,7 +45,7 @@ impl Walk {
         }
         let rest = words.get(at..).unwrap_or_default();
         // What it reads first: `ENV` may name any file.
-        let mut files: Vec<String> = READ_FIRST.split_whitespace().map(String::from).collect();
+        let mut files: Vec<String> = READ_FIRST.words().map(String::from).collect();
         files.extend(self.variables.values("ENV").into_iter().map(|value| value.text.into()));
         for name in files {
             if self.files.iter().any(|file| file.name == base_name(&name)) {

@@ -268,11 +268,7 @@ pub(super) fn is_whole(text: &str, from: usize, to: usize) -> bool {
 
 /// Whether a name stands in a sentence: `# Try to find it`. What runs a program is called otherwise.
 pub(super) fn is_prose(text: &str, at: usize) -> bool {
-    static BEFORE: Names = Names::new(
-        "\
-        a an the to and or of for with from by as is are was be can could will would should must may we you it this that these \
-        those all any each every no first also just only your our my its their which when",
-    );
+    static BEFORE: Names = Names::new("sentence");
     let before = text[..at].trim_end_matches([' ', '\t']);
     let word = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
     before.len() < at && BEFORE.has(word)

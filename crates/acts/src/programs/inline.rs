@@ -1,32 +1,27 @@
 //! Code that an interpreter is given within a text: whether it shows that it starts no other program.
 
+use super::Names;
+
 /// What Python code must not hold: names that start programs, and ways to reach them by a name that is put together or
 /// written in another encoding.
-const STARTERS: &str = "\
-    system run( popen subprocess spawn exec fork eval compile pty ctypes cffi __ getattr setattr attrgetter globals locals \
-    vars builtins frame modules breakpoint runpy startfile coding";
+static STARTERS: Names = Names::new("python-starters");
 
 /// Modules by which nothing is started, and no member is reached by the text of its name.
-const MODULES: &str = "\
-    argparse base64 collections configparser copy csv datetime decimal difflib fnmatch fractions functools glob gzip \
-    hashlib html io itertools json math os pathlib pprint random re shlex statistics sys textwrap time tomllib urllib uuid";
+static MODULES: Names = Names::new("python-modules");
 
 /// Whether code starts no program, whatever its texts say. Code that isn't plain, or imports what isn't known, may; so may
 /// other languages than Python, where a member is reached by any text.
 pub(in super::super) fn starts_nothing(interpreter: &str, code: &str) -> bool {
     let is_python = interpreter.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.') == "python";
     let lower = code.to_ascii_lowercase();
-    is_python
-        && code.is_ascii()
-        && !STARTERS.split_whitespace().any(|name| lower.contains(name))
-        && imports_known(&lower)
+    is_python && code.is_ascii() && !STARTERS.words().any(|name| lower.contains(name)) && imports_known(&lower)
 }
 
 /// Whether every `import` of python's code names modules that start nothing by themselves.
 fn imports_known(code: &str) -> bool {
     let is_known = |name: &str| {
         let module = name.split_whitespace().next().unwrap_or_default().split('.').next().unwrap_or_default();
-        MODULES.split_whitespace().any(|known| known == module)
+        MODULES.has(module)
     };
     let mut imports = 0;
     for statement in code.split(['\n', ';']).map(str::trim) {

@@ -70,19 +70,25 @@ impl Hasher for NameHasher {
     }
 }
 
-/// A set of names, written as one text with blanks in between: one line then holds a dozen.
+/// A set of names: a line of `names.txt`.
 pub(super) struct Names {
-    text: &'static str,
+    key: &'static str,
     set: OnceLock<HashSet<&'static str, BuildHasherDefault<NameHasher>>>,
 }
 
 impl Names {
-    pub(super) const fn new(text: &'static str) -> Names {
-        Names { text, set: OnceLock::new() }
+    pub(super) const fn new(key: &'static str) -> Names {
+        Names { key, set: OnceLock::new() }
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
-        self.set.get_or_init(|| self.text.split_whitespace().collect()).contains(name)
+        self.set.get_or_init(|| self.words().collect()).contains(name)
+    }
+
+    pub(super) fn words(&self) -> impl Iterator<Item = &'static str> {
+        let own = include_str!("names.txt").lines().find_map(|line| line.strip_prefix(self.key)?.strip_prefix('\t'));
+        debug_assert!(own.is_some(), "{}", self.key);
+        own.unwrap_or_default().split(' ')
     }
 }
 
@@ -237,31 +243,22 @@ pub(super) fn is_system_path(path: &str) -> bool {
 
 /// Whether shells set a variable as they go on, whatever a text sets it to.
 pub(super) fn is_set_by_shells(name: &str) -> bool {
-    static SET: Names = Names::new(
-        "\
-        PWD OLDPWD DIRSTACK RANDOM SRANDOM SECONDS LINENO HISTCMD GROUPS FUNCNAME OPTIND SHLVL UID EUID PPID COPROC _ \
-        BASHPID BASH_SUBSHELL BASH_COMMAND BASH_REMATCH EPOCHSECONDS EPOCHREALTIME PIPESTATUS",
-    );
+    static SET: Names = Names::new("set-by-shells");
     SET.has(name)
 }
 
 /// Whether a shell itself sets a variable: to its own name, to what it has run, to blanks. Zsh sets many, and some of them
 /// to nothing.
 pub(super) fn is_shells_own(name: &str, shell: Shell) -> bool {
-    static OWN: Names = Names::new("SHELL IFS ZSH_NAME ZSH_ARGZERO DIRSTACK FUNCNAME COPROC REPLY PS1 PS2 PS3 PS4 _");
+    static OWN: Names = Names::new("shells-own");
     shell == Shell::Zsh || name.starts_with("BASH") || OWN.has(name)
 }
 
 /// Variables that say how a program prints or what it runs for, whichever program it is.
-static PLAIN_VARIABLES: Names = Names::new(
-    "\
-    CI FORCE_COLOR NO_COLOR CLICOLOR CLICOLOR_FORCE NODE_DISABLE_COLORS CARGO_TERM_COLOR TERM COLUMNS LINES TZ LANG LANGUAGE \
-    LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_NUMERIC LC_TIME RUST_BACKTRACE RUST_LOG PYTHONUNBUFFERED \
-    PYTHONDONTWRITEBYTECODE PYTHONHASHSEED LOG_LEVEL PORT GIT_TRACE GIT_CURL_VERBOSE",
-);
+static PLAIN_VARIABLES: Names = Names::new("plain-variables");
 
 /// The same, where one value means the machines that others use.
-static MODE_VARIABLES: Names = Names::new("NODE_ENV RAILS_ENV RACK_ENV MIX_ENV APP_ENV FLASK_ENV");
+static MODE_VARIABLES: Names = Names::new("mode-variables");
 
 /// Whether to set a variable so runs nothing and leads nowhere: make reads `$(shell x)` in a value, and a locale may be a path.
 pub(super) fn is_plain_setting(name: &str, value: &str) -> bool {
@@ -282,39 +279,18 @@ pub(super) enum Hazard {
     Shell,
 }
 
-static CODE_VARIABLES: Names = Names::new(
-    "\
-    PATH PERL5OPT PERL5LIB PERL5DB PYTHONPATH PYTHONSTARTUP PYTHONHOME PYTHONINSPECT RUBYOPT RUBYLIB NODE_OPTIONS \
-    NODE_PATH JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS MAVEN_OPTS RUSTC RUSTC_WRAPPER MAKEFLAGS GNUMAKEFLAGS MAKEFILES MAKE \
-    TAR_OPTIONS AWKPATH AWKLIBPATH HOME XDG_CONFIG_HOME ZDOTDIR GCONV_PATH LUA_INIT PHPRC OPENSSL_CONF \
-    FPATH CDPATH TERMINFO EXINIT VIMINIT INPUTRC MANOPT GOFLAGS CC CXX LD AR CFLAGS LDFLAGS",
-);
+static CODE_VARIABLES: Names = Names::new("code-variables");
 
-static TEXT_VARIABLES: Names = Names::new(
-    "\
-    PROMPT_COMMAND PS0 PS4 BROWSER LESSOPEN LESSCLOSE FCEDIT RSYNC_RSH CVS_RSH SSH_ASKPASS VISUAL EDITOR PAGER \
-    MANPAGER SUDO_EDITOR GIT_SSH_COMMAND GIT_SSH GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_PAGER GIT_ASKPASS GIT_EXTERNAL_DIFF \
-    GIT_PROXY_COMMAND",
-);
+static TEXT_VARIABLES: Names = Names::new("text-variables");
 
-static SHELL_VARIABLES: Names = Names::new(
-    "\
-    BASH_ENV commands galiases saliases SHELLOPTS BASHOPTS POSIXLY_CORRECT BASH_COMPAT BASH_ALIASES BASH_CMDS aliases functions \
-    NULLCMD chpwd_functions precmd_functions preexec_functions periodic_functions zshaddhistory_functions zshexit_functions \
-    READNULLCMD EXECIGNORE SHELL PYTHONUSERBASE",
-);
+static SHELL_VARIABLES: Names = Names::new("shell-variables");
 
-const HARMLESS_OF_GIT: &str = "\
-    GIT_AUTHOR_ GIT_COMMITTER_ GIT_TERMINAL_PROMPT GIT_TRACE GIT_CURL_VERBOSE GIT_MERGE_AUTOEDIT GIT_LFS_SKIP";
+static HARMLESS_OF_GIT: Names = Names::new("git-variables");
 
 /// Whether a shell takes what is assigned to a variable of its own for arithmetic.
 pub(super) fn is_integer(name: &str, shell: Shell) -> bool {
-    static INTEGERS: Names = Names::new("OPTIND RANDOM SRANDOM SECONDS HISTCMD LINENO");
-    static OF_ZSH: Names = Names::new(
-        "\
-        HISTSIZE SAVEHIST LISTMAX FUNCNEST COLUMNS LINES KEYTIMEOUT LOGCHECK TMOUT BAUD DIRSTACKSIZE SHLVL MAILCHECK \
-        UID EUID GID EGID ERRNO MBEGIN MEND TTYIDLE",
-    );
+    static INTEGERS: Names = Names::new("integers");
+    static OF_ZSH: Names = Names::new("zsh-integers");
     INTEGERS.has(name) || shell == Shell::Zsh && OF_ZSH.has(name)
 }
 
@@ -343,7 +319,7 @@ pub(super) fn hazard(name: &str, value: Option<&str>) -> Hazard {
     if TEXT_VARIABLES.has(name) {
         return Hazard::Text;
     }
-    let git = name.starts_with("GIT_") && !HARMLESS_OF_GIT.split_whitespace().any(|prefix| name.starts_with(prefix));
+    let git = name.starts_with("GIT_") && !HARMLESS_OF_GIT.words().any(|prefix| name.starts_with(prefix));
     let lower = name.to_ascii_lowercase();
     if git
         || CODE_VARIABLES.has(name)
@@ -379,15 +355,7 @@ pub(super) fn git_runs(command: &str) -> Column {
     options::row("git").and_then(|row| row.child(command)).map(|row| row.runs).unwrap_or_default()
 }
 
-const HARMLESS_SETTINGS: &str = "\
-    user. push.default push.followtags push.autosetupremote pull. fetch. color. advice. log. safe. commit.gpgsign tag.gpgsign \
-    init.defaultbranch core.quotepath core.autocrlf core.filemode core.longpaths core.eol \
-    core.ignorecase core.abbrev core.symlinks core.safecrlf merge.conflictstyle merge.ff \
-    diff.algorithm diff.renames diff.colormoved diff.noprefix diff.mnemonicprefix \
-    rebase.autostash rebase.autosquash protocol.version http.sslverify http.postbuffer \
-    http.lowspeedlimit http.lowspeedtime http.extraheader http.version \
-    submodule.recurse rerere.enabled branch.autosetuprebase column.ui \
-    help.autocorrect status. remote.origin.url gc.auto index.version feature.manyfiles";
+static HARMLESS_SETTINGS: Names = Names::new("git-settings");
 
 /// Settings that can't make git start a program. Everything else may.
 pub(super) fn is_harmless_setting(key: &str, value: &str) -> bool {
@@ -399,9 +367,7 @@ pub(super) fn is_harmless_setting(key: &str, value: &str) -> bool {
     if matches!((key.as_str(), value), ("credential.helper", "") | ("core.askpass", "" | "true" | "echo" | "false")) {
         return true;
     }
-    HARMLESS_SETTINGS
-        .split_ascii_whitespace()
-        .any(|name| if name.ends_with('.') { key.starts_with(name) } else { key == name })
+    HARMLESS_SETTINGS.words().any(|name| if name.ends_with('.') { key.starts_with(name) } else { key == name })
 }
 
 pub(super) fn is_harmless_ssh_option(letter: char, value: &Word) -> bool {

@@ -11,18 +11,13 @@ use super::{
 use std::borrow::Cow;
 
 /// Options of what finds a program by its name and runs it that leave open nothing of what is run.
-pub(in super::super) static PLAIN_RUNNER_OPTIONS: Names = Names::new(
-    "\
-    --yes -y --no --no-install --offline --prefer-offline -q --quiet -s --silent --frozen --locked --no-sync --bun -v \
-    --verbose --",
-);
+pub(in super::super) static PLAIN_RUNNER_OPTIONS: Names = Names::new("runner-options");
 
 /// What a `find` comes across, as patterns of which each path fits one: `./**/build` of `find . -name build`, two of
 /// `find . \( -name build -o -name dist \)`. Nothing if it says more than names.
 pub(in super::super) fn found_by(words: &[Word]) -> Option<Vec<Word>> {
     const MOST: usize = 16;
-    static TESTS: Names =
-        Names::new("-type -name -maxdepth -mindepth -mtime -mmin -atime -ctime -newer -size -user -group -perm -xdev");
+    static TESTS: Names = Names::new("find-tests");
     let texts: Vec<&str> = words.iter().map(Word::as_constant).collect::<Option<_>>()?;
     let [_, start, rest @ ..] = texts.as_slice() else { return None };
     // Behind a link, `..` is another directory.
@@ -151,7 +146,7 @@ pub(in super::super) struct ShellWords {
 
 /// Reads the words of a shell; why they can't be told, or nothing if it runs nothing.
 pub(in super::super) fn words_of_shell(words: &[Word]) -> Result<Option<ShellWords>, &'static str> {
-    static PLAIN: Names = Names::new("norc noprofile login posix verbose noediting restricted");
+    static PLAIN: Names = Names::new("shell-options");
     let mut read = ShellWords { at: 1, ..ShellWords::default() };
     while let Some(word) = words.get(read.at) {
         let Some(option) = word.as_constant() else {
