@@ -3,7 +3,8 @@
 use super::commands::tells_what_ran;
 use super::grammar::{Assign, Change, List, Node, Part, RedirectKind, Stage, Value, Word as Written};
 use super::output::{self, BRANCH, Known, Output};
-use super::{Shell, Span, programs};
+use super::programs::{self, Names};
+use super::{Shell, Span};
 use compact_str::{CompactString, format_compact};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -258,10 +259,8 @@ pub(super) fn is_number(text: &str) -> bool {
 
 /// Builtins that set the variables they are given by name.
 fn sets_names(name: &str) -> bool {
-    matches!(
-        name,
-        "read" | "mapfile" | "readarray" | "getopts" | "printf" | "unset" | "let" | "wait" | "vared" | "coproc"
-    )
+    static SETTERS: Names = Names::new("setters");
+    SETTERS.has(name)
 }
 
 impl Variables {

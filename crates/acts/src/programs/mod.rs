@@ -234,11 +234,8 @@ pub(super) fn is_interpreter(name: &str) -> bool {
 }
 
 pub(super) fn is_system_path(path: &str) -> bool {
-    let directory = path.rfind('/').map_or("", |at| &path[..at]);
-    matches!(
-        directory,
-        "/bin" | "/usr/bin" | "/usr/local/bin" | "/sbin" | "/usr/sbin" | "/usr/local/sbin" | "/opt/homebrew/bin"
-    )
+    static SYSTEM: Names = Names::new("system");
+    path.rsplit_once('/').is_some_and(|(directory, _)| SYSTEM.has(directory))
 }
 
 /// Whether shells set a variable as they go on, whatever a text sets it to.

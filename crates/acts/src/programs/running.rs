@@ -81,11 +81,7 @@ pub(in super::super) fn prints_with_nul(words: &[Word]) -> bool {
 }
 
 /// Programs that print what a shell is to set, with the words by which they do.
-const PRINT_SETTINGS: &str = "\
-    ssh-agent;dircolors;aws configure export-credentials;direnv export;direnv hook;brew shellenv;conda shell.bash;\
-    conda shell.zsh;conda shell.posix;pyenv init;pyenv virtualenv-init;rbenv init;nodenv init;jenv init;goenv init;fnm env;\
-    mise activate;mise env;opam env;zoxide init;starship init;minikube docker-env;docker-machine env;kubectl completion;\
-    helm completion;gh completion;npm completion;uv generate-shell-completion";
+static PRINT_SETTINGS: Names = Names::new("print-settings");
 
 /// Whether a command prints what a shell is to set, as its manual says to be evaluated.
 pub(in super::super) fn prints_settings(words: &[Word]) -> bool {
@@ -93,9 +89,9 @@ pub(in super::super) fn prints_settings(words: &[Word]) -> bool {
     words.iter_mut().take(1).for_each(|name| *name = base_name(name));
     let begins = |it: &str| {
         let mut words = words.iter();
-        it.split(' ').all(|part| words.next() == Some(&part))
+        it.split('+').all(|part| words.next() == Some(&part))
     };
-    PRINT_SETTINGS.split(';').any(begins)
+    PRINT_SETTINGS.words().any(begins)
 }
 
 /// Whether a command behind a pipe does nothing but pass on some of what it reads.
