@@ -9,7 +9,7 @@
 //! | file | what |
 //! |---|---|
 //! | `grammar` | from a text to its syntax |
-//! | `commands`, `expand`, `output` | from syntax to the commands that run, with what words, in which directory |
+//! | `commands`, `expand`, `word`, `output` | from syntax to the commands that run, with what words, in which directory |
 //! | `programs` | what programs are: one table, `programs.txt`, with one row for each, and one parser of their words |
 //! | `act` | which files are read and written |
 //! | `started` | a program that was seen to start |
@@ -31,11 +31,12 @@ mod programs;
 mod started;
 #[cfg(test)]
 mod tests;
+mod word;
 
 pub use act::{Access, Certainty, FileAct, Named, Reach, named_in_text};
-pub use expand::Word;
 pub use judge::{CommandRule, Name, OptionPlace, covers, excepts, hits};
 pub use started::{program_names, programs_of_files, starts_of};
+pub use word::Word;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! A program that was seen to start, by its words: nothing of them is computed any more.
 
-use super::expand::Word;
+use super::word::Word;
 use super::programs::{self, wrapper_of};
 use super::{Command, Role, Script, Span, Writes, commands};
 

@@ -1,0 +1,154 @@
+//! A word of a command, and how much of it the text decides.
+
+use super::Span;
+use super::output::BRANCH;
+use compact_str::CompactString;
+use std::borrow::Cow;
+
+/// How much of a word the text decides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Openness {
+    /// All of it.
+    #[default]
+    Constant,
+    /// What follows its first `usize` bytes comes from a variable that the text doesn't set, a number, a
+    /// program that prints no options: an operand, not an option.
+    Operand(usize),
+    /// It is a pattern of file names from there on.
+    Files(usize),
+    /// What follows is computed by the text and may be anything; `true`: also further words.
+    Computed(usize, bool),
+}
+
+impl Openness {
+    /// Where the constant beginning ends.
+    pub(super) fn from(self) -> Option<usize> {
+        match self {
+            Openness::Constant => None,
+            Openness::Operand(at) | Openness::Files(at) | Openness::Computed(at, _) => Some(at),
+        }
+    }
+
+    /// The same with another place.
+    pub(super) fn moved(self, to: impl Fn(usize) -> usize) -> Openness {
+        match self {
+            Openness::Constant => Openness::Constant,
+            Openness::Operand(at) => Openness::Operand(to(at)),
+            Openness::Files(at) => Openness::Files(to(at)),
+            Openness::Computed(at, splits) => Openness::Computed(to(at), splits),
+        }
+    }
+
+    /// The same behind another constant beginning.
+    pub(super) fn behind(self, at: usize) -> Openness {
+        self.moved(|_| at)
+    }
+}
+
+/// A word of a command.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Word {
+    /// The text after quote removal; what isn't constant stands as it is written.
+    pub text: CompactString,
+    /// Where it is written; nothing if it came from a nested text or an expansion.
+    pub span: Option<Span>,
+    pub(super) openness: Openness,
+    /// It began with an unquoted `~`.
+    pub(super) home: bool,
+    pub(super) quoted: bool,
+    /// The shell makes no word of it if what it stands for is empty: `$x` without quotes.
+    pub(super) vanishes: bool,
+    /// A declaration's assignment, as written: what it sets is known.
+    pub(super) assigned: bool,
+    /// A pattern of what find comes across: `**` is any number of directories, and it follows no links.
+    pub(super) found: bool,
+}
+
+impl Word {
+    pub(super) fn constant(text: impl Into<CompactString>) -> Word {
+        Word { text: text.into(), ..Word::default() }
+    }
+
+    /// This word and others behind it.
+    pub(super) fn before(self, rest: &[Word]) -> Vec<Word> {
+        std::iter::once(self).chain(rest.iter().cloned()).collect()
+    }
+
+    /// What only the run will tell.
+    pub(super) fn computed() -> Word {
+        Word { text: "…".into(), openness: Openness::Computed(0, true), ..Word::default() }
+    }
+
+    /// Whether it may become several words.
+    pub(super) fn spreads(&self) -> bool {
+        matches!(self.openness, Openness::Computed(_, true))
+    }
+
+    /// Whether the text decides all of it.
+    pub fn is_constant(&self) -> bool {
+        self.as_constant().is_some()
+    }
+
+    /// Whether it is a pattern of file names, or may have some in it.
+    pub fn may_be_pattern(&self) -> bool {
+        self.openness != Openness::Constant
+    }
+
+    /// Whether nothing but the run tells what it is.
+    pub fn is_unknown(&self) -> bool {
+        let is_open = matches!(self.openness, Openness::Operand(0) | Openness::Computed(0, _));
+        is_open && self.text.starts_with(['…', '$']) && !self.text.contains('/')
+    }
+
+    /// Whether it stands for whatever find comes across by a name.
+    pub fn is_found(&self) -> bool {
+        self.found
+    }
+
+    /// The text, with the `~` that it may begin with.
+    pub fn path(&self) -> Cow<'_, str> {
+        if self.home { format!("~{}", self.text).into() } else { self.text.as_str().into() }
+    }
+
+    /// The same if all of it is constant.
+    pub fn as_constant_path(&self) -> Option<Cow<'_, str>> {
+        (self.openness == Openness::Constant).then(|| self.path())
+    }
+
+    /// The text if all of it is constant.
+    pub fn as_constant(&self) -> Option<&str> {
+        (self.openness == Openness::Constant && !self.home).then_some(self.text.as_str())
+    }
+
+    /// Whether it is the branch that is checked out, which git calls HEAD, too.
+    pub(super) fn is_branch(&self) -> bool {
+        self.openness == Openness::Operand(0) && self.text == BRANCH
+    }
+
+    /// Makes it what only the run tells.
+    pub(super) fn forget_branch(&mut self) {
+        self.text = "$(…)".into();
+    }
+
+    /// The constant text that it begins with.
+    pub(super) fn beginning(&self) -> &str {
+        match self.openness.from() {
+            Some(at) => self.text.get(..at).unwrap_or_default(),
+            None => &self.text,
+        }
+    }
+}
+
+/// The openness of two texts, one after another.
+pub(super) fn join(length: usize, first: Openness, then: Openness) -> Openness {
+    use Openness::{Computed, Constant};
+    match (first, then.moved(|at| at + length)) {
+        (Constant, moved) => moved,
+        (first, Constant) => first,
+        // A word that may become several does so wherever that stands.
+        (first, Computed(_, splits)) => {
+            Computed(first.from().unwrap_or(0), splits || matches!(first, Computed(_, true)))
+        }
+        (first, _) => first,
+    }
+}
