@@ -8,7 +8,7 @@ use super::lookup::{self, FileKey, Seen, own_path};
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::{Mode, SFlag, stat};
 use nix::sys::uio::pread;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -36,7 +36,7 @@ const LOADERS: &[&str] = &[
 pub struct Snapshot {
     /// Whether every program is named.
     pub every: bool,
-    names: HashSet<Vec<u8>>,
+    names: BTreeSet<Vec<u8>>,
     files: OnceLock<Mutex<Files>>,
 }
 

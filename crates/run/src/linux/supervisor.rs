@@ -47,6 +47,8 @@ pub struct Supervisor {
     pub turns: Turns,
     /// The threads that do it.
     pub pool: Pool,
+    /// A host was started from here.
+    pub has_started_host: AtomicBool,
     listener: OwnedFd,
     command: CommandState,
     snapshot: Mutex<Option<Result<Arc<Snapshot>, String>>>,
@@ -133,6 +135,7 @@ fn hold(
         said: Said::default(),
         turns: Turns::default(),
         pool,
+        has_started_host: AtomicBool::new(false),
         listener,
         command,
         snapshot: Mutex::default(),
@@ -268,20 +271,21 @@ impl Supervisor {
     /// Kills all that is left until the kernel says that nothing is.
     fn end_tree(&self) {
         let until = Instant::now() + END_PATIENCE;
+        let mut round = 0_u32;
         while !pool::has_ended(self) {
             if Instant::now() > until {
                 return Told::Survived.send(&self.command.front);
             }
-            let left = tree::descendants(self.pid);
-            for pid in &left {
-                if watch::is_held(*pid) {
-                    sys::kill(*pid, libc::SIGKILL);
+            // A host that was started again is below this process too, and stays.
+            let has_host = self.has_started_host.load(Ordering::Relaxed);
+            // What is deeper comes up as its parents die, but may grow as fast.
+            tree::meet_descendants(self.pid, round % 4 == 3, &mut |pid| {
+                if !has_host || watch::is_held(pid) {
+                    sys::kill(pid, libc::SIGKILL);
                 }
-            }
+            });
             self.reap();
-            if left.is_empty() {
-                std::thread::sleep(LOOK);
-            }
+            round += 1;
         }
     }
 

@@ -83,21 +83,21 @@ fn parent_of(pid: pid_t) -> Option<pid_t> {
     std::str::from_utf8(&stat[end + 1..]).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// All processes below one, as far as one look shows them.
-pub fn descendants(of: pid_t) -> Vec<pid_t> {
-    let mut found = children(of);
+/// Gives `meet` each child of a process's first thread, and then what is below, at once as it is found: processes that fork
+/// and exit without a pause live shorter than a look at all of them takes.
+pub fn meet_descendants(of: pid_t, is_deep: bool, meet: &mut impl FnMut(pid_t)) {
+    let mut found = Vec::new();
+    let mut meet_children = |of: pid_t, found: &mut Vec<pid_t>| {
+        let list = fs::read_to_string(format!("/proc/{of}/task/{of}/children")).unwrap_or_default();
+        for pid in list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()) {
+            meet(pid);
+            found.push(pid);
+        }
+    };
+    meet_children(of, &mut found);
     let mut n = 0;
-    while n < found.len() {
-        found.extend(children(found[n]));
+    while is_deep && n < found.len() {
+        meet_children(found[n], &mut found);
         n += 1;
     }
-    found
-}
-
-fn children(of: pid_t) -> Vec<pid_t> {
-    let tasks = fs::read_dir(format!("/proc/{of}/task")).into_iter().flatten().flatten();
-    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
-    lists
-        .flat_map(|list| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
-        .collect()
 }

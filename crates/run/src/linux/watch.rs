@@ -14,6 +14,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// How long after a try to reach the host the next one comes, at first and at last.
@@ -102,7 +103,8 @@ fn reach(supervisor: &Supervisor, pause: Duration) -> Option<Link> {
     let connect = || Link::connect(&supervisor.asking.socket());
     let link = connect().or_else(|error| {
         // Another who needs it may be starting it.
-        if pause > RETRY.0 {
+        if pause > RETRY.0 && !supervisor.options.host.is_empty() {
+            supervisor.has_started_host.store(true, Ordering::Relaxed);
             supervisor.asking.move_to(start_host(&supervisor.options.host).ok_or(error)?);
             return connect();
         }

@@ -163,3 +163,22 @@ fn without_a_host_nothing_runs() {
     assert!(ran.code == 2 && ran.stderr.contains("no --socket"), "{ran:?}");
     assert!(begun.elapsed().as_secs() < 5);
 }
+
+#[test]
+fn where_nothing_can_be_held_nothing_runs_unless_that_is_wanted() {
+    let Some(jail) = Jail::new() else { return };
+    let _host = jail.host(&["argecho push"]);
+    let words =
+        |option| ["./nolistener", "./hookwire-run", "--socket", "socket", option, "--", "sh", "-c", "echo ran; exit 4"];
+    let ran = run(jail.bare(User::Own, &words("--end-tree")));
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{ran:?}");
+    assert!(
+        ran.stderr.contains("not run, because nothing can be held: the kernel has no seccomp listener here"),
+        "{ran:?}"
+    );
+    let ran = run(jail.bare(User::Own, &words("--best-effort")));
+    assert_eq!((ran.code, ran.stdout.as_str()), (4, "ran\n"), "{ran:?}");
+    assert!(ran.stderr.contains("nothing is held: the kernel has no seccomp listener here"), "{ran:?}");
+    let ran = run(jail.bare(User::Own, &["./nolistener", "./hookwire-run", "--probe"]));
+    assert!(ran.code == 1 && ran.stdout.contains(r#""listener":{"holds":false"#), "{ran:?}");
+}

@@ -24,7 +24,8 @@ fn ordinary_work_goes_on() {
         ("node", "node -e 'console.log(require(\"child_process\").execSync(\"./argecho okay\") + \"\")'", "ok\n\n"),
         ("setpriv", "setpriv --no-new-privs ./argecho okay", "ok\n"),
         ("unshare", "unshare -Ur ./argecho okay", "ok\n"),
-        ("bwrap", "bwrap --dev-bind / / --unshare-pid ./argecho okay", "ok\n"),
+        ("bwrap", "bwrap --dev-bind / / --unshare-all ./argecho okay", "ok\n"),
+        ("bwrap", "bwrap --dev-bind / / --unshare-all --bind . /mnt sh -c '/mnt/argecho push; echo $?'", "126\n"),
         ("gdb", "gdb --version | grep -c ^GNU", "1\n"),
     ] {
         if !has(needs) {
