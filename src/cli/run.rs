@@ -74,9 +74,11 @@ pub(super) fn run(args: &RunArgs) -> Result<Finding, Failure> {
     if let Some(event) = &args.of {
         supervisor.arg("--for").arg(event);
     }
-    for (flag, is_set) in
-        [("--end-tree", args.end_tree), ("--best-effort", args.best_effort), ("--ptrace-ok", args.allow_debuggers)]
-    {
+    for (flag, is_set) in [
+        ("--end-tree", args.end_tree),
+        ("--best-effort", args.best_effort),
+        ("--allow-debuggers", args.allow_debuggers),
+    ] {
         supervisor.args(is_set.then_some(flag));
     }
     let error = supervisor.arg("--").args(&args.command).exec();
@@ -92,8 +94,8 @@ fn supervisor() -> Result<PathBuf, Failure> {
         return Ok(beside);
     }
     Err(Failure(format!(
-        "{} isn't there, the program that watches starts: it comes with hookwire's packages for Linux, and from a checkout \
-         `cargo build --workspace` makes it",
+        "{} isn't there, the program that watches starts: from a checkout, `cargo install --locked --path crates/run` puts it \
+         beside an installed hookwire, and `cargo build` beside one that is built",
         beside.display()
     )))
 }

@@ -1,7 +1,7 @@
 //! A program that was seen to start, by its words: nothing of them is computed any more.
 
-use super::word::Word;
 use super::programs::{self, wrapper_of};
+use super::word::Word;
 use super::{Command, Role, Script, Span, Writes, commands};
 
 /// So many programs that carry each other's words out in their own process are read.

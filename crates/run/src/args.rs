@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 const USAGE: &str = "usage: hookwire-run --socket PATH [--host WORD]... [--for EVENT] \
-[--session ID] [--end-tree] [--best-effort] [--ptrace-ok] -- COMMAND [ARG]... | hookwire-run --probe";
+[--session ID] [--end-tree] [--best-effort] [--allow-debuggers] -- COMMAND [ARG]... | hookwire-run --probe";
 
 /// What the program is to do.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Options {
     /// Where the kernel can't hold anything, or not all, the command runs all the same.
     pub best_effort: bool,
     /// Debuggers may trace programs below; a start under a debugger is judged before it only.
-    pub ptrace_ok: bool,
+    pub allow_debuggers: bool,
     /// Only say what the kernel can hold here.
     pub probe: bool,
     /// The command with its arguments; empty for a probe only.
@@ -46,7 +46,7 @@ pub fn parse(args: impl Iterator<Item = OsString>) -> Result<Options, String> {
             Some("--session") => options.session = Some(text(value()?)?),
             Some("--end-tree") => options.end_tree = true,
             Some("--best-effort") => options.best_effort = true,
-            Some("--ptrace-ok") => options.ptrace_ok = true,
+            Some("--allow-debuggers") => options.allow_debuggers = true,
             Some("--probe") => options.probe = true,
             Some("--") => {
                 options.command = args.by_ref().collect();

@@ -168,8 +168,9 @@ impl UnderWay<'_> {
         let options = &self.supervisor.options;
         let (may_be, reason) = match tracer {
             Some(_) => (
-                options.ptrace_ok,
-                "a debugger traces the process, so what it starts can't be judged (--ptrace-ok allows it)".to_owned(),
+                options.allow_debuggers,
+                "a debugger traces the process, so what it starts can't be judged (--allow-debuggers allows it)"
+                    .to_owned(),
             ),
             None => (
                 options.best_effort,

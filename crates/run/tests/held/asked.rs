@@ -136,10 +136,10 @@ fn debuggers_need_to_be_allowed() {
     let strace = "strace -f -o trace sh -c './argslow okay; true'";
     let ran = jail.sh(User::Own, &[], strace);
     assert!(ran.stderr.contains("a debugger traces the process") && !ran.stdout.contains("ok"), "{ran:?}");
-    let ran = jail.sh(User::Own, &["--ptrace-ok"], strace);
+    let ran = jail.sh(User::Own, &["--allow-debuggers"], strace);
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "ok\n"), "{ran:?}");
     // Judged before it starts all the same.
-    let ran = jail.sh(User::Own, &["--ptrace-ok"], "strace -o trace ./argecho push");
+    let ran = jail.sh(User::Own, &["--allow-debuggers"], "strace -o trace ./argecho push");
     assert!(ran.stderr.contains("no argecho push"), "{ran:?}");
 }
 
