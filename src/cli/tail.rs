@@ -221,6 +221,21 @@ fn print_end(ended: &Value, out: &mut Output) {
     out.line(&format!("  {} {}{why}{took}", text(&outcome["hook"]), out.tone(tone, word)));
 }
 
+/// Where in the tree of programs one starts: `below make, sh`, the nearest first.
+fn below(event: &Event) -> String {
+    const MOST: usize = 5;
+    let pid = event.at("/exec/pid");
+    let parents = event.at("/exec/parents").and_then(Value::as_array).into_iter().flatten();
+    // The process that becomes the program comes first.
+    let parents = parents.filter(|parent| parent.get("pid") != pid).take(MOST);
+    let name = |parent: &Value| {
+        let program = parent["argv"][0].as_str().unwrap_or("…");
+        safe(program.rsplit('/').next().unwrap_or(program))
+    };
+    let names: Vec<String> = parents.map(name).collect();
+    if names.is_empty() { String::new() } else { format!("below {}", names.join(", ")) }
+}
+
 /// Time, agent, event, what it is about; verdict, who decided, why, how long.
 pub(super) fn print(record: &Clean, out: &mut Output) {
     let record = record.value();
@@ -250,6 +265,7 @@ pub(super) fn print(record: &Clean, out: &mut Output) {
         text(&record["event"]),
         safe(tool),
         short(&about, 100),
+        event.as_ref().map(below).unwrap_or_default(),
     ];
     let head: Vec<String> = head.into_iter().filter(|part| !part.is_empty()).collect();
     out.line(&head.join("  "));

@@ -155,6 +155,7 @@ fn members(event: &str) -> Vec<(&'static str, Value)> {
     let message = || json!("The work is done.");
     let prompt = || json!("Please run the tests and fix what fails.");
     match event {
+        "PreExec" => vec![("/exec/argv", json!(["git", "push"]))],
         "SessionStart" => vec![("/source", json!("startup"))],
         "SessionEnd" => vec![("/reason", json!("other"))],
         "Setup" | "PostCompact" => vec![("/trigger", json!("manual"))],
