@@ -92,7 +92,9 @@ outgoing! {
         Failed = "hooks/failed" (Report);
         /// An event was judged.
         Judged = "hooks/judged" (Record<'static>);
-        /// Other programs are named by the definitions in force. Whoever asks for `programs/named` gets this too.
+        /// Other programs are named by the definitions in force. It is sent to whoever asks for `programs/named`, and can't be
+        /// asked for otherwise.
+        #[serde(skip_deserializing)]
         Named = "programs/changed" (NamedPrograms);
         /// An `async` hook of an event has ended. Whoever asks for `hooks/judged` gets this too.
         Ended = "hooks/ended" (Ended);
