@@ -130,6 +130,9 @@ fn forces(arguments: &[&str]) -> bool {
             forced = true;
         } else if argument == "--no-force" {
             forced = false;
+        } else if argument == "--help" || argument == "--help-all" {
+            // Git says how it is used, and does nothing else.
+            return false;
         } else if !argument.contains('=')
             && [
                 ("--push-option", "--pu"),
