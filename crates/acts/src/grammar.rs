@@ -305,6 +305,11 @@ fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
+/// Whether it is a process substitution, which goes on with the word that it stands at.
+fn begins_process(text: &[u8]) -> bool {
+    matches!(text, [b'<' | b'>', b'(', ..])
+}
+
 /// Words that mean something at the start of a command.
 const KEYWORDS: &[&str] = &[
     "if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for", "select", "function",
@@ -397,7 +402,7 @@ impl<'t> Reader<'t> {
 
     /// Whether a word ends here.
     fn at_edge(&self) -> bool {
-        self.peek().is_none_or(is_edge)
+        self.peek().is_none_or(|byte| is_edge(byte) && !begins_process(&self.text[self.at..]))
     }
 
     /// Passes over blanks and joined lines.
@@ -471,8 +476,12 @@ impl<'t> Reader<'t> {
             return None;
         }
         let rest = &self.text[self.at..];
-        let end = rest.iter().position(|byte| is_edge(*byte));
-        let word = &rest[..end.unwrap_or(rest.len())];
+        let end = rest.iter().position(|byte| is_edge(*byte)).unwrap_or(rest.len());
+        let word = &rest[..end];
+        // `done>(x)` is one word.
+        if begins_process(&rest[end..]) {
+            return None;
+        }
         KEYWORDS.iter().find(|keyword| keyword.as_bytes() == word).copied()
     }
 
@@ -1147,7 +1156,7 @@ impl<'t> Reader<'t> {
             let (words, keys) = self.deeper(Self::array)?;
             element = element.or(Some(keys.join(" ")).filter(|_| !keys.is_empty()));
             Value::Array(words)
-        } else if self.at_edge() && !(matches!(self.peek(), Some(b'<' | b'>')) && self.ahead(1) == Some(b'(')) {
+        } else if self.at_edge() {
             if matches!(self.peek(), Some(b'<' | b'>')) {
                 return self.outside("a redirection at an assignment");
             }
@@ -1235,7 +1244,7 @@ impl<'t> Reader<'t> {
             }
             _ => return Ok(None),
         }
-        if !digits && self.text.get(at + 1) == Some(&b'(') {
+        if begins_process(&self.text[at..]) {
             return Ok(None);
         }
         let mut fd = match digits {
@@ -1482,16 +1491,10 @@ impl<'t> Reader<'t> {
                     self.at += 1;
                 }
                 b'<' | b'>' if self.ahead(1) == Some(b'(') => {
-                    if self.at > from {
-                        return self.outside("a process substitution within a word");
-                    }
                     self.bash_or_refused()?;
                     self.at += 2;
                     let list = Rc::new(self.inner_list()?);
-                    parts.push(Part::Process { list, reads: byte == b'<' });
-                    if !self.at_edge() {
-                        return self.outside("a process substitution within a word");
-                    }
+                    push(&mut parts, &mut text, false, Part::Process { list, reads: byte == b'<' });
                 }
                 b'<' | b'>' | b'|' | b')' => break,
                 b'(' => match self.pattern_list_end(from, context) {

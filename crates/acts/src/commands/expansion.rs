@@ -295,6 +295,14 @@ impl Walk {
         }
     }
 
+    /// The elements of an array, and those that are left where a pattern that fits no file has become none.
+    fn all_elements(&self, elements: Vec<Resolved>, quoted: bool) -> Vec<Next> {
+        let is_pattern = |element: &Resolved| matches!(element.openness, Openness::Files(_));
+        let left = (self.nulls_patterns && elements.iter().any(is_pattern))
+            .then(|| elements.iter().filter(|it| !is_pattern(it)).cloned().collect());
+        std::iter::once(elements).chain(left).map(|elements| self.words(whole(elements), quoted)).collect()
+    }
+
     /// Words that an expansion gives. Zsh splits none of them, and makes no word of nothing.
     fn words(&self, mut words: Vec<Word>, quoted: bool) -> Next {
         if self.shell != Shell::Zsh || quoted {
@@ -381,7 +389,7 @@ impl Walk {
             Change::Element(element) => match (element.as_str(), self.variables.elements(name)) {
                 ("*", Some(elements)) if quoted => vec![self.joined_elements(name, elements)],
                 ("@" | "*", Some(elements)) => {
-                    let mut found = vec![self.words(whole(elements), quoted)];
+                    let mut found = self.all_elements(elements, quoted);
                     if !self.set_names.has(name) {
                         found.push(Next::Words(Vec::new(), quoted));
                     }
@@ -409,7 +417,7 @@ impl Walk {
             Change::None if self.shell == Shell::Zsh && self.variables.is_array(name) => {
                 match self.variables.elements(name) {
                     Some(elements) if quoted => vec![self.joined_elements(name, elements)],
-                    Some(elements) => vec![self.words(whole(elements), false)],
+                    Some(elements) => self.all_elements(elements, false),
                     None => open(Openness::Computed(0, true)),
                 }
             }

@@ -897,7 +897,7 @@ impl Walk {
         }
     }
 
-    /// What the programs that copy write where.
+    /// What the programs that copy or keep texts write where.
     fn copies(&mut self, name: &str, args: &[Word]) {
         let input = match &self.input {
             Input::Text(text) => Some(Rc::clone(text)),
@@ -916,6 +916,11 @@ impl Walk {
         }
         match name {
             "curl" | "wget" => programs::downloads(name, args).iter().for_each(|path| self.wrote(path, None)),
+            // `-s` keeps any text for it.
+            "history" if args.iter().any(|it| it.text.starts_with('-') && it.text.contains(['w', 'a'])) => {
+                operands.iter().for_each(|path| self.wrote(path, None));
+                self.wrote(".bash_history", None);
+            }
             "tee" | "sponge" => operands.iter().for_each(|path| self.wrote(path, input.clone())),
             "dd" => {
                 for path in operands.iter().filter_map(|word| word.strip_prefix("of=")) {
