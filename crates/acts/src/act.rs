@@ -1,10 +1,10 @@
 //! What a text would do to files: those that its redirections open, and those that its programs are given, as the table of
 //! [programs](super::programs) says what they do with them.
 
-use super::commands::{Directories, tail};
-use super::expand::{Openness, Word};
+use super::directories::Directories;
 use super::programs::files::{Kind, Use, Uses};
 use super::programs::{Names, is_plain_sed};
+use super::word::{Openness, Word, tail};
 use super::{Command, Script, Span};
 use compact_str::format_compact;
 

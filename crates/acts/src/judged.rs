@@ -1,7 +1,6 @@
 //! What rules said of a script's commands before: it depends on nothing but the rule and the commands. A call is judged
 //! when it is about to run, when a permission is asked for it, and after it ran; and agents repeat what they do.
 
-use super::judge::Held;
 use smallvec::SmallVec;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,6 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many rules a script remembers.
 const KEPT: usize = 32;
+
+/// Three values for one test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Held {
+    No,
+    Doubt(&'static str),
+    Yes,
+}
 
 /// Which rule it is. Copies of a rule say the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@
 //! | file | what |
 //! |---|---|
 //! | `grammar` | from a text to its syntax |
-//! | `commands`, `expand`, `word`, `output` | from syntax to the commands that run, with what words, in which directory |
+//! | `commands`, `expand`, `word`, `directories` | from syntax to the commands that run, with what words, in which directory |
 //! | `programs` | what programs are: one table, `programs.txt`, with one row for each, and one parser of their words |
 //! | `act` | which files are read and written |
 //! | `started` | a program that was seen to start |
@@ -20,12 +20,13 @@
 
 mod act;
 mod commands;
+mod directories;
 mod expand;
 mod grammar;
 mod judge;
 mod judged;
 pub mod meeting;
-mod output;
+mod names;
 mod path;
 mod programs;
 mod started;
@@ -120,7 +121,7 @@ pub struct Command {
     assigns: bool,
     writes: Writes,
     data: bool,
-    directories: commands::Directories,
+    directories: directories::Directories,
     /// An earlier command may have changed where paths lead.
     relinked: bool,
     /// What its words hold of other commands is in the list.
@@ -198,7 +199,7 @@ impl Command {
     /// The directories that it may run in, and its relative paths count from: each from where the text begins, which is the
     /// empty one, from the root, or from the home, which is `~`; nothing if it may be any.
     pub fn directories(&self) -> Option<impl Iterator<Item = &str>> {
-        (self.directories != commands::Directories::Unknown).then(|| self.directories.all())
+        (self.directories != directories::Directories::Unknown).then(|| self.directories.all())
     }
 
     /// The same with other words.
@@ -355,7 +356,7 @@ impl Script {
         let mut names = Vec::with_capacity(self.commands.len());
         for command in &self.commands {
             let Some(head) = command.words.first() else { continue };
-            let name = commands::base_name(head.as_constant()?);
+            let name = names::base_name(head.as_constant()?);
             names.extend([Some(name), programs::same_program(name)].into_iter().flatten());
             programs::other_programs(name).for_each(|name| names.push(name));
         }

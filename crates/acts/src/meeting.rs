@@ -1,5 +1,38 @@
 //! Whether two patterns of names may name the same: a rule's, and one that a shell or a tool expands.
 
+/// A glob over one word: `*` is any text.
+pub(super) fn glob(pattern: &str, text: &str) -> bool {
+    // Asked for each option of each command, and most differ in their first letters.
+    let (signs, bytes) = (pattern.as_bytes(), text.as_bytes());
+    let mut at = 0;
+    while let (Some(sign), Some(byte)) = (signs.get(at), bytes.get(at))
+        && sign == byte
+        && *sign != b'*'
+    {
+        at += 1;
+    }
+    match &signs[at..] {
+        [] => return at == bytes.len(),
+        [b'*'] => return true,
+        [b'*', ..] => {}
+        _ => return false,
+    }
+    let mut pieces = pattern.split('*');
+    let first = pieces.next().unwrap_or_default();
+    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let mut pieces = pieces.peekable();
+    while let Some(piece) = pieces.next() {
+        if pieces.peek().is_none() {
+            return rest.ends_with(piece);
+        }
+        match rest.find(piece) {
+            Some(at) => rest = &rest[at + piece.len()..],
+            None => return false,
+        }
+    }
+    rest.is_empty()
+}
+
 /// Whether a name of a pattern of file names may be one that a rule's glob over one word names.
 pub(super) fn may_be(name: &str, word: &str) -> bool {
     let word: Vec<Token> = word.chars().map(|c| if c == '*' { Token::Many } else { Token::Is(c) }).collect();

@@ -1,10 +1,10 @@
 //! Operands as paths: whether a word stays within what a pattern names.
 
-use super::commands::Directories;
-use super::expand::{Openness, Word};
-use super::judge::Held;
-use super::output::DIRECTORY;
-use super::{Command, Files, Place, Writes, judge, meeting};
+use super::directories::{Directories, tidied};
+use super::judged::Held;
+use super::meeting::{self, glob};
+use super::word::{DIRECTORY, Openness, Word};
+use super::{Command, Files, Place, Writes};
 use compact_str::{CompactString, format_compact};
 
 /// Whether a text is written as a path.
@@ -15,23 +15,6 @@ pub(super) fn is_path(text: &str) -> bool {
 /// The same of what is known of a word.
 pub(super) fn is_written_as_path(word: &Word) -> bool {
     word.home || is_path(word.beginning())
-}
-
-/// A path without `.` and `..`, as a shell goes there; nothing if it leads above the home, or above what a pattern stands for.
-pub(super) fn tidied(path: &str) -> Option<CompactString> {
-    let is_absolute = path.starts_with('/');
-    let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/') {
-        match (part, parts.last()) {
-            ("" | ".", _) => {}
-            ("..", None) if is_absolute => {}
-            ("..", None | Some(&"..")) => parts.push(part),
-            ("..", Some(last)) if last.starts_with('~') || last.contains(['*', '?', '[']) => return None,
-            ("..", Some(_)) => drop(parts.pop()),
-            _ => parts.push(part),
-        }
-    }
-    Some(format_compact!("{}{}", if is_absolute { "/" } else { "" }, parts.join("/")))
 }
 
 /// The command with its paths as they are from the directory that patterns count from; nothing if they are that already.
@@ -108,7 +91,7 @@ pub(super) fn could_be(pattern: &str, word: &Word, directories: &Directories) ->
     let may_be = |path: &str| pattern.starts_with('*') || root(path) == root(pattern);
     let fits = |path: &str| match word.openness {
         _ if !may_be(path) => false,
-        Openness::Constant => judge::glob(pattern, path) || directory == Some(path),
+        Openness::Constant => glob(pattern, path) || directory == Some(path),
         Openness::Files(_) if text.len() == word.text.len() => {
             meeting::may_be(path, pattern) || directory.is_some_and(|directory| meeting::may_be(path, directory))
         }
@@ -136,7 +119,7 @@ pub(super) fn could_be(pattern: &str, word: &Word, directories: &Directories) ->
     let directories = rooted.into_iter().chain(directories.all().filter(|_| rooted.is_none()));
     // A pattern of file names within the rule's own names nothing else: its signs stand where the rule has a `*`.
     let names = |path: &str| match word.openness {
-        Openness::Files(_) if text.len() == word.text.len() && judge::glob(pattern, path) => Held::Yes,
+        Openness::Files(_) if text.len() == word.text.len() && glob(pattern, path) => Held::Yes,
         _ => doubt.map_or(Held::Yes, Held::Doubt),
     };
     let held = |directory| located(directory).filter(|path| fits(path)).map_or(Held::No, |path| names(&path));
@@ -325,8 +308,7 @@ fn matches(pattern: &[&str], path: &[&str]) -> bool {
         [first, rest @ ..] => match path {
             [part, after @ ..] => {
                 // `**` is more than one name.
-                (judge::glob(first, part)
-                    && (*first == "*" && *part != "**" || !part.contains(['*', '?']) || first == part))
+                (glob(first, part) && (*first == "*" && *part != "**" || !part.contains(['*', '?']) || first == part))
                     && matches(rest, after)
             }
             [] => false,

@@ -1,8 +1,10 @@
 //! A program that was seen to start, by its words: nothing of them is computed any more.
 
+use super::directories::Directories;
+use super::names::base_name;
 use super::programs::{self, wrapper_of};
 use super::word::Word;
-use super::{Command, Role, Script, Span, Writes, commands};
+use super::{Command, Role, Script, Span, Writes};
 
 /// So many programs that carry each other's words out in their own process are read.
 const MOST: usize = 4;
@@ -25,7 +27,7 @@ impl Script {
 
 /// The same command as it is mostly written, or the one that a program carries out in its own process.
 fn behind(words: &[Word]) -> Vec<Word> {
-    let Some(name) = words.first().and_then(Word::as_constant).map(commands::base_name) else { return Vec::new() };
+    let Some(name) = words.first().and_then(Word::as_constant).map(base_name) else { return Vec::new() };
     if let Some(short) = programs::in_short(name, words) {
         return short;
     }
@@ -45,7 +47,7 @@ impl Command {
             assigns: false,
             writes: Writes::Nothing,
             data: false,
-            directories: commands::Directories::First,
+            directories: Directories::First,
             relinked: false,
             shell_text: false,
             runs_words: false,

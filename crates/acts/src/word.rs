@@ -1,9 +1,15 @@
 //! A word of a command, and how much of it the text decides.
 
 use super::Span;
-use super::output::BRANCH;
+use super::names::is_of_name;
 use compact_str::CompactString;
 use std::borrow::Cow;
+
+/// How a word stands that is the working directory, or begins with it.
+pub(super) const DIRECTORY: &str = "${PWD}";
+
+/// How a word stands that is the branch that is checked out.
+pub(super) const BRANCH: &str = "$(git branch --show-current)";
 
 /// How much of a word the text decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -151,4 +157,45 @@ pub(super) fn join(length: usize, first: Openness, then: Openness) -> Openness {
         }
         (first, _) => first,
     }
+}
+
+/// A word without its first `skip` bytes.
+pub(super) fn tail(word: &Word, skip: usize) -> Word {
+    let openness = word.openness.moved(|at| at.saturating_sub(skip));
+    Word { text: word.text.get(skip..).unwrap_or_default().into(), openness, quoted: word.quoted, ..Word::default() }
+}
+
+/// What follows the expansions that a text begins with.
+pub(super) fn behind_expansions(text: &str) -> &str {
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start_matches('"');
+        let Some(name) = rest.strip_prefix('$') else { return rest };
+        let end = match name.as_bytes().first() {
+            Some(b'{') => name.find('}').map(|at| at + 1),
+            Some(b'(') => name.rfind(')').map(|at| at + 1),
+            _ => Some(name.find(|c| !is_of_name(c)).unwrap_or(name.len())),
+        };
+        match end {
+            Some(end) if end > 0 => rest = &name[end..],
+            _ => return rest,
+        }
+    }
+}
+
+/// A text as it is if whatever is expanded in it is empty: `s.sh` of `s$x.sh`.
+pub(super) fn without_expansions(text: &str) -> Cow<'_, str> {
+    let Some((first, rest)) = text.split_once('$') else { return text.into() };
+    let mut made = first.to_string();
+    let mut rest = &text[text.len() - rest.len() - 1..];
+    while let Some(at) = rest.find('$') {
+        made.push_str(&rest[..at]);
+        let behind = behind_expansions(&rest[at..]);
+        // A dollar sign that expands nothing.
+        let is_sign = behind.len() == rest.len() - at;
+        made.push_str(if is_sign { "$" } else { "" });
+        rest = if is_sign { &rest[at + 1..] } else { behind };
+    }
+    made.push_str(rest);
+    made.into()
 }

@@ -2,6 +2,7 @@
 
 use super::super::expand::{Openness, Word, is_number, is_variable};
 use super::super::programs::{Names, running};
+use super::super::word::without_expansions;
 use super::super::{Role, Shell, Span, grammar, programs};
 use super::expansion::as_operand;
 use super::simple::is_own_name;
@@ -307,7 +308,7 @@ impl Walk {
                 }
                 // In quotes of the text, what stands for an expansion of this shell would be a text of its own.
                 if text.contains('\'') {
-                    self.nested(&running::without_expansions(&text), shell, span);
+                    self.nested(&without_expansions(&text), shell, span);
                 }
             }
         } else {

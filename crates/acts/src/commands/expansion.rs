@@ -1,10 +1,12 @@
 //! What words become: the shell's expansions, several alternatives where the text leaves a choice.
 
+use super::super::expand::output::{self, Known, Output};
 use super::super::expand::{
     Openness, Resolved, Word, begins_option_if_cut, is_positional, is_variable, join, puts_in_more_than_a_name,
 };
 use super::super::grammar::{self, Change, List, Node, Part, Pipeline, Redirect, RedirectKind, Word as Written};
-use super::super::output::{self, Known, Output};
+use super::super::names::tells_what_ran;
+use super::super::word::{BRANCH, DIRECTORY};
 use super::super::{Shell, Span};
 use super::{Directories, Input, MAX_ALTERNATIVES, Walk};
 use compact_str::{CompactString, format_compact};
@@ -137,11 +139,11 @@ impl Walk {
                 let text = output::found_name(list).map(|name| format_compact!("{}/{name}", output::FOUND));
                 Next::Open(text.unwrap_or_else(|| "$(…)".into()), Openness::Operand(0))
             }
-            Output::Branch => Next::Open(output::BRANCH.into(), Openness::Operand(0)),
+            Output::Branch => Next::Open(BRANCH.into(), Openness::Operand(0)),
             // Where it is another directory, the path isn't told.
             Output::Directory => {
                 let is_first = self.directories == Directories::First && !self.variables.splits_oddly();
-                let text = if is_first { output::DIRECTORY } else { "$(…)" };
+                let text = if is_first { DIRECTORY } else { "$(…)" };
                 Next::Open(text.into(), Openness::Operand(0))
             }
             Output::Anything => Next::Open("$(…)".into(), Openness::Computed(0, !quoted)),
@@ -245,8 +247,7 @@ impl Walk {
     /// The values that a name may have where the walk is: before the text sets it, it is what the caller has set.
     fn values_here(&self, name: &str) -> Vec<Resolved> {
         let mut values = self.variables.values(name);
-        let begins_known =
-            |value: &Resolved| value.openness.from() != Some(0) || value.text.starts_with(output::DIRECTORY);
+        let begins_known = |value: &Resolved| value.openness.from() != Some(0) || value.text.starts_with(DIRECTORY);
         if !values.is_empty() && !self.set_names.has(name) && values.iter().all(begins_known) {
             values.push(Resolved::operand(format_compact!("${{{name}}}")));
         }
@@ -457,11 +458,6 @@ const OPERAND: &str = "operand…";
 pub(super) fn as_operand(text: &str) -> String {
     let whole = text.replace(output::FOUND, "…").replace("$((…))", "0").replace("$(…)", "…");
     whole.replace('…', OPERAND)
-}
-
-/// Whether the shell sets a variable to what it has run, or to a part of it.
-pub(in super::super) fn tells_what_ran(name: &str) -> bool {
-    matches!(name, "_" | "BASH_COMMAND" | "BASH_EXECUTION_STRING" | "BASH_REMATCH" | "MATCH" | "match")
 }
 
 /// What a shell cuts values at, unless the text sets IFS.

@@ -10,14 +10,14 @@ mod simple;
 mod state;
 mod xargs;
 
+use super::directories::Directories;
+use super::expand::output::Output;
 use super::expand::{Openness, Resolved, Variables, Word, is_number, is_positional, names_in};
 use super::grammar::{self, Change, Joint, List, Node, Part, Pipeline, Redirect, RedirectKind, Stage, Word as Written};
-use super::output::Output;
-use super::programs::running;
+use super::names::base_name;
+use super::word::{tail, without_expansions};
 use super::{Command, Doubt, Role, Script, Shell, Span, Writes, meeting, programs};
 use compact_str::CompactString;
-pub(super) use expansion::tells_what_ran;
-pub(super) use state::Directories;
 use state::{Later, SetNames, State};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -75,7 +75,7 @@ impl WrittenFile {
     /// Whether it may be meant by a name: its own, a pattern, or one that a command prints.
     fn may_be(&self, name: &str) -> bool {
         // What nobody has set leaves nothing behind: `s$x` is `s`.
-        let (own, other) = (running::without_expansions(&self.name), running::without_expansions(name));
+        let (own, other) = (without_expansions(&self.name), without_expansions(name));
         let is_same = self.name == name || own == other && !own.is_empty();
         is_same
             || self.name == "*"
@@ -876,21 +876,6 @@ struct Facts {
     data: bool,
 }
 
-pub(super) fn base_name(path: &str) -> &str {
-    // Most names are short: to set up a quicker search takes longer.
-    let bytes = path.as_bytes();
-    let mut at = bytes.len();
-    while at > 0 && bytes[at - 1] != b'/' {
-        at -= 1;
-    }
-    let name = &path[at..];
-    // A program of Windows, which its subsystem for Linux and its own bash run too.
-    match name.len() > 4 {
-        true => name.strip_suffix(".exe").unwrap_or(name),
-        false => name,
-    }
-}
-
 /// Whether to read from there opens a connection.
 fn opens_connection(file: &Word) -> bool {
     let known = file.beginning();
@@ -919,10 +904,4 @@ fn looks_expandable(text: &str) -> bool {
 /// Whether a word may be such text.
 fn may_expand(word: &Word) -> bool {
     looks_expandable(&word.text) || matches!(word.openness, Openness::Computed(..))
-}
-
-/// A word without its first `skip` bytes.
-pub(super) fn tail(word: &Word, skip: usize) -> Word {
-    let openness = word.openness.moved(|at| at.saturating_sub(skip));
-    Word { text: word.text.get(skip..).unwrap_or_default().into(), openness, quoted: word.quoted, ..Word::default() }
 }

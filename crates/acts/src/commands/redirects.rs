@@ -1,9 +1,9 @@
 //! Redirections: what a command reads, and which files it writes.
 
 use super::super::act::{Access, Redirected};
+use super::super::expand::output::Output;
 use super::super::expand::{Openness, Word};
 use super::super::grammar::{Part, Redirect, RedirectKind};
-use super::super::output::Output;
 use super::super::{Command, Role, Shell, Span, Writes};
 use super::{
     COMPLETED, Facts, Input, MAX_COMMANDS, MAX_FILES, TOO_LARGE, Walk, WrittenFile, base_name, is_settings_of_git,

@@ -5,6 +5,7 @@ use super::super::programs::options::Takes;
 use super::super::programs::parsed::{Given, Item};
 use super::super::programs::running::{self, ShellWords};
 use super::super::programs::{self, Does, Names, Parsed, Wrapper};
+use super::super::word::{behind_expansions, without_expansions};
 use super::super::{Command, Role, Shell, Span, grammar};
 use super::expansion::as_operand;
 use super::xargs::{Ends, with_item};
@@ -151,7 +152,7 @@ impl Walk {
 
     /// `bash *.sh`, `bash s$x.sh`: the files at hand that it names are looked into.
     fn keep_pattern(&mut self, script: &Word) {
-        let pattern = running::without_expansions(&script.text);
+        let pattern = without_expansions(&script.text);
         if matches!(script.openness, Openness::Files(_) | Openness::Operand(_)) && !pattern.is_empty() {
             self.keep_script(&pattern);
         }
@@ -760,7 +761,7 @@ impl Walk {
     /// `strace -o '|git push'`
     fn traces_into(&mut self, value: &Word, span: &Span) {
         // What nobody has set before the sign is empty.
-        if let Some(command) = running::behind_expansions(&value.text).strip_prefix(['|', '!']) {
+        if let Some(command) = behind_expansions(&value.text).strip_prefix(['|', '!']) {
             let command = as_operand(command);
             self.in_another_shell(|this| this.nested(&command, Shell::Posix, span));
         }

@@ -1,5 +1,6 @@
 //! A simple command: its words, what it prints, and what it runs in turn.
 
+use super::super::expand::output;
 use super::super::expand::{
     Openness, Word, is_positional, is_variable, join, may_set_variables, names_what_it_sets, own_default,
 };
@@ -7,7 +8,8 @@ use super::super::grammar::{Assign, Change, Node, Part, Redirect, RedirectKind, 
 use super::super::programs::options::Row;
 use super::super::programs::parsed::Given;
 use super::super::programs::{Does, Parsed, running};
-use super::super::{Command, Role, Shell, Span, Writes, grammar, output, programs};
+use super::super::word::behind_expansions;
+use super::super::{Command, Role, Shell, Span, Writes, grammar, programs};
 use super::{
     By, Directories, Facts, Function, Input, MAX_ALTERNATIVES, MAX_COMMANDS, MAX_KEPT, TOO_LARGE, Walk, base_name,
     is_settings_of_git, without_vanishing,
@@ -503,7 +505,7 @@ impl Walk {
                     self.runs_words();
                     // `nohup$x git push` runs git if `x` is empty.
                     let (prefix, open) = (head.beginning(), head.text.get(at..).unwrap_or_default());
-                    if !prefix.is_empty() && !prefix.ends_with('/') && running::behind_expansions(open).is_empty() {
+                    if !prefix.is_empty() && !prefix.ends_with('/') && behind_expansions(open).is_empty() {
                         let words = Word::constant(prefix).before(&words[1..]);
                         self.depth += 1;
                         self.dispatch(base_name(prefix), &words, span, facts);

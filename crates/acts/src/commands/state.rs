@@ -1,84 +1,12 @@
 //! What is known where the walk is: the directory, which variables are set, what a function or a text was given. Where a text
 //! may take one way or another, only what holds on each of them is known.
 
+use super::super::directories::Directories;
 use super::super::expand::Word;
-use super::super::path::tidied;
 use super::super::{Shell, Span};
 use super::{Function, Input, MAX_KEPT, Passed, TOO_LARGE, Walk};
-use compact_str::{CompactString, format_compact};
 use std::collections::HashSet;
 use std::rc::Rc;
-use std::sync::Arc;
-
-/// The directories that a command may run in, as they are reached from where the text begins.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in super::super) enum Directories {
-    /// Where the text begins.
-    #[default]
-    First,
-    /// One of these.
-    Some(Arc<[CompactString]>),
-    Unknown,
-}
-
-impl Directories {
-    /// More are taken for any, and longer ones.
-    const MOST: usize = 8;
-    const LONGEST: usize = 1024;
-
-    fn of(directories: Vec<CompactString>) -> Directories {
-        match directories.as_slice() {
-            [only] if only.is_empty() => Directories::First,
-            more if more.len() > Directories::MOST => Directories::Unknown,
-            _ => Directories::Some(directories.into()),
-        }
-    }
-
-    /// Each of them; none if it may be any.
-    pub(in super::super) fn all(&self) -> impl Iterator<Item = &str> {
-        let (first, directories): (Option<&str>, &[CompactString]) = match self {
-            Directories::First => (Some(""), &[]),
-            Directories::Some(directories) => (None, directories),
-            Directories::Unknown => (None, &[]),
-        };
-        first.into_iter().chain(directories.iter().map(CompactString::as_str))
-    }
-
-    /// After a change to `path`, which begins at the root, at the home with `~`, or where the command runs.
-    pub(in super::super) fn changed(&self, path: &str) -> Directories {
-        // Most are a plain name.
-        if *self == Directories::First && !path.contains(['/', '.', '~']) && !path.is_empty() {
-            return Directories::Some([CompactString::from(path)].into());
-        }
-        let mut changed = Vec::new();
-        for directory in self.all() {
-            let whole = match path.starts_with(['/', '~']) || directory.is_empty() {
-                true => CompactString::from(path),
-                false => format_compact!("{directory}/{path}"),
-            };
-            match tidied(&whole) {
-                Some(whole) if changed.contains(&whole) => {}
-                Some(whole) if whole.len() <= Directories::LONGEST => changed.push(whole),
-                _ => return Directories::Unknown,
-            }
-        }
-        match self {
-            Directories::Unknown => Directories::Unknown,
-            _ => Directories::of(changed),
-        }
-    }
-
-    pub(super) fn join(&mut self, other: &Directories) {
-        if self == other {
-            return;
-        }
-        if *self == Directories::Unknown || *other == Directories::Unknown {
-            return *self = Directories::Unknown;
-        }
-        let further = other.all().filter(|directory| self.all().all(|own| own != *directory));
-        *self = Directories::of(self.all().chain(further).map(CompactString::from).collect());
-    }
-}
 
 /// The names of variables that are set. A copy is made for each command, so that they are shared until they change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

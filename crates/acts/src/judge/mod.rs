@@ -8,14 +8,15 @@ mod hits;
 mod named;
 mod reading;
 
-use super::commands::{Directories, base_name};
-use super::expand::{Openness, Word};
-use super::judged::RuleId;
-use super::meeting;
+use super::directories::Directories;
+use super::judged::{Held, RuleId};
+use super::meeting::{self, glob};
+use super::names::base_name;
 use super::path;
 use super::programs::options::{Act, Row, Style, Takes};
 use super::programs::parsed::{Item, Parsed};
 use super::programs::{self, options, running};
+use super::word::{Openness, Word, behind_expansions};
 use super::{Command, Doubt, Place};
 use compact_str::format_compact;
 pub use covers::{covers, excepts};
@@ -86,14 +87,6 @@ struct OptionPattern {
     /// Options that say the same if all of a list are there.
     together: Vec<Vec<OptionPattern>>,
     value: Option<String>,
-}
-
-/// Three values for one test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Held {
-    No,
-    Doubt(&'static str),
-    Yes,
 }
 
 impl CommandRule {
@@ -650,37 +643,4 @@ impl Stage {
 
 fn to_held(holds: bool) -> Held {
     if holds { Held::Yes } else { Held::No }
-}
-
-/// A glob over one word: `*` is any text.
-pub(super) fn glob(pattern: &str, text: &str) -> bool {
-    // Asked for each option of each command, and most differ in their first letters.
-    let (signs, bytes) = (pattern.as_bytes(), text.as_bytes());
-    let mut at = 0;
-    while let (Some(sign), Some(byte)) = (signs.get(at), bytes.get(at))
-        && sign == byte
-        && *sign != b'*'
-    {
-        at += 1;
-    }
-    match &signs[at..] {
-        [] => return at == bytes.len(),
-        [b'*'] => return true,
-        [b'*', ..] => {}
-        _ => return false,
-    }
-    let mut pieces = pattern.split('*');
-    let first = pieces.next().unwrap_or_default();
-    let Some(mut rest) = text.strip_prefix(first) else { return false };
-    let mut pieces = pieces.peekable();
-    while let Some(piece) = pieces.next() {
-        if pieces.peek().is_none() {
-            return rest.ends_with(piece);
-        }
-        match rest.find(piece) {
-            Some(at) => rest = &rest[at + piece.len()..],
-            None => return false,
-        }
-    }
-    rest.is_empty()
 }

@@ -1,6 +1,6 @@
 //! Whether code that the text doesn't show may be what its constants say: where they name what a rule names.
 
-use super::super::expand::is_of_name;
+use super::super::names::is_of_name;
 use super::super::programs::Names;
 use super::super::{Script, Shell, Span, read};
 use super::covers::is_excepted;

@@ -176,7 +176,7 @@ impl<'c> Reading<'c> {
         }
         // `$x-f` is `-f` if `x` is empty.
         for item in self.operands.iter().filter(|item| item.word.openness.from() == Some(0)) {
-            let behind = running::behind_expansions(&item.word.text);
+            let behind = behind_expansions(&item.word.text);
             if behind.len() > 1 && behind.starts_with('-') && option.is(behind, item.row) {
                 let (is_known, _) = takes_value(&Word::constant(behind), item.row);
                 if is_known || item.row.is_none() {
@@ -188,7 +188,7 @@ impl<'c> Reading<'c> {
             for item in &self.operands {
                 // `$x+main` is `+main` if `x` is empty; `$x:main` is mostly meant as it is written.
                 if item.word.openness.from() == Some(0) {
-                    let behind = running::behind_expansions(&item.word.text);
+                    let behind = behind_expansions(&item.word.text);
                     if behind.starts_with('+') && glob(glob_text, behind) {
                         held = held.max(Held::Doubt("an operand behind a variable that may be empty"));
                     }

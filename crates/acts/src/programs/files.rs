@@ -1,123 +1,17 @@
 //! What a program does with the files that it is given, as the last column of the table says.
 
-use super::super::commands::{base_name, tail};
-use super::super::expand::{Openness, Word};
+use super::super::names::base_name;
+use super::super::word::{Openness, Word, tail};
+use super::clause::Clause;
+pub(in super::super) use super::clause::Kind;
 use super::options::{self, Opt};
 use super::parsed::{Given, Parsed};
 use std::borrow::Cow;
-use std::sync::Arc;
 
 /// So many words behind an option that isn't known may be its values: `jq --slurpfile x f`.
 const MOST_VALUES: usize = 2;
 
-words_of_table! {
-    /// What a word is to the program that it is given to.
-    enum Kind {
-        Text = "text",
-        Look = "look",
-        Read = "read",
-        Write = "write",
-        Edit = "edit",
-        ReadTree = "read-tree",
-        ChangeTree = "change-tree",
-        Fill = "fill",
-        Member = "member",
-        Take = "take",
-        Into = "into",
-        IntoTree = "into-tree",
-        Prefix = "prefix",
-        Aim = "aim",
-        PerhapsRead = "perhaps-read",
-        PerhapsChange = "perhaps-change",
-        Code = "code",
-        Sed = "sed",
-        Awk = "awk",
-        At = "at",
-        Dir = "dir",
-        From = "from",
-        Url = "url",
-        Any = "any",
-    }
-}
-
-impl Kind {
-    fn is_source(self) -> bool {
-        matches!(self, Kind::Read | Kind::ReadTree | Kind::Take | Kind::Aim)
-    }
-}
-
-/// One clause of the column: what holds for a command under a condition.
-#[derive(Clone, Debug, Default)]
-pub(in super::super) struct Clause {
-    /// All of these hold: an option is given, by one of its names, or the program is called so.
-    conditions: Vec<Vec<&'static str>>,
-    options: Vec<(&'static str, Kind)>,
-    /// Operands that begin with a key: `if=f`; `*` is any key, `+` and `@` are signs without `=`.
-    keyed: Vec<(&'static str, Kind)>,
-    before: Vec<Kind>,
-    repeated: Option<Kind>,
-    after: Vec<Kind>,
-    /// Without an operand it is the directory at hand.
-    is_here: bool,
-    fills: bool,
-    downloads: bool,
-    patches: bool,
-    lists: bool,
-    finds: bool,
-}
-
 impl Clause {
-    /// Reads the column.
-    pub(super) fn all(column: &'static str) -> Arc<[Clause]> {
-        column.split("; ").map(Clause::new).collect()
-    }
-
-    fn new(text: &'static str) -> Clause {
-        let (condition, kinds) = text.split_once(": ").unwrap_or(("", text));
-        let conditions = condition.split(" & ").filter(|it| !it.is_empty()).map(|any| any.split('|').collect());
-        let mut clause = Clause { conditions: conditions.collect(), ..Clause::default() };
-        for word in kinds.split(' ') {
-            match word {
-                "+fill" => clause.fills = true,
-                "+download" => clause.downloads = true,
-                "+listed" => clause.lists = true,
-                "+patch" => clause.patches = true,
-                "find" => clause.finds = true,
-                _ => clause.add(word),
-            }
-        }
-        clause
-    }
-
-    fn add(&mut self, word: &'static str) {
-        let (word, is_here) = word.strip_suffix("=.").map_or((word, false), |word| (word, true));
-        self.is_here |= is_here;
-        if let Some((name, kind)) = word.split_once('=') {
-            let list = if name.starts_with('-') { &mut self.options } else { &mut self.keyed };
-            list.extend(Kind::named(kind).map(|kind| (name, kind)));
-            return;
-        }
-        match (word.strip_suffix("..."), self.repeated) {
-            (Some(word), _) => self.repeated = Kind::named(word),
-            (None, None) => self.before.extend(Kind::named(word)),
-            (None, Some(_)) => self.after.extend(Kind::named(word)),
-        }
-    }
-
-    /// Where the value begins in an operand with a key, and what it is.
-    fn key(&self, word: &Word, place: usize) -> Option<(usize, Kind)> {
-        let text = word.beginning();
-        let key = text.split_once('=').map_or("", |(key, _)| key);
-        // What stands before is something else.
-        let is_name =
-            place >= self.before.len() && !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || c == '_');
-        self.keyed.iter().find_map(|(name, kind)| match *name {
-            sign @ ("+" | "@") => text.starts_with(sign).then_some((1, *kind)),
-            "*" => is_name.then_some((key.len() + 1, *kind)),
-            name => (name == key).then_some((key.len() + 1, *kind)),
-        })
-    }
-
     fn holds(&self, given: &Parsed<'_>, names: &[&str]) -> bool {
         let is_one = |it: &&str| match (*it, it.strip_prefix('@')) {
             ("0", _) => given.operand_words().next().is_none(),
@@ -125,17 +19,6 @@ impl Clause {
             (option, None) => given.has(option),
         };
         self.conditions.iter().all(|any| any.iter().any(is_one))
-    }
-
-    /// What the operand at a place of so many is.
-    fn kind_at(&self, at: usize, count: usize) -> Kind {
-        let (before, after) = (self.before.len(), self.after.len());
-        match self.repeated {
-            _ if at < before => self.before[at],
-            Some(kind) if count <= before + after || at < count - after => kind,
-            Some(_) => self.after[after - (count - at)],
-            None => Kind::Text,
-        }
     }
 }
 

@@ -21,6 +21,7 @@ macro_rules! words_of_table {
     };
 }
 
+mod clause;
 pub(super) mod files;
 pub(super) mod inline;
 pub(super) mod options;
@@ -35,7 +36,7 @@ pub(super) use parsed::Parsed;
 pub(super) use twins::{has_twins, other_programs, twins};
 
 use super::Shell;
-use super::expand::{Openness, Word};
+use super::word::{Openness, Word};
 use compact_str::{CompactString, format_compact};
 use options::{Column, Row};
 use parsed::{Given, Item};

@@ -1,7 +1,7 @@
 //! How programs take their options: a table, one line for each program and sub-command.
 
 use super::ByName;
-use super::files::{Clause, Kind};
+use super::clause::{Clause, Kind};
 use compact_str::CompactString;
 use std::sync::{Arc, LazyLock, OnceLock};
 

@@ -1,9 +1,7 @@
 //! A command's words as its program reads them: the one parser of options, operands and sub-commands.
 
-use super::super::commands::tail;
-use super::super::expand::{Openness, Word};
+use super::super::word::{Openness, Word, behind_expansions, tail};
 use super::options::{Does, Opt, Row, Style, Takes};
-use super::running;
 use smallvec::SmallVec;
 
 /// A command's words behind its program's name, told apart.
@@ -267,7 +265,7 @@ fn may_be_option(word: &Word, row: Option<&Row>) -> Option<&'static str> {
     match word.openness {
         // `"$(pyenv root)"/shims/x`: no option of such a program goes on with a `/`.
         Openness::Computed(0, false)
-            if running::behind_expansions(&word.text).trim_start_matches('…').starts_with('/')
+            if behind_expansions(&word.text).trim_start_matches('…').starts_with('/')
                 && row.is_some_and(Row::has_only_switches) =>
         {
             None

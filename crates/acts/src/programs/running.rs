@@ -1,14 +1,13 @@
 //! What makes a program run code, write a file or read its settings elsewhere: no `*` of a rule that allows covers it.
 
-use super::super::commands::base_name;
-use super::super::expand::{Openness, Word, is_of_name};
+use super::super::names::base_name;
+use super::super::word::{Openness, Word, behind_expansions};
 use super::options::{Does, Row, Style};
 use super::parsed::{Given, Item};
 use super::{
     Names, Parsed, git_verb, is_harmless_setting, is_harmless_ssh_option, is_plain_sed, is_plain_setting,
     may_configure_program, options, skip_delimited, skip_regex,
 };
-use std::borrow::Cow;
 
 /// Options of what finds a program by its name and runs it that leave open nothing of what is run.
 pub(in super::super) static PLAIN_RUNNER_OPTIONS: Names = Names::new("runner-options");
@@ -320,41 +319,6 @@ pub(in super::super) fn may_be_option(word: &Word) -> bool {
             behind.starts_with('-') || word.text.starts_with("${") && word.text.contains("/-")
         }
     }
-}
-
-/// What follows the expansions that a text begins with.
-pub(in super::super) fn behind_expansions(text: &str) -> &str {
-    let mut rest = text;
-    loop {
-        rest = rest.trim_start_matches('"');
-        let Some(name) = rest.strip_prefix('$') else { return rest };
-        let end = match name.as_bytes().first() {
-            Some(b'{') => name.find('}').map(|at| at + 1),
-            Some(b'(') => name.rfind(')').map(|at| at + 1),
-            _ => Some(name.find(|c| !is_of_name(c)).unwrap_or(name.len())),
-        };
-        match end {
-            Some(end) if end > 0 => rest = &name[end..],
-            _ => return rest,
-        }
-    }
-}
-
-/// A text as it is if whatever is expanded in it is empty: `s.sh` of `s$x.sh`.
-pub(in super::super) fn without_expansions(text: &str) -> Cow<'_, str> {
-    let Some((first, rest)) = text.split_once('$') else { return text.into() };
-    let mut made = first.to_string();
-    let mut rest = &text[text.len() - rest.len() - 1..];
-    while let Some(at) = rest.find('$') {
-        made.push_str(&rest[..at]);
-        let behind = behind_expansions(&rest[at..]);
-        // A dollar sign that expands nothing.
-        let is_sign = behind.len() == rest.len() - at;
-        made.push_str(if is_sign { "$" } else { "" });
-        rest = if is_sign { &rest[at + 1..] } else { behind };
-    }
-    made.push_str(rest);
-    made.into()
 }
 
 /// Whether the script that a program is given does more than edit and print; so does one that isn't known.

@@ -1,7 +1,7 @@
 //! Commands that do the same under other words: `docker rm` and `docker container rm`, `kill -9` and `kill -s KILL`.
 
-use super::super::commands::base_name;
-use super::super::expand::Word;
+use super::super::names::base_name;
+use super::super::word::Word;
 use super::files::unbundled;
 use super::in_place_of;
 use super::options::{self, Same};

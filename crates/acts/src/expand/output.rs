@@ -1,17 +1,20 @@
 //! What commands print, where the text says so: a substitution's value, what a pipe passes on.
 
-use super::Shell;
-use super::commands::base_name;
-use super::expand::{Openness, Resolved, Variables, Word, begins_option_if_cut, is_variable, puts_in_more_than_a_name};
-use super::grammar::{Assign, Change, List, Node, Part, Redirect, RedirectKind, Stage, Word as Written};
-use super::programs::options::Column;
-use super::programs::parsed::{Given, Item};
-use super::programs::{self, Parsed, running};
+use super::super::Shell;
+use super::super::grammar::{
+    Assign, Change, List, Node, Part, Pipeline, Redirect, RedirectKind, Stage, Word as Written,
+};
+use super::super::names::base_name;
+use super::super::programs::options::Column;
+use super::super::programs::parsed::{Given, Item};
+use super::super::programs::{self, Parsed, running};
+use super::super::word::{Openness, Word};
+use super::{Resolved, Variables, begins_option_if_cut, is_positional, is_variable, puts_in_more_than_a_name};
 use compact_str::format_compact;
 
 /// What a list of commands prints.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Output {
+pub(in super::super) enum Output {
     /// This text.
     Constant(String),
     /// This text, or nothing where the command fails.
@@ -27,15 +30,15 @@ pub(super) enum Output {
 
 /// What is known where the commands run.
 #[derive(Clone, Copy)]
-pub(super) struct Known<'k> {
-    pub(super) shell: Shell,
-    pub(super) variables: &'k Variables,
+pub(in super::super) struct Known<'k> {
+    pub(in super::super) shell: Shell,
+    pub(in super::super) variables: &'k Variables,
     /// The values that a name may have; none if the text doesn't set it.
-    pub(super) values: &'k dyn Fn(&str) -> Vec<Resolved>,
+    pub(in super::super) values: &'k dyn Fn(&str) -> Vec<Resolved>,
 }
 
 /// Whether a command prints nothing but paths, names and numbers, which are no options of what they are given to.
-pub(super) fn are_operands(words: &[Word]) -> bool {
+pub(in super::super) fn are_operands(words: &[Word]) -> bool {
     let Some((head, args)) = words.split_first() else { return false };
     let Some(name) = program(head) else { return false };
     if name == "ls" {
@@ -149,17 +152,11 @@ fn begins_no_option(text: &str) -> bool {
     signs.all(|(at, _)| follows_word(&text[..at]))
 }
 
-/// How a word stands that is the working directory, or begins with it.
-pub(super) const DIRECTORY: &str = "${PWD}";
-
-/// How a word stands that is the branch that is checked out.
-pub(super) const BRANCH: &str = "$(git branch --show-current)";
-
 /// The output of the commands in `$( … )`.
-pub(super) fn of(list: &List, known: Known<'_>) -> Output {
+pub(in super::super) fn of(list: &List, known: Known<'_>) -> Output {
     let Some((last, rest)) = list.0.split_last() else { return Output::Anything };
     // `git describe || echo v0`
-    let is_operand = |it: &super::grammar::Pipeline| match of_stages(&it.stages, known) {
+    let is_operand = |it: &Pipeline| match of_stages(&it.stages, known) {
         Output::Operands | Output::Branch | Output::Directory => true,
         Output::Constant(text) | Output::Perhaps(text) => !text.is_empty() && begins_no_option(&text),
         Output::Anything => false,
@@ -168,7 +165,7 @@ pub(super) fn of(list: &List, known: Known<'_>) -> Output {
         return Output::Operands;
     }
     // `cd x && pwd`: the last one prints.
-    let is_quiet = |it: &super::grammar::Pipeline| {
+    let is_quiet = |it: &Pipeline| {
         matches!(&*it.stages, [stage]
             if matches!(&stage.node, Node::Simple { words, .. } if words.first().and_then(Written::plain) == Some("cd")))
     };
@@ -184,10 +181,10 @@ pub(super) fn of(list: &List, known: Known<'_>) -> Output {
 }
 
 /// How a word stands that is a path that `find` prints: its name is behind it.
-pub(super) const FOUND: &str = "$(find …)";
+pub(in super::super) const FOUND: &str = "$(find …)";
 
 /// The name or pattern that all paths end in that a list prints, if it is nothing but `find` by one name.
-pub(super) fn found_name(list: &List) -> Option<&str> {
+pub(in super::super) fn found_name(list: &List) -> Option<&str> {
     let [pipeline] = list.0.as_slice() else { return None };
     let (first, rest) = pipeline.stages.split_first()?;
     let words = |stage: &Stage| -> Option<Vec<Word>> {
@@ -204,18 +201,18 @@ pub(super) fn found_name(list: &List) -> Option<&str> {
 }
 
 /// What the last of several stages prints.
-pub(super) fn of_stages(stages: &[Stage], known: Known<'_>) -> Output {
+pub(in super::super) fn of_stages(stages: &[Stage], known: Known<'_>) -> Output {
     let mut stages = stages.iter();
     let Some(first) = stages.next() else { return Output::Anything };
     stages.fold(known.of_first(first), |output, stage| known.of_next(output, stage))
 }
 
 /// How much there is to look at to tell what a list prints.
-pub(super) fn steps(list: &List) -> usize {
+pub(in super::super) fn steps(list: &List) -> usize {
     list.0.len() + list.0.iter().map(|it| steps_of(&it.stages)).sum::<usize>()
 }
 
-pub(super) fn steps_of(stages: &[Stage]) -> usize {
+pub(in super::super) fn steps_of(stages: &[Stage]) -> usize {
     let n_words = |stage: &Stage| match &stage.node {
         Node::Simple { words, .. } => words.len(),
         _ => 1,
@@ -383,7 +380,7 @@ impl Known<'_> {
 
     fn variable(self, name: &str, change: &Change, quoted: bool) -> Option<Vec<Resolved>> {
         let operand = || vec![Resolved::operand(format_compact!("${{{name}}}"))];
-        if !is_variable(name) && !super::expand::is_positional(name) || matches!(change, Change::Length) {
+        if !is_variable(name) && !is_positional(name) || matches!(change, Change::Length) {
             return Some(operand());
         }
         let mut values = (self.values)(name);
@@ -416,7 +413,7 @@ impl Known<'_> {
 }
 
 /// A word's text if it is constant.
-pub(super) fn constant(word: &Written) -> Option<&str> {
+pub(in super::super) fn constant(word: &Written) -> Option<&str> {
     match word.parts.as_slice() {
         [Part::Text { text, .. }] => Some(text),
         _ => None,
@@ -424,12 +421,12 @@ pub(super) fn constant(word: &Written) -> Option<&str> {
 }
 
 /// What `echo` or `printf` prints.
-pub(super) fn printed(words: &[&str], shell: Shell) -> Option<String> {
+pub(in super::super) fn printed(words: &[&str], shell: Shell) -> Option<String> {
     spelt(words, shell).filter(|text| text.exact).map(|text| text.text)
 }
 
 /// The same, where shells differ or more is needed to tell it: as near as it can be told.
-pub(super) fn nearly_printed(words: &[&str], shell: Shell) -> Option<String> {
+pub(in super::super) fn nearly_printed(words: &[&str], shell: Shell) -> Option<String> {
     spelt(words, shell).map(|text| text.text)
 }
 

@@ -1,12 +1,15 @@
 //! From a word to what it may become: quotes and constants resolved, the rest marked with how open it is.
 
+pub(super) mod output;
+
 use super::Shell;
-use super::commands::tells_what_ran;
 use super::grammar::{Assign, Change, List, Node, Part, RedirectKind, Stage, Value, Word as Written};
-use super::output::{self, BRANCH, Known, Output};
+use super::names::{is_of_name, tells_what_ran};
 use super::programs::{self, Names};
+use super::word::{BRANCH, DIRECTORY};
 pub(super) use super::word::{Openness, Word, join};
 use compact_str::{CompactString, format_compact};
+use output::{Known, Output};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -715,7 +718,7 @@ impl Resolved {
 
     /// The directory that the text begins in.
     fn directory() -> Resolved {
-        Resolved::operand(output::DIRECTORY)
+        Resolved::operand(DIRECTORY)
     }
 
     /// The words that a shell makes of it.
@@ -736,16 +739,12 @@ impl Resolved {
     }
 }
 
-/// The name that a text begins with: of `x`, `x=1` and `x[0]`.
-pub(super) fn is_of_name(c: char) -> bool {
-    c.is_ascii_alphanumeric() || c == '_'
-}
-
 /// The names and the numbers in arithmetic.
 pub(super) fn names_in(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c| !is_of_name(c))
 }
 
+/// The name that a text begins with: of `x`, `x=1` and `x[0]`.
 fn leading_name(text: &str) -> &str {
     let end = text.find(|c| !is_of_name(c)).unwrap_or(text.len());
     let name = &text[..end];
