@@ -34,6 +34,7 @@ pages! {
     "tutorial",
     "concepts",
     "agents",
+    "run",
     "your-agent",
     "clients",
     "embedding",
