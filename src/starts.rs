@@ -19,6 +19,7 @@ pub struct NamedPrograms {
     pub every: bool,
     /// Their names without a directory, sorted. A file of one of these names, by whatever name it is started, is asked
     /// about too.
+    #[schemars(with = "Vec<String>")]
     pub names: BTreeSet<String>,
 }
 

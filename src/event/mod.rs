@@ -120,7 +120,6 @@ pub static EVENTS: &[EventSpec] = &[
     gate("PreToolUse", Some("/tool/input"), "before a tool runs").tool(),
     after("PostToolUse", Some("/tool/output"), "after a tool succeeded").tool(),
     after("PostToolUseFailure", Some("/tool/output"), "after a tool failed").tool(),
-    gate(PRE_EXEC, None, "a program is about to start, anywhere below `hookwire run`").tool(),
     gate("PermissionRequest", Some("/tool/input"), "a permission would be asked of a person").tool(),
     note("PermissionDenied", "a permission was refused").tool(),
     gate("SubagentStart", Some("/prompt"), "a sub-agent or sub-workflow begins"),
@@ -151,6 +150,8 @@ pub static EVENTS: &[EventSpec] = &[
     note("WorktreeRemove", "a worktree was removed"),
     gate("Elicitation", None, "a server asks the user for input"),
     gate("ElicitationResult", None, "a user's answer goes back to a server"),
+    // Told by the kernel, and by no agent.
+    gate(PRE_EXEC, None, "a program is about to start, anywhere below `hookwire run`").tool(),
 ];
 
 static CUSTOM: EventSpec = gate("custom", Some("/data"), "an event that only its agent knows");

@@ -582,7 +582,7 @@ export interface NamedPrograms {
 }
 
 /** A notification of the host. */
-export type NotificationKind = "hooks/changed" | "hooks/executed" | "hooks/failed" | "hooks/judged" | "programs/changed" | "hooks/ended";
+export type NotificationKind = "hooks/changed" | "hooks/executed" | "hooks/failed" | "hooks/judged" | "hooks/ended";
 
 /** What a hook that only observes would have done. It counts for nothing. */
 export interface Observed {

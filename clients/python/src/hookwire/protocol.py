@@ -1108,7 +1108,7 @@ Layer = Literal["managed", "user", "hooks", "project", "session"]
 Message = Union["MessageUser", "MessageAssistant", "MessageTools"]
 
 # A notification of the host.
-NotificationKind = Literal["hooks/changed", "hooks/executed", "hooks/failed", "hooks/judged", "programs/changed", "hooks/ended"]
+NotificationKind = Literal["hooks/changed", "hooks/executed", "hooks/failed", "hooks/judged", "hooks/ended"]
 
 # A request of the host that a client may answer.
 RequestKind = Literal["approval/request", "model/complete"]
