@@ -2,7 +2,7 @@
 //! for places; code that computes a path is a matter for a sandbox.
 
 use super::ground::Ground;
-use super::shell::{base_name, is_one};
+use super::names::{base_name, has_part, is_one};
 use crate::matching::shell::Command;
 use std::path::PathBuf;
 
@@ -25,11 +25,6 @@ pub(super) fn is_interpreter(command: &Command) -> bool {
     let name = command.words.first().map_or("", |word| base_name(&word.text));
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     is_one(INTERPRETERS, name)
-}
-
-/// Whether a text has one of the parts that `|` joins.
-pub(super) fn has_part(text: &str, parts: &str) -> bool {
-    parts.split('|').any(|part| text.contains(part))
 }
 
 /// Whether a word of a command is code: more than a name.

@@ -1,8 +1,8 @@
 //! What a `find` that changes files comes across: of the guarded files that stand there, those that its tests let through.
 
 use super::ground::Ground;
-use super::places::Named;
-use super::shell::{Change, is_one};
+use super::names::is_one;
+use super::places::{Change, Named};
 use crate::matching::shell::Word;
 use globset::GlobBuilder;
 use regex::RegexBuilder;

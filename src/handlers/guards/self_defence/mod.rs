@@ -7,14 +7,16 @@ mod code;
 mod find;
 mod git;
 mod ground;
+mod names;
 mod places;
 mod processes;
 mod shell;
 mod tools;
 
 use self::ground::Ground;
+use self::names::base_name;
 use self::places::{Named, Places, What, both};
-use self::shell::{Hit, Text, base_name};
+use self::shell::{Hit, Text};
 use super::super::call::Call;
 use super::super::compile::{Compile, Mistake};
 use super::super::error::HandlerError;

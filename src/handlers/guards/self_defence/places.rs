@@ -43,6 +43,19 @@ struct Place {
     what: What,
 }
 
+/// What is done to something, from the least to the most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Change {
+    /// It is shown, or copied elsewhere.
+    Shown,
+    /// The file is changed, or may be.
+    File,
+    /// Something is put into the directory by a name that isn't told.
+    Filled,
+    /// It is taken away with all that it holds.
+    Taken,
+}
+
 /// What a place is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {

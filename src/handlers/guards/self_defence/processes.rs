@@ -1,8 +1,8 @@
 //! Programs that end or stop other processes, and whether one of these is a host.
 
 use super::ground::Ground;
+use super::names::{base_name, is_one};
 use super::places::{Named, What};
-use super::shell::{base_name, is_one};
 use crate::agents::AGENTS;
 use crate::matching::shell::{Command, Script, Word};
 use regex::RegexBuilder;

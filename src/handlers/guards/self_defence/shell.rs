@@ -4,7 +4,8 @@ use super::code;
 use super::find::Find;
 use super::git;
 use super::ground::Ground;
-use super::places::{Named, What};
+use super::names::{base_name, has_part};
+use super::places::{Change, Named, What};
 use crate::matching::shell::{Access, Certainty, Command, FileAct, Reach, Script, Word};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -24,19 +25,6 @@ const TELLING: &[&str] = &["which", "command", "type", "whereis"];
 const MOST_TOKENS: usize = 256;
 /// So many directories are taken for those in which a command may run.
 const MOST_ANCHORS: usize = 16;
-
-/// What is done to something, from the least to the most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Change {
-    /// It is shown, or copied elsewhere.
-    Shown,
-    /// The file is changed, or may be.
-    File,
-    /// Something is put into the directory by a name that isn't told.
-    Filled,
-    /// It is taken away with all that it holds.
-    Taken,
-}
 
 /// A place that a text may change.
 #[derive(Debug)]
@@ -262,7 +250,7 @@ impl<'a> Text<'a> {
         let is_place = |named: &Named| is_at(named) || ground.resolved(named).is_some_and(|it| is_at(&it));
         let is_file = |name: &str, word: &Word| {
             let may_be = word.text.contains('/') || ground.places.may_be_in(&word.text);
-            may_be && !code::has_part(name, CHOOSING) && ground.named(word, &directories).iter().any(is_place)
+            may_be && !has_part(name, CHOOSING) && ground.named(word, &directories).iter().any(is_place)
         };
         if let Some((_, word)) = command.other_values().iter().find(|(name, word)| is_file(name, word)) {
             return Some(Hit::of(word.path()));
@@ -335,16 +323,6 @@ impl<'a> Text<'a> {
         let in_text = |token: &&str| ground.spelled(&ground.with_values(token), true, &here).iter().any(is_one);
         named.or_else(|| tokens.take(MOST_TOKENS).find(in_text).map(Hit::of))
     }
-}
-
-/// The name of a program without its directory.
-pub(super) fn base_name(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or(program)
-}
-
-/// Whether a name is one of those that `|` joins.
-pub(super) fn is_one(names: &str, name: &str) -> bool {
-    names.split('|').any(|it| it == name)
 }
 
 /// Whether a command is a find that does something itself to what it comes across.

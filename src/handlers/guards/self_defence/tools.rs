@@ -1,8 +1,8 @@
 //! Tools of which nothing is known but their name and what they are given.
 
 use super::ground::Ground;
+use super::names::is_one;
 use super::places::Named;
-use super::shell::is_one;
 use crate::matching::tools;
 use serde_json::Value;
 use std::path::PathBuf;
