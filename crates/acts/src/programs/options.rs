@@ -409,8 +409,8 @@ pub(in super::super) fn program_names() -> impl Iterator<Item = &'static str> {
 
 /// Whether the table says of some command of a program what it does with files.
 pub(in super::super) fn has_files(name: &str) -> bool {
-    let says = |line: &&'static str| line.split('\t').nth(3).is_some_and(|files| !files.is_empty());
-    program(name).is_some_and(|program| program.lines.iter().any(|line| says(&line)))
+    let says = |line: &'static str| line.split('\t').nth(3).is_some_and(|files| !files.is_empty());
+    program(name).is_some_and(|program| program.lines.iter().any(|line| says(line)))
 }
 
 /// What a program runs; nothing is said of one that the table doesn't have.
