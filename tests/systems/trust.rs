@@ -470,7 +470,9 @@ const ACTS: &[(&str, &str, bool)] = &[
     ("Bash", "python3 -c \"open('.hookwire/guard.yaml', 'w')\"", true),
     ("Bash", "mv ~/.config /tmp/x", true),
     ("Bash", "rm -rf ~", true),
-    ("Bash", "jq '.hooks = {}' .claude/settings.json > x", true),
+    ("Bash", "jq '.hooks = {}' .claude/settings.json > x && mv x .claude/settings.json", true),
+    // It reads them, and writes elsewhere.
+    ("Bash", "jq '.hooks = {}' .claude/settings.json > x", false),
     ("Bash", "cat .hookwire/guard.yaml", false),
     ("Bash", "git diff .hookwire && git commit -m 'guards in .hookwire'", false),
     ("Bash", "grep -rn deny .hookwire | head", false),
