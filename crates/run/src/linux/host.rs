@@ -1,5 +1,6 @@
 //! The host that is asked: JSON-RPC 2.0 with `Content-Length` headers over its Unix socket.
 
+use libc::pid_t;
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use serde_json::{Value, json};
 use std::io::{Error, ErrorKind, Read, Result, Write};
@@ -182,6 +183,12 @@ fn check_peer(stream: &UnixStream) -> Result<()> {
 pub fn filters_of(pid: &str) -> Option<u32> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:")?.trim().parse().ok())
+}
+
+/// Whether a process is below the filter: a host that was started from here isn't, and stays.
+pub fn is_held(pid: pid_t) -> bool {
+    let (own, theirs) = (filters_of("self"), filters_of(&pid.to_string()));
+    !matches!((own, theirs), (Some(own), Some(theirs)) if theirs <= own)
 }
 
 /// Reads within a time limit until the reply is there.

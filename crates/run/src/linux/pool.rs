@@ -4,14 +4,10 @@
 //! Reading another process's memory and looking up its files is quick and can still block for good, on a file system that
 //! answers never. For this time an alarm is set, and the watching thread hands the role over when it goes off.
 
-use super::supervisor::Supervisor;
-use super::{start, sys};
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// So many starts are seen through at once; more wait.
@@ -27,7 +23,11 @@ pub struct Pool {
     state: Mutex<State>,
     changed: Condvar,
     alarm: TimerFd,
+    serve: OnceLock<Box<Serve>>,
 }
+
+/// Waits for the next start and sees it through; says whether there was one.
+type Serve = dyn Fn(&Role<'_>) -> bool + Send + Sync;
 
 #[derive(Default)]
 struct State {
@@ -41,7 +41,7 @@ struct State {
 
 /// The role to wait for the next start, as long as it isn't handed over.
 pub struct Role<'a> {
-    supervisor: &'a Arc<Supervisor>,
+    pool: &'a Arc<Pool>,
     number: u64,
 }
 
@@ -50,10 +50,16 @@ impl Pool {
     ///
     /// # Errors
     /// The kernel has no timers.
-    pub fn new() -> nix::Result<Pool> {
+    pub fn new() -> nix::Result<Arc<Pool>> {
         let flags = TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK;
         let alarm = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?;
-        Ok(Pool { state: Mutex::default(), changed: Condvar::new(), alarm })
+        Ok(Arc::new(Pool { state: Mutex::default(), changed: Condvar::new(), alarm, serve: OnceLock::new() }))
+    }
+
+    /// Begins to take starts.
+    pub fn begin(self: &Arc<Pool>, serve: impl Fn(&Role<'_>) -> bool + Send + Sync + 'static) {
+        self.serve.get_or_init(|| Box::new(serve));
+        Role { pool: self, number: 0 }.hand_over();
     }
 
     /// Readable when the one with the role is busy for too long.
@@ -62,10 +68,10 @@ impl Pool {
     }
 
     /// Takes the role from whoever is busy for too long.
-    pub fn sound(supervisor: &Arc<Supervisor>) {
-        let _ = supervisor.pool.alarm.wait();
-        let number = supervisor.pool.state().role;
-        Role { supervisor, number }.hand_over();
+    pub fn sound(self: &Arc<Pool>) {
+        let _ = self.alarm.wait();
+        let number = self.state().role;
+        Role { pool: self, number }.hand_over();
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -73,7 +79,7 @@ impl Pool {
     }
 
     /// Waits until the role is free; not if enough others wait for it.
-    fn take_role<'a>(&self, supervisor: &'a Arc<Supervisor>) -> Option<Role<'a>> {
+    fn take_role(self: &Arc<Pool>) -> Option<Role<'_>> {
         let mut state = self.state();
         while !state.is_free {
             if state.idle >= MAX_IDLE {
@@ -85,7 +91,7 @@ impl Pool {
             state.idle -= 1;
         }
         state.is_free = false;
-        Some(Role { supervisor, number: state.role })
+        Some(Role { pool: self, number: state.role })
     }
 
     fn set_alarm(&self, after: Duration) {
@@ -94,14 +100,9 @@ impl Pool {
 }
 
 impl Role<'_> {
-    /// Begins to take starts.
-    pub fn begin(supervisor: &Arc<Supervisor>) {
-        Role { supervisor, number: 0 }.hand_over();
-    }
-
     /// Lets another thread wait for the next start, if it doesn't already.
     pub fn hand_over(&self) {
-        let pool = &self.supervisor.pool;
+        let pool = self.pool;
         let mut state = pool.state();
         if state.role != self.number {
             return;
@@ -114,10 +115,10 @@ impl Role<'_> {
         } else if state.threads < MAX_THREADS {
             state.threads += 1;
             drop(state);
-            let supervisor = self.supervisor.clone();
+            let working = pool.clone();
             let thread = std::thread::Builder::new().name("starts".into()).stack_size(STACK);
             // Without a thread, the one that comes back first takes the role.
-            if thread.spawn(move || work(&supervisor)).is_err() {
+            if thread.spawn(move || work(&working)).is_err() {
                 pool.state().threads -= 1;
             }
         }
@@ -125,41 +126,24 @@ impl Role<'_> {
 
     /// Hands the role over unless `what`, which can block and hardly ever does, is done soon.
     pub fn busy_with<T>(&self, what: impl FnOnce() -> T) -> T {
-        self.supervisor.pool.set_alarm(ALARM);
+        self.pool.set_alarm(ALARM);
         let result = what();
-        let _ = self.supervisor.pool.alarm.unset();
+        let _ = self.pool.alarm.unset();
         result
     }
 
     fn is_kept(&self) -> bool {
-        self.supervisor.pool.state().role == self.number
+        self.pool.state().role == self.number
     }
 }
 
-fn work(supervisor: &Arc<Supervisor>) {
-    while let Some(role) = supervisor.pool.take_role(supervisor) {
+fn work(pool: &Arc<Pool>) {
+    let Some(serve) = pool.serve.get() else { return };
+    while let Some(role) = pool.take_role() {
         while role.is_kept() {
-            let Some(notification) = next(supervisor) else { return };
-            start::serve(supervisor, &notification, &role);
+            if !serve(&role) {
+                return;
+            }
         }
     }
-}
-
-/// The next start; none when no process is left that could start anything.
-fn next(supervisor: &Supervisor) -> Option<sys::Notification> {
-    loop {
-        match sys::receive(supervisor.listener()) {
-            Ok(notification) => return Some(notification),
-            // The process has gone before its start was taken; or all have.
-            Err(_) if has_ended(supervisor) => return None,
-            Err(error) if error.raw_os_error() == Some(Errno::EBADF as i32) => return None,
-            Err(_) => {}
-        }
-    }
-}
-
-/// Whether the kernel says that no process is left below the filter.
-pub fn has_ended(supervisor: &Supervisor) -> bool {
-    let mut ready = [PollFd::new(supervisor.listener(), PollFlags::empty())];
-    poll(&mut ready, PollTimeout::ZERO).is_ok() && ready[0].revents().is_some_and(|it| it.contains(PollFlags::POLLHUP))
 }

@@ -52,8 +52,27 @@ struct UnderWay<'a> {
     role: &'a Role<'a>,
 }
 
-/// Sees a program start through.
-pub fn serve(supervisor: &Supervisor, notification: &Notification, role: &Role<'_>) {
+/// Waits for the next program start and sees it through; says whether there was one.
+pub fn serve_next(supervisor: &Supervisor, role: &Role<'_>) -> bool {
+    let notification = next(supervisor);
+    notification.iter().for_each(|it| serve(supervisor, it, role));
+    notification.is_some()
+}
+
+/// The next start; none when no process is left that could start anything.
+fn next(supervisor: &Supervisor) -> Option<Notification> {
+    loop {
+        match sys::receive(supervisor.listener()) {
+            Ok(notification) => return Some(notification),
+            // The process has gone before its start was taken; or all have.
+            Err(_) if supervisor.has_ended() => return None,
+            Err(error) if error.raw_os_error() == Some(Errno::EBADF as i32) => return None,
+            Err(_) => {}
+        }
+    }
+}
+
+fn serve(supervisor: &Supervisor, notification: &Notification, role: &Role<'_>) {
     if supervisor.is_commands_own_start(notification.tid) {
         let _ = sys::respond(supervisor.listener(), notification.id, Reply::Continue);
         return;

@@ -1,21 +1,16 @@
-//! The process that judges: what it knows, and how it begins and ends.
+//! What the process that judges knows, and how it sees the end of its tree.
 
 use super::asking::Asking;
-use super::command::{self, Standing};
-use super::front::Told;
-use super::host::Link;
-use super::pool::{self, Pool, Role};
+use super::host::is_held;
+use super::pool::Pool;
 use super::programs::Snapshot;
-use super::sys::{self, Change, Fork};
+use super::sys::{self, Change};
+use super::told::Told;
+use super::tree;
 use super::words::Said;
-use super::{tree, watch};
 use crate::args::Options;
 use libc::pid_t;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::prctl;
-use nix::sys::signal::SigSet;
-use nix::time::{ClockId, clock_gettime};
-use nix::unistd::{Pid, setpgid};
 use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -46,7 +41,7 @@ pub struct Supervisor {
     /// Which processes are starting something.
     pub turns: Turns,
     /// The threads that do it.
-    pub pool: Pool,
+    pub pool: Arc<Pool>,
     /// A host was started from here.
     pub has_started_host: AtomicBool,
     listener: OwnedFd,
@@ -56,141 +51,64 @@ pub struct Supervisor {
 }
 
 /// The command's process and its end.
-struct CommandState {
-    pid: pid_t,
+pub struct CommandState {
+    /// The process.
+    pub pid: pid_t,
     /// Its process holds the other end until it has become the command.
-    becoming: UnixStream,
+    pub becoming: UnixStream,
     has_become: AtomicBool,
-    front: UnixStream,
+    /// Who is told of it.
+    pub front: UnixStream,
     has_ended: Mutex<bool>,
     told: (Mutex<bool>, Condvar),
 }
 
-/// Runs as the supervisor.
-pub fn run(options: Options, front: UnixStream, link: Link, signals: &SigSet) -> ! {
-    // Else processes whose starters have ended would be nobody's, and no tracer but an ancestor may look at them.
-    let _ = prctl::set_child_subreaper(true);
-    let since = file_time();
-    // Root may look into every process anyhow, and a namespace would take its rights away.
-    let mut in_namespace = !nix::unistd::geteuid().is_root();
-    let (pid, becoming, standing) = loop {
-        let Ok((ours, theirs)) = UnixStream::pair() else { sys::exit_now(1) };
-        match sys::fork() {
-            Ok(Fork::Child) => command::run(&options, theirs, in_namespace, signals),
-            Ok(Fork::Parent(pid)) => {
-                drop(theirs);
-                match command::await_standing(&ours) {
-                    Standing::NoNamespace if in_namespace => in_namespace = false,
-                    standing => break (pid, ours, standing),
-                }
-            }
-            Err(_) => sys::exit_now(1),
-        }
-    };
-    Told::Command(pid).send(&front);
-    let _ = setpgid(Pid::from_raw(0), Pid::from_raw(0));
-    for signal in [libc::SIGTTOU, libc::SIGTTIN, libc::SIGTSTP, libc::SIGPIPE] {
-        sys::ignore_signal(signal);
-    }
-    let command = CommandState {
-        pid,
-        becoming,
-        has_become: AtomicBool::new(false),
-        front,
-        has_ended: Mutex::new(false),
-        told: Default::default(),
-    };
-    match standing {
-        Standing::Held { listener, is_killable } => hold(options, command, listener, is_killable, link, since),
-        Standing::HeldAlready | Standing::Unheld => {
-            leave_terminal(&[command.front.as_fd()]);
-            wait_for_unheld(&command);
-        }
-        Standing::NoNamespace | Standing::Unable => {
-            Told::Unable.send(&command.front);
-            sys::exit_now(0);
-        }
-    }
-}
-
-fn hold(
-    options: Options,
-    command: CommandState,
-    listener: OwnedFd,
-    is_killable: bool,
-    link: Link,
-    since: Duration,
-) -> ! {
-    leave_terminal(&[listener.as_fd(), command.front.as_fd(), command.becoming.as_fd(), link.stream().as_fd()]);
-    // Where nothing else keeps the tree from tracing this process, this does.
-    let _ = prctl::set_dumpable(false);
-    let Ok(pool) = Pool::new() else { sys::exit_now(1) };
-    let session = options.session.clone().unwrap_or_else(|| format!("run-{}", command.pid));
-    let supervisor = Arc::new(Supervisor {
-        asking: Asking::new(options.socket.clone(), session, options.tool_event.clone()),
-        options,
-        pid: std::process::id() as pid_t,
-        since,
-        is_killable,
-        said: Said::default(),
-        turns: Turns::default(),
-        pool,
-        has_started_host: AtomicBool::new(false),
-        listener,
-        command,
-        snapshot: Mutex::default(),
-        has_snapshot: Condvar::new(),
-    });
-    Role::begin(&supervisor);
-    let watched = supervisor.clone();
-    if std::thread::Builder::new().name("watch".into()).spawn(move || watch::run(&watched, link)).is_err() {
-        supervisor.publish(Err("hookwire-run has no thread to talk to its host".into()));
-    }
-    supervisor.wait_for_children();
-    loop {
-        // The process that is left ends with the watching thread.
-        std::thread::park();
-    }
-}
-
-/// The time as file systems have it: their clock is the coarse one, which is behind the other.
-fn file_time() -> Duration {
-    clock_gettime(ClockId::CLOCK_REALTIME_COARSE).map(Duration::from).unwrap_or_default()
-}
-
-/// Nobody waits for this process's ends of pipes, or for its terminal.
-fn leave_terminal(kept: &[BorrowedFd<'_>]) {
-    sys::close_all_but(kept);
-    if let Ok(null) = std::fs::File::options().read(true).write(true).open("/dev/null") {
-        let _ = nix::unistd::dup2_stdin(&null);
-        let _ = nix::unistd::dup2_stdout(&null);
-        let _ = nix::unistd::dup2_stderr(&null);
-    }
-}
-
-fn wait_for_unheld(command: &CommandState) -> ! {
-    loop {
-        match sys::await_child() {
-            Ok((pid, change)) => {
-                let _ = sys::take_change(pid, change);
-                match change {
-                    Change::Ended(status) if pid == command.pid => {
-                        Told::Ended(status).send(&command.front);
-                        sys::exit_now(0);
-                    }
-                    Change::Stopped(signal) if pid == command.pid => Told::Stopped(signal).send(&command.front),
-                    _ => {}
-                }
-            }
-            Err(_) => sys::exit_now(0),
-        }
+impl CommandState {
+    /// The command's process has been started.
+    pub fn new(pid: pid_t, becoming: UnixStream, front: UnixStream) -> CommandState {
+        let has_become = AtomicBool::new(false);
+        CommandState { pid, becoming, has_become, front, has_ended: Mutex::new(false), told: Default::default() }
     }
 }
 
 impl Supervisor {
+    /// Nothing has been started, and no rule is known yet.
+    pub fn new(
+        options: Options,
+        command: CommandState,
+        listener: OwnedFd,
+        is_killable: bool,
+        pool: Arc<Pool>,
+        since: Duration,
+    ) -> Supervisor {
+        let session = options.session.clone().unwrap_or_else(|| format!("run-{}", command.pid));
+        Supervisor {
+            asking: Asking::new(options.socket.clone(), session, options.tool_event.clone()),
+            options,
+            pid: std::process::id() as pid_t,
+            since,
+            is_killable,
+            said: Said::default(),
+            turns: Turns::default(),
+            pool,
+            has_started_host: AtomicBool::new(false),
+            listener,
+            command,
+            snapshot: Mutex::default(),
+            has_snapshot: Condvar::new(),
+        }
+    }
+
     /// Where program starts are heard of.
     pub fn listener(&self) -> BorrowedFd<'_> {
         self.listener.as_fd()
+    }
+
+    /// Whether the kernel says that no process is left below the filter.
+    pub fn has_ended(&self) -> bool {
+        let mut ready = [PollFd::new(self.listener(), PollFlags::empty())];
+        let is_polled = poll(&mut ready, PollTimeout::ZERO).is_ok();
+        is_polled && ready[0].revents().is_some_and(|it| it.contains(PollFlags::POLLHUP))
     }
 
     /// Whether a start is that of the command itself, which was asked for.
@@ -272,7 +190,7 @@ impl Supervisor {
     fn end_tree(&self) {
         let until = Instant::now() + END_PATIENCE;
         let mut round = 0_u32;
-        while !pool::has_ended(self) {
+        while !self.has_ended() {
             if Instant::now() > until {
                 return Told::Survived.send(&self.command.front);
             }
@@ -280,7 +198,7 @@ impl Supervisor {
             let has_host = self.has_started_host.load(Ordering::Relaxed);
             // What is deeper comes up as its parents die, but may grow as fast.
             tree::meet_descendants(self.pid, round % 4 == 3, &mut |pid| {
-                if !has_host || watch::is_held(pid) {
+                if !has_host || is_held(pid) {
                     sys::kill(pid, libc::SIGKILL);
                 }
             });
@@ -299,7 +217,7 @@ impl Supervisor {
     }
 
     /// Takes the ends of this process's children and of all that were left to it, and tells of the command's.
-    fn wait_for_children(&self) {
+    pub fn wait_for_children(&self) {
         while let Ok((pid, change)) = sys::await_child() {
             match change {
                 Change::Ended(status) => {

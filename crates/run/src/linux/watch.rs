@@ -1,11 +1,9 @@
 //! The thread that watches what is outside: the host, the front, and the end of the tree.
 
-use super::host::{Link, Message, await_soon, filters_of};
-use super::pool::{self, Pool};
+use super::host::{Link, Message, await_soon};
 use super::programs::Snapshot;
 use super::supervisor::Supervisor;
 use super::sys;
-use libc::pid_t;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::{Value, json};
 use std::io::{ErrorKind, Result};
@@ -47,9 +45,9 @@ pub fn run(supervisor: &Arc<Supervisor>, link: Link) {
         let is_ready = |n: usize| ready.get(n).and_then(|it| it.any()) == Some(true);
         let (front, host) = (!front_is_gone && is_ready(2), is_ready(if front_is_gone { 2 } else { 3 }));
         if is_ready(1) {
-            Pool::sound(supervisor);
+            supervisor.pool.sound();
         }
-        if is_ready(0) && pool::has_ended(supervisor) {
+        if is_ready(0) && supervisor.has_ended() {
             supervisor.await_told();
             sys::exit_now(0);
         }
@@ -139,10 +137,4 @@ fn start_host(words: &[std::ffi::OsString]) -> Option<PathBuf> {
         path.push_str(&String::from_utf8_lossy(&chunk[..n]));
     }
     path.lines().next().filter(|it| !it.is_empty()).map(PathBuf::from)
-}
-
-/// Whether a process is below the filter: a host that was started from here isn't, and stays.
-pub fn is_held(pid: pid_t) -> bool {
-    let (own, theirs) = (filters_of("self"), filters_of(&pid.to_string()));
-    !matches!((own, theirs), (Some(own), Some(theirs)) if theirs <= own)
 }

@@ -1,0 +1,118 @@
+//! The process that judges: how it begins, and the thread in it that waits for processes.
+
+use super::command::{self, Standing};
+use super::host::Link;
+use super::pool::Pool;
+use super::supervisor::{CommandState, Supervisor};
+use super::sys::{self, Change, Fork};
+use super::told::Told;
+use super::{start, watch};
+use crate::args::Options;
+use nix::sys::prctl;
+use nix::sys::signal::SigSet;
+use nix::time::{ClockId, clock_gettime};
+use nix::unistd::{Pid, setpgid};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Runs as the supervisor.
+pub fn run(options: Options, front: UnixStream, link: Link, signals: &SigSet) -> ! {
+    // Else processes whose starters have ended would be nobody's, and no tracer but an ancestor may look at them.
+    let _ = prctl::set_child_subreaper(true);
+    let since = file_time();
+    // Root may look into every process anyhow, and a namespace would take its rights away.
+    let mut in_namespace = !nix::unistd::geteuid().is_root();
+    let (pid, becoming, standing) = loop {
+        let Ok((ours, theirs)) = UnixStream::pair() else { sys::exit_now(1) };
+        match sys::fork() {
+            Ok(Fork::Child) => command::run(&options, theirs, in_namespace, signals),
+            Ok(Fork::Parent(pid)) => {
+                drop(theirs);
+                match command::await_standing(&ours) {
+                    Standing::NoNamespace if in_namespace => in_namespace = false,
+                    standing => break (pid, ours, standing),
+                }
+            }
+            Err(_) => sys::exit_now(1),
+        }
+    };
+    Told::Command(pid).send(&front);
+    let _ = setpgid(Pid::from_raw(0), Pid::from_raw(0));
+    for signal in [libc::SIGTTOU, libc::SIGTTIN, libc::SIGTSTP, libc::SIGPIPE] {
+        sys::ignore_signal(signal);
+    }
+    let command = CommandState::new(pid, becoming, front);
+    match standing {
+        Standing::Held { listener, is_killable } => hold(options, command, listener, is_killable, link, since),
+        Standing::HeldAlready | Standing::Unheld => {
+            leave_terminal(&[command.front.as_fd()]);
+            wait_for_unheld(&command);
+        }
+        Standing::NoNamespace | Standing::Unable => {
+            Told::Unable.send(&command.front);
+            sys::exit_now(0);
+        }
+    }
+}
+
+fn hold(
+    options: Options,
+    command: CommandState,
+    listener: OwnedFd,
+    is_killable: bool,
+    link: Link,
+    since: Duration,
+) -> ! {
+    leave_terminal(&[listener.as_fd(), command.front.as_fd(), command.becoming.as_fd(), link.stream().as_fd()]);
+    // Where nothing else keeps the tree from tracing this process, this does.
+    let _ = prctl::set_dumpable(false);
+    let Ok(pool) = Pool::new() else { sys::exit_now(1) };
+    let supervisor = Arc::new(Supervisor::new(options, command, listener, is_killable, pool, since));
+    let serving = supervisor.clone();
+    supervisor.pool.begin(move |role| start::serve_next(&serving, role));
+    let watched = supervisor.clone();
+    if std::thread::Builder::new().name("watch".into()).spawn(move || watch::run(&watched, link)).is_err() {
+        supervisor.publish(Err("hookwire-run has no thread to talk to its host".into()));
+    }
+    supervisor.wait_for_children();
+    loop {
+        // The process that is left ends with the watching thread.
+        std::thread::park();
+    }
+}
+
+/// The time as file systems have it: their clock is the coarse one, which is behind the other.
+fn file_time() -> Duration {
+    clock_gettime(ClockId::CLOCK_REALTIME_COARSE).map(Duration::from).unwrap_or_default()
+}
+
+/// Nobody waits for this process's ends of pipes, or for its terminal.
+fn leave_terminal(kept: &[BorrowedFd<'_>]) {
+    sys::close_all_but(kept);
+    if let Ok(null) = std::fs::File::options().read(true).write(true).open("/dev/null") {
+        let _ = nix::unistd::dup2_stdin(&null);
+        let _ = nix::unistd::dup2_stdout(&null);
+        let _ = nix::unistd::dup2_stderr(&null);
+    }
+}
+
+fn wait_for_unheld(command: &CommandState) -> ! {
+    loop {
+        match sys::await_child() {
+            Ok((pid, change)) => {
+                let _ = sys::take_change(pid, change);
+                match change {
+                    Change::Ended(status) if pid == command.pid => {
+                        Told::Ended(status).send(&command.front);
+                        sys::exit_now(0);
+                    }
+                    Change::Stopped(signal) if pid == command.pid => Told::Stopped(signal).send(&command.front),
+                    _ => {}
+                }
+            }
+            Err(_) => sys::exit_now(0),
+        }
+    }
+}
