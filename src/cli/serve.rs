@@ -12,6 +12,7 @@ use crate::rpc::serve::{AFTER_DRAIN, DRAIN, serve_stdin, serve_stream};
 use crate::rpc::session::{Session, Side};
 use crate::support::file;
 use crate::transport::outbox::Outbox;
+use crate::transport::peer::Peer;
 use crate::transport::socket::{self, Socket};
 use crate::transport::stdio;
 use std::io::IsTerminal;
@@ -264,7 +265,8 @@ fn guests(
     let (host, handle) = (host.clone(), runtime.handle().clone());
     move |stream| {
         let outbox = Outbox::new(stream.try_clone()?.into(), || {})?;
-        let session = Session::new(host.clone(), outbox.clone(), handle.clone(), Side::Guest);
+        let side = Side::Guest(Peer::of(&stream));
+        let session = Session::new(host.clone(), outbox.clone(), handle.clone(), side);
         let connection = Connection::new(session);
         let served = serve_stream(stream.as_fd(), &connection, &outbox, max_message);
         connection.abandon();

@@ -16,6 +16,7 @@ use crate::services::client::{Answers, Client, Reply};
 use crate::services::state::Store;
 use crate::starts::NamedPrograms;
 use crate::transport::outbox::Outbox;
+use crate::transport::peer::Peer;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use parking_lot::{Mutex, MutexGuard};
@@ -66,7 +67,7 @@ pub enum Side {
     /// From the program that started the host: over stdin and stdout.
     Parent,
     /// From another program of the same user, over the host's socket or a WebSocket.
-    Guest,
+    Guest(Peer),
     /// The same for one message only, over HTTP: the client takes the reply and can't be asked or told anything.
     Caller,
 }
@@ -336,8 +337,8 @@ impl Session {
         let is_callback = |hook: &Arc<crate::hook::Hook>| hook.handler.key() == "callback";
         match self.side {
             Side::Parent => Ok(()),
-            Side::Guest if hooks.iter().all(is_callback) => Ok(()),
-            Side::Guest => Err(RpcError::request("over the shared socket only callbacks can be registered")),
+            Side::Guest(_) if hooks.iter().all(is_callback) => Ok(()),
+            Side::Guest(_) => Err(RpcError::request("over the shared socket only callbacks can be registered")),
             Side::Caller => Err(RpcError::request(
                 "hooks are registered over a connection that stays; this one ends with its reply",
             )),

@@ -18,9 +18,9 @@ const BY_HOOK: &str = "-hook-";
 pub fn replace_superseded(root: &Path, arguments: &[String]) {
     for mut host in find(Some(root)).unwrap_or_default() {
         if let Some((pid, program)) = host.superseded()
-            && program.is_none_or(|it| it.arguments.get(1..=arguments.len()) == Some(arguments))
+            && program.as_ref().is_none_or(|it| it.arguments.get(1..=arguments.len()) == Some(arguments))
         {
-            retire(host, pid);
+            retire(host, pid, program.is_none());
         }
     }
 }
@@ -30,14 +30,14 @@ pub(super) fn without_superseded(running: Vec<Running>) -> Vec<Running> {
     let (mut kept, mut superseded) = (Vec::new(), Vec::new());
     for mut host in running {
         match host.superseded() {
-            Some((pid, _)) => superseded.push((host, pid)),
+            Some((pid, program)) => superseded.push((host, pid, program.is_none())),
             None => kept.push(host),
         }
     }
     if kept.is_empty() {
-        return superseded.into_iter().map(|(host, _)| host).collect();
+        return superseded.into_iter().map(|(host, ..)| host).collect();
     }
-    superseded.into_iter().for_each(|(host, pid)| retire(host, pid));
+    superseded.into_iter().for_each(|(host, pid, is_too_old)| retire(host, pid, is_too_old));
     kept
 }
 
@@ -50,12 +50,15 @@ impl Running {
     }
 }
 
-fn retire(mut host: Running, pid: u32) {
+/// Ends a host; one that `is_too_old` to say of what program it is doesn't know the word for that either.
+fn retire(mut host: Running, pid: u32, is_too_old: bool) {
     tracing::info!(socket = %host.socket.display(), pid, "The host of an earlier program ends.");
     let asked = host.client.request("host/retire", &json!({}));
     let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return };
-    if asked.is_err() && was_started_for(&host.socket, pid) {
-        // It is too old to know the word.
+    if let Err(problem) = asked {
+        if !is_too_old || !was_started_for(&host.socket, pid) {
+            return tracing::warn!(socket = %host.socket.display(), %problem, "The host of an earlier program stays.");
+        }
         let _ = kill_process(pid, Signal::TERM);
     }
     // It counts whoever is connected.

@@ -530,3 +530,53 @@ fn connections_that_stay_keep_no_command_out() {
     assert_eq!(world.said(&["state", "get", "a"]), "0 7");
     drop(idle);
 }
+
+/// Asks a host to end, from a process that has connected as its argument says.
+const RETIRE: &str = r#"
+import ctypes, os, socket, struct, sys
+how, path = sys.argv[1:]
+if how != "free":
+    libc = ctypes.CDLL(None)
+    allow = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0x7FFF0000))
+    filter = ctypes.create_string_buffer(struct.pack("HP", 1, ctypes.addressof(allow)))
+    # PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP
+    assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, filter, 0, 0) == 0
+go, gone = os.pipe()
+if how == "gone" and (connecting := os.fork()):
+    os.waitpid(connecting, 0)
+    os.write(gone, b"1")
+    sys.exit()
+guest = socket.socket(socket.AF_UNIX)
+guest.connect(path)
+if how == "gone":
+    if os.fork():
+        os._exit(0)
+    os.read(go, 1)
+guest.sendall(b'{"jsonrpc":"2.0","id":1,"method":"host/retire"}\n')
+print(guest.recv(10000).decode())
+"#;
+
+/// What `hookwire run` holds could end the host and take its place; what isn't held takes it after an upgrade.
+#[cfg(target_os = "linux")]
+#[test]
+fn who_is_held_ends_no_host() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.sock");
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let mut command = serve(no_hooks());
+    command.args(["--idle-exit", "30s", "--inherit"]).arg(&path).stdin(std::os::fd::OwnedFd::from(listener));
+    let mut host = command.stdout(std::process::Stdio::null()).spawn().unwrap();
+    let retire = |how: &str| {
+        let asked = std::process::Command::new("python3").args(["-c", RETIRE, how]).arg(&path).output().unwrap();
+        assert!(asked.status.success(), "{asked:?}");
+        let reply: Value = serde_json::from_slice(&asked.stdout).unwrap();
+        reply["error"]["message"].as_str().map(str::to_string)
+    };
+    for how in ["held", "gone"] {
+        let refused = retire(how).unwrap_or_default();
+        assert!(refused.contains("the program that asks is held"), "{how}: {refused}");
+    }
+    assert_eq!(host.try_wait().unwrap(), None);
+    assert_eq!(retire("free"), None);
+    assert_eq!(host.wait().unwrap().code(), Some(0));
+}
