@@ -1,7 +1,9 @@
-//! `hookwire doctor` and `status`: whether what is installed works, shown by a probe, and which hosts run.
+//! `hookwire doctor` and `status`: whether what is installed works, shown by a probe, what `hookwire run` can hold, and which
+//! hosts run.
 
 use super::install::{Entry, InstallArgs};
 use super::output::{Output, Tone, safe};
+use super::run::supervisor;
 use super::unasked::Asker;
 use super::{DefinitionArgs, Failure, Finding, HostArgs};
 use crate::agents::{self, AGENTS, Agent, FailsClosed};
@@ -14,10 +16,10 @@ use crate::running::{self, About, TIME_LIMIT};
 use crate::syntax::diagnostic::Severity;
 use crate::syntax::formats::{Format, parse};
 use crate::syntax::source::Layer;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output as Ended, Stdio};
 use std::time::Instant;
 
 #[derive(clap::Args)]
@@ -109,6 +111,7 @@ pub(super) fn doctor(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Fai
         report.begin("agents");
         report.say(Health::Doubtful, "no agent asks hookwire, and none is on PATH: `hookwire install AGENT`");
     }
+    starts(&mut report)?;
     hosts(&args.hooks.definitions, &host, &mut report)?;
     Ok(if report.is_bad { Finding::Found } else { Finding::Fine })
 }
@@ -227,15 +230,8 @@ fn probe(dialect: &Dialect, command: &str, root: &Path) -> Result<u128, String> 
 
 /// Says what the version of an agent means for its hooks.
 fn version(agent: &Agent, program: &Path, report: &mut Report<'_>) -> Result<(), Failure> {
-    let mut command = tokio::process::Command::new(program);
-    command.arg("--version").stdin(Stdio::null()).kill_on_drop(true);
-    let runtime = super::ending::runtime()?;
-    let output = runtime.block_on(async { tokio::time::timeout(TIME_LIMIT, command.output()).await });
-    runtime.shutdown_background();
-    let said = match &output {
-        Ok(Ok(output)) => String::from_utf8_lossy(&output.stdout).into_owned(),
-        Ok(Err(_)) | Err(_) => String::new(),
-    };
+    let ended = ask(program, "--version")?;
+    let said = ended.map(|it| String::from_utf8_lossy(&it.stdout).into_owned()).unwrap_or_default();
     let Some(found) = numbers(&said) else {
         report.say(Health::Doubtful, &format!("`{} --version` names no version", agent.program));
         return Ok(());
@@ -262,6 +258,51 @@ fn version(agent: &Agent, program: &Path, report: &mut Report<'_>) -> Result<(),
             ),
         ),
         _ => report.say(Health::Fine, &format!("version {shown}")),
+    }
+    Ok(())
+}
+
+/// Runs a program with an argument; nothing if it doesn't start or doesn't end.
+fn ask(program: &Path, argument: &str) -> Result<Option<Ended>, Failure> {
+    let mut command = tokio::process::Command::new(program);
+    command.arg(argument).stdin(Stdio::null()).kill_on_drop(true);
+    let runtime = super::ending::runtime()?;
+    let ended = runtime.block_on(async { tokio::time::timeout(TIME_LIMIT, command.output()).await });
+    runtime.shutdown_background();
+    Ok(ended.ok().and_then(Result::ok))
+}
+
+/// Says what `hookwire run` can hold on this machine.
+fn starts(report: &mut Report<'_>) -> Result<(), Failure> {
+    report.begin("hookwire run");
+    let program = match supervisor() {
+        Ok(program) => program,
+        Err(Failure(problem)) => {
+            report.say(Health::Doubtful, &problem);
+            return Ok(());
+        }
+    };
+    let probed: Option<Value> = ask(&program, "--probe")?.and_then(|it| serde_json::from_slice(&it.stdout).ok());
+    let Some(probed) = probed else {
+        report.say(Health::Doubtful, &format!("`{} --probe` doesn't say what can be held", program.display()));
+        return Ok(());
+    };
+    let fails = |what: &str| probed[what]["holds"] != true;
+    let why = |what: &str| probed[what]["problem"].as_str().unwrap_or("it doesn't say why").to_string();
+    let needed = [("listener", "seccomp listener"), ("trace", "ptrace"), ("memory", "process_vm_readv")];
+    if let Some((what, name)) = needed.iter().find(|(what, _)| fails(what)) {
+        report.say(Health::Doubtful, &format!("nothing can be held here ({name}: {}), so it runs nothing", why(what)));
+        return Ok(());
+    }
+    report.say(Health::Fine, "it can hold each program that starts here");
+    if fails("namespace") && !rustix::process::geteuid().is_root() {
+        let hidden = "what a program starts that makes itself unreadable is refused (user namespace";
+        report.say(Health::Doubtful, &format!("{hidden}: {})", why("namespace")));
+    }
+    if fails("landlock") {
+        let version = &probed["landlock"]["version"];
+        let kill = "what runs below can kill its supervisor, and then nothing starts there any more";
+        report.say(Health::Doubtful, &format!("{kill} (Landlock {version}, it takes 6)"));
     }
     Ok(())
 }

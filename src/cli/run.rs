@@ -86,7 +86,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Finding, Failure> {
 }
 
 /// It stands beside this program, or where packages have what only programs start.
-fn supervisor() -> Result<PathBuf, Failure> {
+pub(super) fn supervisor() -> Result<PathBuf, Failure> {
     let own = std::env::current_exe()?;
     let own = own.canonicalize().unwrap_or(own);
     let beside = own.with_file_name(SUPERVISOR);

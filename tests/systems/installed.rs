@@ -35,7 +35,11 @@ impl Project {
     }
 
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = hookwire();
+        self.command_of(hookwire(), args)
+    }
+
+    /// The same of another program than the built one.
+    pub fn command_of(&self, mut command: Command, args: &[&str]) -> Command {
         let home = self.0.path().join("home");
         // They are named: the home directory of whoever runs the tests is none of theirs.
         command.arg("--user-dir").arg(home.join(".config/hookwire"));
@@ -726,6 +730,61 @@ fn a_doctor_says_what_an_agents_version_lacks() {
         let said = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.code() == Some(code) && said.contains(expected), "{version}: {said}");
     }
+}
+
+#[test]
+fn a_doctor_says_what_can_be_held() {
+    use std::os::unix::fs::PermissionsExt;
+    let project = Project::new();
+    let programs = project.0.path().join("bin");
+    fs::create_dir(&programs).unwrap();
+    let program = programs.join("hookwire");
+    fs::copy(env!("CARGO_BIN_EXE_hookwire"), &program).unwrap();
+    let supervisor = programs.join("hookwire-run");
+    let said = |args: &[&str]| {
+        let output = project.command_of(Command::new(&program), args).env("PATH", "/usr/bin:/bin").output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let missing = said(&["doctor"]);
+    assert!(missing.contains(&format!("look  {} isn't there", supervisor.display())), "{missing}");
+    let holds = |lacking: &str| {
+        let row = |it: &str| match it == lacking {
+            true => json!({"holds": false, "problem": "not permitted", "version": 5}),
+            false => json!({"holds": true, "problem": null, "version": 6}),
+        };
+        let rows =
+            ["listener", "trace", "memory", "namespace", "mount", "landlock"].map(|it| (it.to_string(), row(it)));
+        Value::Object(rows.into_iter().collect()).to_string()
+    };
+    let fine = "ok    it can hold each program that starts here\n";
+    let no_landlock = "can kill its supervisor, and then nothing starts there any more (Landlock 5, it takes 6)";
+    let mut rows = vec![
+        (holds(""), vec![fine]),
+        (holds("mount"), vec![fine]),
+        (holds("landlock"), vec![fine, no_landlock]),
+        (
+            holds("listener"),
+            vec!["look  nothing can be held here (seccomp listener: not permitted), so it runs nothing"],
+        ),
+        (holds("trace"), vec!["look  nothing can be held here (ptrace: not permitted)"]),
+        ("what?".into(), vec!["--probe` doesn't say what can be held"]),
+    ];
+    if !rustix::process::geteuid().is_root() {
+        rows.push((holds("namespace"), vec![fine, "unreadable is refused (user namespace: not permitted)"]));
+    }
+    for (probed, expected) in rows {
+        fs::write(&supervisor, format!("#!/bin/sh\ntest \"$1\" = --probe && echo '{probed}'\n")).unwrap();
+        fs::set_permissions(&supervisor, fs::Permissions::from_mode(0o755)).unwrap();
+        let said = said(&["doctor"]);
+        let (_, own) = said.split_once("\nhookwire run\n").unwrap();
+        let own: Vec<&str> = own.lines().take_while(|line| line.starts_with(' ')).collect();
+        let is_told = expected.iter().all(|it| said.contains(it));
+        assert!(is_told && own.len() == expected.len(), "{probed}: {said}");
+    }
+    let as_json = said(&["doctor", "--format", "json"]);
+    let mut rows = as_json.lines().map(|it| serde_json::from_str::<Value>(it).unwrap());
+    assert!(rows.any(|it| it["about"] == "hookwire run" && it["health"] == "look"), "{as_json}");
 }
 
 /// The agents' own names for what nobody knows: a "no" is the exit code, whatever else each takes for one.

@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::Duration;
 
 /// A process that doesn't outlive its test.
@@ -180,16 +180,7 @@ fn a_doctors_probe_is_no_event() {
 
 /// `hookwire hook` of another program than the built one.
 fn hook(project: &Project, program: &Path) -> Command {
-    let built = project.command(&["hook", "claude-code", "--project"]);
-    let mut command = Command::new(program);
-    command.args(built.get_args()).current_dir(project.root()).stdin(Stdio::piped()).stdout(Stdio::piped());
-    for (name, value) in built.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    command
+    project.command_of(Command::new(program), &["hook", "claude-code", "--project"])
 }
 
 fn asks(mut command: Command) {
