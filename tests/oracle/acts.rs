@@ -123,6 +123,11 @@ fn forces(arguments: &[&str]) -> bool {
                     break;
                 }
             }
+        } else if argument.contains('=')
+            && (is_option(argument, "--force", "--for") || is_option(argument, "--mirror", "--m"))
+        {
+            // Git refuses a value for an option that takes none.
+            return false;
         } else if argument.starts_with("--force")
             || is_option(argument, "--force", "--for")
             || is_option(argument, "--mirror", "--m")

@@ -2013,6 +2013,11 @@ impl<'t> Reader<'t> {
         if inner.contains("<<") || (inner.contains('\n') && !self.pending.is_empty()) {
             return self.outside("a here-document in back-quotes");
         }
+        // bash looks for braces before it knows that back-quotes hold a text: a quote in them ends the one around them.
+        let has_braces = || inner.contains('{') && inner.contains('}') && (inner.contains(',') || inner.contains(".."));
+        if quoted && self.shell != Shell::Posix && inner.contains('"') && has_braces() {
+            return self.outside("braces in back-quotes within quotes");
+        }
         if self.depth >= MAX_DEPTH {
             return self.outside("it is nested too deeply");
         }
