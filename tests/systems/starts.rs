@@ -31,6 +31,8 @@ fn host(texts: &[Value]) -> (TestHost, tempfile::TempDir) {
         hookwire().args(["serve", "--isolated", "--no-share", "--root", "/", "--hooks"]).arg(dir.path()),
     );
     host.request("initialize", json!({ "capabilities": { "hooks": { "decisions": ["allow", "deny", "ask"] } } }));
+    // The definitions go before the host does.
+    host.may_leave_unread = true;
     (host, dir)
 }
 
@@ -57,7 +59,6 @@ fn a_rule_holds_for_a_program_that_starts() {
 fn other_definitions_are_told_to_who_watches_starts() {
     let deny = |rule: &str| json!({ "name": "x", "on": "PreToolUse", "if": rule, "deny": "no" });
     let (mut host, dir) = host(&[deny("Bash(git push*)")]);
-    host.may_leave_unread = true;
     let first = host.request("programs/named", json!({}));
     assert!(first["names"].as_array().unwrap().contains(&json!("git")), "{first}");
     fs::write(dir.path().join("0.yaml"), definitions(&[deny("Bash(curl *)")])).unwrap();
