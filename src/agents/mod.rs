@@ -2,10 +2,9 @@
 //! dialects, the tables of the book and the tests read. How an agent's events and replies are translated is its dialect's,
 //! which has the same name.
 //!
-//! A new agent is one new file, its dialect, and a row in [`FILES`].
+//! A new agent is one new file, its dialect, and a row in `FILES`.
 
 use crate::support::places;
-use crate::syntax::formats::{self, Format};
 use crate::syntax::node::Node;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -27,8 +26,7 @@ const FILES: &[(&str, &str, &str)] = &[
 /// Every coding agent.
 pub static AGENTS: LazyLock<Vec<Agent>> = LazyLock::new(|| {
     let read = |(name, text, plugin): &(&'static str, &str, &'static str)| {
-        let facts = formats::parse(text, Format::Toml).ok()?.to_json();
-        Some(Agent { name, plugin, ..serde_json::from_value(facts).ok()? })
+        Some(Agent { name, plugin, ..toml::from_str(text).ok()? })
     };
     FILES.iter().filter_map(read).collect()
 });
@@ -199,13 +197,23 @@ impl Default for HookFile {
     }
 }
 
+/// Whether there is an agent of a name. Its facts aren't read for it, because each of an agent's events asks.
+///
+/// # Errors
+/// There is none; names those that there are.
+pub fn check(name: &str) -> Result<(), String> {
+    let names = || FILES.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ");
+    let is_one = FILES.iter().any(|(it, ..)| *it == name);
+    if is_one { Ok(()) } else { Err(format!("one of {}", names())) }
+}
+
 /// The agent of a name.
 ///
 /// # Errors
 /// There is none; names those that there are.
 pub fn by_name(name: &str) -> Result<&'static Agent, String> {
-    let names = || AGENTS.iter().map(|agent| agent.name).collect::<Vec<_>>().join(", ");
-    AGENTS.iter().find(|agent| agent.name == name).ok_or_else(|| format!("one of {}", names()))
+    check(name)?;
+    AGENTS.iter().find(|agent| agent.name == name).ok_or_else(|| format!("the facts of {name} can't be read"))
 }
 
 impl Place {

@@ -29,8 +29,8 @@ pub struct Moment {
 /// # Errors
 /// It is no agent; names those that there are.
 pub fn agent(name: &str) -> Result<&'static Dialect, String> {
-    let agent = agents::by_name(name)?;
-    by_name(agent.name).map_err(|unknown| unknown.to_string())
+    agents::check(name)?;
+    by_name(name).map_err(|unknown| unknown.to_string())
 }
 
 /// Why an agent whose hook failed is denied what it is about to do.

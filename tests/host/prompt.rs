@@ -150,7 +150,7 @@ fn what_a_reply_comes_to() {
     for wire in WIRES {
         for stream in [false, true] {
             for fail in ["open", "closed", "ask"] {
-                for timeout in ["60s", "400ms"] {
+                for timeout in ["60s", "1500ms"] {
                     let model = json!({"name": format!("{}:small", wire.provider()), "stream": stream});
                     let on = format!("custom:{wire:?}-{stream}-{fail}-{timeout}");
                     let text = "Judge ${data.case} of ${data.cell}.";
@@ -164,7 +164,7 @@ fn what_a_reply_comes_to() {
     let mut asked = Vec::new();
     for (case, says, comes) in &cases {
         let brief = matches!(says[0], Say::Drip | Say::Hang);
-        let timeout = if brief { "400ms" } else { "60s" };
+        let timeout = if brief { "1500ms" } else { "60s" };
         for wire in WIRES {
             for stream in [false, true] {
                 for fail in ["open", "closed", "ask"] {
