@@ -207,7 +207,7 @@ impl Hook {
         if event.unknown_gate().is_some_and(|own| !self.on.includes(own) && !self.may_stop()) {
             return Err(Condition::Event);
         }
-        if event.spec.is_start() && !self.on.is_for(PRE_EXEC) && !self.judges_start(event) {
+        if event.spec.start && !self.on.is_for(PRE_EXEC) && !self.judges_start(event) {
             return Err(Condition::Event);
         }
         let mut doubt = None;

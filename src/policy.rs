@@ -142,7 +142,7 @@ impl Policy {
         // A rule that is certain says why, before one that can't be told.
         let mut doubt = None;
         // A rule about all calls of a shell is about the tool, and not about each program.
-        let is_start = facts.event.spec.is_start();
+        let is_start = facts.event.spec.start;
         for rule in self.deny.iter().filter(|rule| !is_start || !rule.is_for_all_calls()) {
             match rule::holds(once(&**rule), empty(), facts, asker, Reading::Hits) {
                 Truth::Yes => return certain(format!("the policy denies `{}`", rule.text())),

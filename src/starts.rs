@@ -23,48 +23,60 @@ pub struct NamedPrograms {
     pub names: BTreeSet<String>,
 }
 
+/// What the rules of a set are about, before the table of programs is asked once for all of them.
+#[derive(Default)]
+struct Asked<'s> {
+    every: bool,
+    known: bool,
+    with_files: bool,
+    programs: BTreeSet<&'s str>,
+}
+
 impl NamedPrograms {
     /// Of a set of hooks.
     pub fn of(set: &HookSet) -> NamedPrograms {
-        let mut named = NamedPrograms { generation: set.generation, ..NamedPrograms::default() };
-        for hook in set.hooks.iter().filter(|hook| hook.enabled) {
-            named.add_hook(hook);
-        }
+        let mut asked = Asked::default();
+        set.hooks.iter().filter(|hook| hook.enabled).for_each(|hook| asked.add_hook(hook));
         for policy in &set.policies {
-            named.every |= policy.is_broken();
-            policy.denied().filter(|rule| !rule.is_for_all_calls()).for_each(|rule| named.add_rule(rule, true));
+            asked.every |= policy.is_broken();
+            policy.denied().filter(|rule| !rule.is_for_all_calls()).for_each(|rule| asked.add_rule(rule, true));
         }
-        named
+        let mut names: BTreeSet<String> = asked.programs.iter().map(|it| it.to_string()).collect();
+        if !asked.programs.is_empty() {
+            names.extend(starts_of(|program| asked.programs.contains(program)).map(str::to_string));
+        }
+        if asked.with_files {
+            names.extend(programs_of_files().map(str::to_string));
+        }
+        if asked.known {
+            names.extend(program_names().map(str::to_string));
+        }
+        NamedPrograms { generation: set.generation, every: asked.every, names }
     }
+}
 
-    fn add_hook(&mut self, hook: &Hook) {
+impl<'s> Asked<'s> {
+    fn add_hook(&mut self, hook: &'s Hook) {
         let is_own = matches!(&hook.on, On::Names(_)) && hook.on.is_for(PRE_EXEC);
         if !is_own && !hook.judges_starts() {
             return;
         }
         if hook.handler.judges_starts() {
-            self.names.extend(program_names().map(str::to_string));
+            self.known = true;
             return;
         }
         self.every |= hook.tools.rules.is_empty();
         hook.tools.rules.iter().for_each(|rule| self.add_rule(rule, hook.judges_acts()));
     }
 
-    fn add_rule(&mut self, rule: &ToolRule, judges_acts: bool) {
-        if judges_acts && rule.is_about_files() {
-            self.names.extend(programs_of_files().map(str::to_string));
-        }
+    fn add_rule(&mut self, rule: &'s ToolRule, judges_acts: bool) {
+        self.with_files |= judges_acts && rule.is_about_files();
         let commands = rule.commands();
         // A rule over a whole text may be about any.
         self.every |= commands.is_empty() && rule.is_about("Bash");
         for program in commands.iter().map(|it| it.program()) {
-            match program {
-                Some(program) => {
-                    self.names.insert(program.into());
-                    self.names.extend(starts_of(program).map(str::to_string));
-                }
-                None => self.every = true,
-            }
+            self.every |= program.is_none();
+            self.programs.extend(program);
         }
     }
 }

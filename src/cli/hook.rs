@@ -7,7 +7,7 @@
 use super::ending::{room_for_files, runtime};
 use super::output::{safe, tell, tell_plainly};
 use super::serve::share;
-use super::warm_host::{WarmHost, project_root};
+use super::warm_host::{WarmHost, for_agents};
 use super::{DefinitionArgs, Failure, PlaceArgs, StandingArgs, project};
 use crate::definitions::approved::DEFINITIONS;
 use crate::dialects::asked::{self, Moment, TIME_LIMIT, agent};
@@ -129,16 +129,10 @@ fn judge(args: &HookArgs, moment: &mut Moment) -> Result<Value, Failure> {
     let named = asked::name_event(args.agent, moment, &mut payload);
     named.map_err(|problem| Failure(format!("--event {problem}")))?;
     room_for_files()?;
-    let mut hooks = args.hooks.clone();
-    hooks.host.definitions.self_defence = !args.no_self_defence;
-    if hooks.host.definitions.root == project() {
-        hooks.host.definitions.root = project_root(&hooks.host.definitions);
-    } else if !hooks.host.definitions.root.is_dir() {
-        let (root, agent) = (hooks.host.definitions.root.display(), args.agent.name());
-        return Err(Failure(format!(
-            "--root {root}: there is no such directory; `hookwire install {agent}` in the project writes it anew"
-        )));
-    }
+    let hooks = for_agents(&args.hooks, !args.no_self_defence).map_err(|Failure(problem)| {
+        let agent = args.agent.name();
+        Failure(format!("{problem}; `hookwire install {agent}` in the project writes it anew"))
+    })?;
     match ask_host(args, &hooks, &payload) {
         Ok(reply) => Ok(reply),
         Err(Unasked::Refused(problem)) => Err(Failure(problem)),

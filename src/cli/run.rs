@@ -2,8 +2,8 @@
 //!
 //! The project's host judges; the small program `hookwire-run` watches the starts and takes the place of this one.
 
-use super::warm_host::{WarmHost, project_root};
-use super::{Failure, Finding, StandingArgs, project};
+use super::warm_host::{WarmHost, for_agents};
+use super::{Failure, Finding, StandingArgs};
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -44,11 +44,7 @@ pub(super) struct RunArgs {
 const SUPERVISOR: &str = "hookwire-run";
 
 pub(super) fn run(args: &RunArgs) -> Result<Finding, Failure> {
-    let mut hooks = args.hooks.clone();
-    hooks.host.definitions.self_defence = !args.no_self_defence;
-    if hooks.host.definitions.root == project() {
-        hooks.host.definitions.root = project_root(&hooks.host.definitions);
-    }
+    let hooks = for_agents(&args.hooks, !args.no_self_defence)?;
     let host = WarmHost::new(&hooks, args.idle_exit)?;
     drop(host.connect().map_err(|error| Failure(format!("the project's host can't be started: {error}")))?);
     if args.warm {
@@ -66,8 +62,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Finding, Failure> {
     let idle_exit = humantime::format_duration(args.idle_exit).to_string();
     let mut warm: Vec<OsString> = ["run", "--warm", "--idle-exit", &idle_exit].map(OsString::from).into();
     warm.extend(args.no_self_defence.then(|| "--no-self-defence".into()));
-    warm.extend(hooks.to_args()?.into_iter().filter(|arg| arg != "--self-defence"));
-    warm.extend(super::place_args().flat_map(|(flag, place)| [flag.into(), place.into()]));
+    warm.extend(host.args().iter().cloned());
     for word in [own.into_os_string()].into_iter().chain(warm) {
         supervisor.arg("--host").arg(word);
     }

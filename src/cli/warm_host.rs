@@ -1,6 +1,6 @@
 //! The host of a project that agents share: it stays up between events, and the first who needs it starts it.
 
-use super::{DefinitionArgs, StandingArgs, nearest, place_args, project};
+use super::{DefinitionArgs, Failure, StandingArgs, nearest, place_args, project};
 use crate::definitions::approved;
 use crate::running::replace_superseded;
 use crate::support::digest;
@@ -58,6 +58,11 @@ impl WarmHost {
         socket::connect_or_start(&self.path, |listener| self.start(listener))
     }
 
+    /// The arguments that tell it apart.
+    pub(super) fn args(&self) -> &[OsString] {
+        &self.args
+    }
+
     /// Its socket.
     pub(super) fn path(&self) -> &Path {
         &self.path
@@ -81,9 +86,25 @@ impl WarmHost {
     }
 }
 
+/// The definitions that agents are judged by, with the root that is meant.
+///
+/// # Errors
+/// The root that was named isn't there.
+pub(super) fn for_agents(hooks: &StandingArgs, self_defence: bool) -> Result<StandingArgs, Failure> {
+    let mut hooks = hooks.clone();
+    let definitions = &mut hooks.host.definitions;
+    definitions.self_defence = self_defence;
+    if definitions.root == project() {
+        definitions.root = project_root(definitions);
+    } else if !definitions.root.is_dir() {
+        return Err(Failure(format!("--root {}: there is no such directory", definitions.root.display())));
+    }
+    Ok(hooks)
+}
+
 /// The nearest directory upwards that is a project's. A directory that nobody has trusted doesn't stand in the way of one
 /// that somebody has, or an agent could make one to be rid of its guards.
-pub(super) fn project_root(hooks: &DefinitionArgs) -> PathBuf {
+fn project_root(hooks: &DefinitionArgs) -> PathBuf {
     let counts_trusted = !hooks.project && !hooks.isolated;
     let trusted = if counts_trusted { nearest(approved::is_approved) } else { None };
     let root = trusted.unwrap_or_else(project);

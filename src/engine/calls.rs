@@ -24,6 +24,8 @@ pub(super) struct Calls {
 #[derive(Clone, Debug)]
 struct Call {
     event: Arc<str>,
+    /// Its text as it is given to another shell, if it is more than a word: kept, because each start is held against it.
+    quoted: Option<Box<str>>,
     /// A person was asked and has not said no, as far as is known here: the client may be the one who asks.
     asked: bool,
 }
@@ -42,19 +44,20 @@ impl Calls {
 
     /// Remembers a call that wasn't denied.
     pub(super) fn note(&self, event: &Event, asked: bool) {
-        if !self.is_watched.load(Ordering::Relaxed) || event.spec.is_start() {
+        if !self.is_watched.load(Ordering::Relaxed) || event.spec.start {
             return;
         }
         let text = event.tool_input().and_then(|input| input.get("command")).and_then(Value::as_str);
         if let Some(text) = text.filter(|text| !text.is_empty() && text.len() <= LONGEST) {
-            self.by_text.lock().put(text.into(), Call { event: event.id.clone(), asked });
+            let quoted = text.contains(' ').then(|| shell_word::argument(text).into());
+            self.by_text.lock().put(text.into(), Call { event: event.id.clone(), quoted, asked });
         }
     }
 
     /// The start of a program with the call that it belongs to, if it doesn't say that itself: the one whose text a process
     /// that it comes from was given, as it is or quoted for another shell.
     pub(super) fn join(&self, start: &mut Arc<Event>) {
-        if !start.spec.is_start() || !self.is_watched.load(Ordering::Relaxed) {
+        if !start.spec.start || !self.is_watched.load(Ordering::Relaxed) {
             return;
         }
         let call = match start.text("/exec/toolCall") {
@@ -76,9 +79,10 @@ impl Calls {
         let words = parents.filter_map(|parent| parent.get("argv")?.as_array()).chain(own).flatten();
         let words: Vec<&str> = words.filter_map(Value::as_str).collect();
         let calls = self.by_text.lock();
-        let is_of = |text: &str| {
-            words.iter().any(|word| *word == text || word.contains(&*shell_word::argument(text)) && text.contains(' '))
+        let is_of = |text: &str, call: &Call| {
+            let is_within = |word: &str| call.quoted.as_deref().is_some_and(|quoted| word.contains(quoted));
+            words.iter().any(|word| *word == text || is_within(word))
         };
-        calls.iter().find(|(text, _)| is_of(text)).map(|(_, call)| call.clone())
+        calls.iter().find(|(text, call)| is_of(text, call)).map(|(_, call)| call.clone())
     }
 }

@@ -37,7 +37,7 @@ pub(super) async fn admit(engine: &Engine, limits: &RunLimits<'_>, mut moment: A
         return admission(moment, Some(reason));
     }
     let event = moment.event();
-    if event.spec.is_start() {
+    if event.spec.start {
         return admission(moment, None);
     }
     // Boxed: most hosts have no policies, and an event's future is made for each event.

@@ -47,13 +47,15 @@ pub struct EventSpec {
     pub rest: bool,
     /// It closes what another event opened: an onion runs its hooks from within there.
     pub closes: bool,
+    /// It is about a program that starts, which rules take for a call of a shell with one command.
+    pub start: bool,
     /// One line for `--help`, hover and the README.
     pub about: &'static str,
 }
 
 impl EventSpec {
     const fn new(phase: Phase, name: &'static str, subject: Option<&'static str>, about: &'static str) -> EventSpec {
-        EventSpec { name, phase, subject, tool: false, rest: false, closes: false, about }
+        EventSpec { name, phase, subject, tool: false, rest: false, closes: false, start: false, about }
     }
 
     const fn tool(self) -> EventSpec {
@@ -70,17 +72,16 @@ impl EventSpec {
         self.tool && self.phase != Phase::Note
     }
 
-    /// Whether it is about a program that starts. Rules take that for a call of a shell with one command.
-    pub fn is_start(&self) -> bool {
-        self.name == PRE_EXEC
-    }
-
     const fn rest(self) -> EventSpec {
         EventSpec { rest: true, ..self }
     }
 
     const fn closes(self) -> EventSpec {
         EventSpec { closes: true, ..self }
+    }
+
+    const fn start(self) -> EventSpec {
+        EventSpec { start: true, ..self }
     }
 }
 
@@ -151,7 +152,7 @@ pub static EVENTS: &[EventSpec] = &[
     gate("Elicitation", None, "a server asks the user for input"),
     gate("ElicitationResult", None, "a user's answer goes back to a server"),
     // Told by the kernel, and by no agent.
-    gate(PRE_EXEC, None, "a program is about to start, anywhere below `hookwire run`").tool(),
+    gate(PRE_EXEC, None, "a program is about to start, anywhere below `hookwire run`").tool().start(),
 ];
 
 static CUSTOM: EventSpec = gate("custom", Some("/data"), "an event that only its agent knows");
@@ -521,13 +522,13 @@ impl Event {
     /// The name, and that of another event whose hooks are meant here too.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let near = self.original.as_ref().and_then(|it| it.near.as_deref());
-        let near = if self.spec.is_start() { Some(PRE_TOOL_USE) } else { near };
+        let near = if self.spec.start { Some(PRE_TOOL_USE) } else { near };
         [&*self.name].into_iter().chain(near)
     }
 
     /// The words of the program that starts, in PreExec.
     pub fn argv(&self) -> Option<Vec<&str>> {
-        let words = self.member("exec").filter(|_| self.spec.is_start())?.get("argv")?.as_array()?;
+        let words = self.member("exec").filter(|_| self.spec.start)?.get("argv")?.as_array()?;
         words.iter().map(Value::as_str).collect()
     }
 

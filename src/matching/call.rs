@@ -7,7 +7,6 @@ use super::recent;
 use super::shell::{Script, Shell};
 use super::tools::{self, ArgumentKind, Expands, Found, Row};
 use super::urls;
-use crate::support::shell_word;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -105,10 +104,9 @@ impl Call {
         row.only_command(input).filter(|text| text.len() <= QUICK_TEXT)
     }
 
-    /// The start of a program, taken for a shell's call of one command.
-    pub fn of_program(argv: &[&str]) -> Call {
-        let text: Arc<str> = shell_word::command(argv.iter().copied()).into();
-        let script = Script::of_program(argv.iter().copied(), 0..text.len()).into();
+    /// The start of a program, taken for a shell's call of one command, which is that text.
+    pub fn of_program(argv: Vec<&str>, text: Arc<str>) -> Call {
+        let script = Script::of_program(argv, 0..text.len()).into();
         Call::about(Subject::Shell { text, script })
     }
 

@@ -197,7 +197,7 @@ impl Facts {
     }
 
     fn at(base: Arc<Path>, event: Arc<Event>, names: Arc<ToolNames>, has_scripts: bool) -> Facts {
-        let input = event.tool_input().filter(|_| !event.spec.is_start());
+        let input = event.tool_input().filter(|_| !event.spec.start);
         let known = event.tool_name().and_then(tools::known);
         let row = event.tool_name().map(|name| Row::found(name, known));
         let families = row.as_ref().map_or(&[][..], |row| row.families_of(input));
@@ -414,9 +414,10 @@ impl Facts {
         if let Some(why) = self.unread {
             return Call::unclear(why.into());
         }
-        if self.event.spec.is_start() {
+        if self.event.spec.start {
             let unclear = || Call::unclear("the words of the program aren't texts".into());
-            return self.event.argv().map_or_else(unclear, |argv| Call::of_program(&argv));
+            let text = self.event.text("/tool/input/command").unwrap_or_default();
+            return self.event.argv().map_or_else(unclear, |argv| Call::of_program(argv, text.into()));
         }
         let tool = self.tool().unwrap_or_default();
         Call::read(row, tool, self.event.tool_input(), &self.base, self.shell(row))

@@ -111,7 +111,7 @@ pub struct Script {
 }
 
 /// One simple command, or a redirection that no command is listed with: `> f`, `{ ls; } > f`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Command {
     /// The program and its arguments after expansion; none for a redirection by itself.
     pub words: Vec<Word>,
@@ -156,8 +156,9 @@ impl Writes {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Role {
+    #[default]
     Plain,
     /// It runs other commands of the list and does nothing else.
     Transparent,

@@ -1,10 +1,9 @@
 //! A program that was seen to start, by its words: nothing of them is computed any more.
 
-use super::directories::Directories;
 use super::names::base_name;
 use super::programs::{self, wrapper_of};
 use super::word::Word;
-use super::{Command, Role, Script, Span, Writes};
+use super::{Command, Script, Span};
 
 /// So many programs that carry each other's words out in their own process are read.
 const MOST: usize = 4;
@@ -18,7 +17,7 @@ impl Script {
         let mut script = Script::default();
         while !words.is_empty() && script.commands.len() < MOST {
             let behind = behind(&words);
-            script.commands.push(Command::started(std::mem::take(&mut words), at.clone()));
+            script.commands.push(Command { words, span: at.clone(), ..Command::default() });
             words = behind;
         }
         script
@@ -38,29 +37,11 @@ fn behind(words: &[Word]) -> Vec<Word> {
     first.map_or_else(Vec::new, |first| words[first..].to_vec())
 }
 
-impl Command {
-    fn started(words: Vec<Word>, span: Span) -> Command {
-        Command {
-            words,
-            span,
-            role: Role::Plain,
-            assigns: false,
-            writes: Writes::Nothing,
-            data: false,
-            directories: Directories::First,
-            relinked: false,
-            shell_text: false,
-            runs_words: false,
-            builds_code: false,
-        }
-    }
-}
-
-/// The programs beside `program` whose start a rule about that one may be about, by their names without a directory.
-pub fn starts_of(program: &str) -> impl Iterator<Item = &'static str> {
+/// The programs whose start rules may be about that name these programs, by their names without a directory.
+pub fn starts_of(is_named: impl Fn(&str) -> bool) -> impl Iterator<Item = &'static str> {
     let is_it = move |name: &&'static str| {
-        programs::same_program(name) == Some(program)
-            || programs::other_programs(name).any(|it| it == program)
+        programs::same_program(name).is_some_and(&is_named)
+            || programs::other_programs(name).any(&is_named)
             || programs::runs(name).has("itself")
     };
     // `coreutils --coreutils-prog=rm`
