@@ -409,10 +409,9 @@ impl Hook {
             && (by_rules || self.handler.judges_starts())
     }
 
-    /// The same of one program: nobody is asked again about what they were asked at the tool's call.
+    /// The same of one program: a hook asks nobody again that had a person asked about the tool's call.
     fn judges_start(&self, event: &Event) -> bool {
-        let asks = matches!(self.handler.fixed(), Some((Decision::Ask, _))) || self.handler.judges_starts();
-        self.judges_starts() && !(asks && event.was_asked())
+        self.judges_starts() && !event.was_asked_by(&self.name)
     }
 
     /// Whether it is a fixed deny or ask.

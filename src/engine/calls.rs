@@ -1,7 +1,9 @@
 //! The calls of shells that were judged lately, so that a program that starts is known to belong to one.
 
 use crate::event::{ASKED, Event};
+use crate::matching::shell::Shell;
 use crate::support::shell_word;
+use crate::verdict::{Decision, Outcome};
 use lru::LruCache;
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -26,8 +28,9 @@ struct Call {
     event: Arc<str>,
     /// Its text as it is given to another shell, if it is more than a word: kept, because each start is held against it.
     quoted: Option<Box<str>>,
-    /// A person was asked and has not said no, as far as is known here: the client may be the one who asks.
-    asked: bool,
+    /// The hooks for which a person was asked, who has not said no, as far as is known here: the client may be the one who
+    /// asks.
+    asked: Box<[Arc<str>]>,
 }
 
 impl Default for Calls {
@@ -43,19 +46,22 @@ impl Calls {
     }
 
     /// Remembers a call that wasn't denied.
-    pub(super) fn note(&self, event: &Event, asked: bool) {
+    pub(super) fn note(&self, event: &Event, outcomes: &[Outcome]) {
         if !self.is_watched.load(Ordering::Relaxed) || event.spec.start {
             return;
         }
         let text = event.tool_input().and_then(|input| input.get("command")).and_then(Value::as_str);
         if let Some(text) = text.filter(|text| !text.is_empty() && text.len() <= LONGEST) {
+            let asked =
+                outcomes.iter().filter(|it| it.decision == Some(Decision::Ask)).map(|it| it.hook.clone()).collect();
             let quoted = text.contains(' ').then(|| shell_word::argument(text).into());
             self.by_text.lock().put(text.into(), Call { event: event.id.clone(), quoted, asked });
         }
     }
 
-    /// The start of a program with the call that it belongs to, if it doesn't say that itself: the one whose text a process
-    /// that it comes from was given, as it is or quoted for another shell.
+    /// The start of a program with the call that it belongs to, if it doesn't say that itself: the one whose text a shell that
+    /// it comes from was told to run, as it is or quoted for another shell. That a word says it proves nothing: whoever is
+    /// below may write words.
     pub(super) fn join(&self, start: &mut Arc<Event>) {
         if !start.spec.start || !self.is_watched.load(Ordering::Relaxed) {
             return;
@@ -68,7 +74,7 @@ impl Calls {
         Arc::make_mut(start).change(|data| {
             if let Some(exec) = data.get_mut("exec").and_then(Value::as_object_mut) {
                 exec.insert("toolCall".into(), call.event.as_ref().into());
-                exec.insert(ASKED.into(), call.asked.into());
+                exec.insert(ASKED.into(), call.asked.iter().map(|hook| Value::from(&**hook)).collect());
             }
         });
     }
@@ -76,13 +82,22 @@ impl Calls {
     fn of(&self, start: &Event) -> Option<Call> {
         let parents = start.at("/exec/parents").and_then(Value::as_array).into_iter().flatten();
         let own = start.at("/exec/argv").and_then(Value::as_array);
-        let words = parents.filter_map(|parent| parent.get("argv")?.as_array()).chain(own).flatten();
-        let words: Vec<&str> = words.filter_map(Value::as_str).collect();
+        let argvs = parents.filter_map(|parent| parent.get("argv")?.as_array()).chain(own);
+        let texts: Vec<&str> = argvs.filter_map(|argv| text_of_shell(argv)).collect();
         let calls = self.by_text.lock();
         let is_of = |text: &str, call: &Call| {
             let is_within = |word: &str| call.quoted.as_deref().is_some_and(|quoted| word.contains(quoted));
-            words.iter().any(|word| *word == text || is_within(word))
+            texts.iter().any(|it| *it == text || is_within(it))
         };
         calls.iter().find(|(text, call)| is_of(text, call)).map(|(_, call)| call.clone())
     }
+}
+
+/// The text that a shell is told to run: `bash -lc TEXT`.
+fn text_of_shell(argv: &[Value]) -> Option<&str> {
+    let mut words = argv.iter().map(Value::as_str);
+    let is_shell = Shell::named(words.next()??) != Shell::Other;
+    let mut options = words.take_while(|word| word.is_some_and(|it| it.starts_with('-'))).flatten();
+    let at = options.position(|it| !it.starts_with("--") && it.ends_with('c'))?;
+    if is_shell { argv.get(at + 2)?.as_str() } else { None }
 }

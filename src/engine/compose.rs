@@ -241,8 +241,6 @@ pub(super) struct Chain {
     pub claims: Vec<OnceClaim>,
     /// The limits that count the call, if it isn't denied.
     pub counted: Vec<CountedCall>,
-    /// A person was asked by the host.
-    pub was_asked: bool,
 }
 
 /// How an `ask` counts when a value is judged again.
@@ -318,7 +316,6 @@ impl Chain {
             ended_at: None,
             claims: Vec::new(),
             counted: Vec::new(),
-            was_asked: false,
         }
     }
 

@@ -404,7 +404,6 @@ async fn decide_in_time(engine: &Engine, question: &Question, within: Within, be
     chain.settle_allow();
     chain.judge_by_policies(engine, &limits).await;
     if let Some(timeout) = asks_a_person(engine, question, within, &chain) {
-        chain.was_asked = true;
         if chain.ask(engine, &limits, timeout).await {
             chain.judge_again(engine, &limits, &question.hooks, Asks::AreAnswered).await;
         }
@@ -546,7 +545,7 @@ fn finish(engine: &Engine, question: &Question, chain: &mut Chain) -> Verdict {
         take(counted).into_iter().for_each(CountedCall::keep);
     }
     if event.spec.phase == Phase::Gate && verdict.decision != Decision::Deny {
-        engine.calls.note(event, verdict.decision == Decision::Ask || chain.was_asked);
+        engine.calls.note(event, &verdict.outcomes);
     }
     verdict.patch = verdict.subject.as_ref().and_then(|after| patch_between(first.event().subject()?, after));
     engine.sessions.note(event, question.contract, &mut verdict);

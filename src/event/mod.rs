@@ -99,7 +99,7 @@ const fn note(name: &'static str, about: &'static str) -> EventSpec {
 pub const PRE_EXEC: &str = "PreExec";
 /// The event before a tool's call, whose rules are held against programs that start, too.
 pub const PRE_TOOL_USE: &str = "PreToolUse";
-/// The member of `exec` that says that a person was asked about the tool call; no client can say it.
+/// The member of `exec` that names the hooks which have had a person asked about the tool call; no client can say it.
 pub(crate) const ASKED: &str = "asked";
 /// The tool that a program's start is taken for.
 const SHELL: &str = "Bash";
@@ -532,10 +532,10 @@ impl Event {
         words.iter().map(Value::as_str).collect()
     }
 
-    /// Whether a person was asked about the tool call that the program belongs to.
-    pub fn was_asked(&self) -> bool {
-        let asked = self.member("exec").and_then(|exec| exec.get(ASKED));
-        asked == Some(&Value::Bool(true))
+    /// Whether this hook has had a person asked about the tool call that the program belongs to.
+    pub fn was_asked_by(&self, hook: &str) -> bool {
+        let asked = self.member("exec").and_then(|exec| exec.get(ASKED)?.as_array());
+        asked.is_some_and(|hooks| hooks.iter().any(|it| it == hook))
     }
 
     /// The name of an event that its agent alone knows, where it looks like one before a call of a tool. It is judged as

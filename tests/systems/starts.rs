@@ -72,8 +72,8 @@ fn other_definitions_are_told_to_who_watches_starts() {
 /// A person who was asked about the call isn't asked about the program that does it; without that, it is asked.
 #[test]
 fn nobody_is_asked_again_below_a_call_that_was_asked_about() {
-    let ask = json!({ "name": "x", "on": "PreToolUse", "if": "Bash(git push*)", "ask": "Sure?" });
-    let (mut host, _dir) = host(&[ask]);
+    let ask = |name: &str, rule: &str| json!({ "name": name, "on": "PreToolUse", "if": rule, "ask": "Sure?" });
+    let (mut host, _dir) = host(&[ask("x", "Bash(git push*)"), ask("y", "Bash(rm *)")]);
     host.request("programs/named", json!({}));
     let push = |parent: &str| {
         let parents = json!([{ "pid": 7, "argv": ["bash", "-c", parent] }]);
@@ -86,9 +86,17 @@ fn nobody_is_asked_again_below_a_call_that_was_asked_about() {
         assert_eq!(host.dispatch(push(parent))["decision"], "allow", "{parent}");
     }
     assert_eq!(host.dispatch(push("git push -f"))["decision"], "ask");
+    // A word of another program is no shell's text.
+    let mut word = push("");
+    word["exec"]["parents"][0]["argv"] = json!(["python3", "x.py", "git push -f && ls"]);
+    assert_eq!(host.dispatch(word)["decision"], "ask");
     let mut claimed = push("other");
     claimed["exec"]["asked"] = json!(true);
     assert_eq!(host.dispatch(claimed)["decision"], "ask");
+    // Another hook has another question.
+    let mut removal = push("git push -f && ls");
+    removal["exec"]["argv"] = json!(["rm", "-rf", "x"]);
+    assert_eq!(host.dispatch(removal)["decision"], "ask");
     let mut by_id = push("other");
     by_id["exec"]["toolCall"] = asked["eventId"].clone();
     assert_eq!(host.dispatch(by_id)["decision"], "allow");
