@@ -362,6 +362,12 @@ impl DefinitionArgs {
     }
 
     fn host_with(&self, options: HostOptions) -> Result<Arc<Host>, Failure> {
+        self.are_there()?;
+        Ok(Host::new(options))
+    }
+
+    /// Whether all that was named is there: what isn't would be missing without a word.
+    fn are_there(&self) -> Result<(), Failure> {
         for dir in &self.hooks {
             if dir.is_file() && !is_definition_file(dir) {
                 let problem = "not a definition file: those end in .yaml, .yml, .toml or .json";
@@ -374,7 +380,7 @@ impl DefinitionArgs {
         if !self.root.is_dir() {
             return Err(Failure(format!("--root {}: no such directory", self.root.display())));
         }
-        Ok(Host::new(options))
+        Ok(())
     }
 }
 

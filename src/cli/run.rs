@@ -45,6 +45,7 @@ const SUPERVISOR: &str = "hookwire-run";
 
 pub(super) fn run(args: &RunArgs) -> Result<Finding, Failure> {
     let hooks = for_agents(&args.hooks, !args.no_self_defence)?;
+    hooks.host.definitions.are_there()?;
     let host = WarmHost::new(&hooks, args.idle_exit)?;
     drop(host.connect().map_err(|error| Failure(format!("the project's host can't be started: {error}")))?);
     if args.warm {

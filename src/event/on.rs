@@ -40,8 +40,7 @@ impl On {
 
     /// The gates of a tool call.
     pub fn tool_gates() -> impl Iterator<Item = Arc<str>> {
-        let is_gate = |spec: &&EventSpec| spec.tool && spec.phase == Phase::Gate && !spec.start;
-        EVENTS.iter().filter(is_gate).map(|spec| spec.name.into())
+        EVENTS.iter().filter(|spec| spec.tool && spec.phase == Phase::Gate).map(|spec| spec.name.into())
     }
 
     /// Whether one of them may be about a call of a tool: before it, or after.

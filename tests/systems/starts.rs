@@ -110,3 +110,13 @@ fn a_start_has_words() {
         assert!(error.to_string().contains("exec.argv"), "{error}");
     }
 }
+
+/// Nothing is held by definitions that aren't there, so nothing is run.
+#[test]
+fn a_run_begins_with_definitions_that_are_there() {
+    for (flag, said) in [("--hooks", "no such file or directory"), ("--root", "there is no such directory")] {
+        let ran = hookwire().args(["run", flag, "/nowhere", "--", "echo", "ran"]).output().unwrap();
+        assert_eq!((ran.status.code(), &*ran.stdout), (Some(2), &b""[..]), "{flag}");
+        assert_eq!(String::from_utf8_lossy(&ran.stderr), format!("hookwire: {flag} /nowhere: {said}\n"));
+    }
+}
