@@ -307,9 +307,8 @@ impl Walk {
             let text = tail(&words[at], skip);
             self.text_for_shell(std::slice::from_ref(&text), Shell::Posix, "an argument is computed and run", span);
         }
-        let Some(row) = programs::options::any_row(program).filter(|row| !row.code_options.is_empty()) else {
-            return found;
-        };
+        let row = programs::options::any_row(program).filter(|row| words[1..].iter().any(|it| row.may_run_code(it)));
+        let Some(row) = row else { return found };
         let parsed = Parsed::new(&words[1..], Some(row));
         for item in &parsed.options {
             // `man --pag=x`: the beginning of a name, which some parsers take and others don't.

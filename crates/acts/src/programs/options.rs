@@ -1,5 +1,6 @@
 //! How programs take their options: a table, one line for each program and sub-command.
 
+use super::super::word::Word;
 use super::ByName;
 use super::clause::{Clause, Kind};
 use compact_str::CompactString;
@@ -103,7 +104,7 @@ pub(in super::super) struct Row {
     pub(in super::super) runs: Column,
     pub(in super::super) acts: Column,
     pub(in super::super) prints: Column,
-    /// The options that make it run code, its own and those of its sub-commands.
+    /// The options that make it run code, its own and those of its sub-commands, in the order of their bare names.
     pub(in super::super) code_options: Vec<&'static str>,
 }
 
@@ -177,6 +178,18 @@ impl Row {
         self.options.get(*places.get(name)?)
     }
 
+    /// Whether a word may give an option that makes it run code: letters may, and a long one that begins as such an option
+    /// does. Most commands have none, and needn't be parsed to tell that.
+    pub(in super::super) fn may_run_code(&self, word: &Word) -> bool {
+        let Some(behind) = word.beginning().strip_prefix('-') else { return false };
+        if self.code_options.is_empty() || !behind.starts_with('-') {
+            return !self.code_options.is_empty();
+        }
+        let name = bare(behind.split('=').next().unwrap_or_default());
+        let first = self.code_options.partition_point(|option| bare(option) < name);
+        self.code_options.get(first).is_some_and(|option| bare(option).starts_with(name))
+    }
+
     /// The option that a program takes for a word with a dash, without the word's value: by its name, with one dash or two
     /// where that is the same, or by the beginning of a long name if it is no other's.
     pub(in super::super) fn spelt(&self, name: &str) -> Option<&Opt> {
@@ -184,8 +197,7 @@ impl Row {
             return Some(option);
         }
         if self.style == Style::Go {
-            let bare = name.trim_start_matches('-');
-            return self.options.iter().find(|option| option.names.iter().any(|it| it.trim_start_matches('-') == bare));
+            return self.options.iter().find(|option| option.names.iter().any(|it| bare(it) == bare(name)));
         }
         if !self.abbreviates() || name.len() < 3 || !name.starts_with("--") {
             return None;
@@ -239,6 +251,11 @@ impl Row {
     pub(in super::super) fn abbreviates(&self) -> bool {
         matches!(self.style, Style::Getopt | Style::Posix)
     }
+}
+
+/// An option's name without its dashes.
+fn bare(name: &str) -> &str {
+    name.trim_start_matches('-')
 }
 
 /// `distTag` as npm reads it.
@@ -503,6 +520,7 @@ fn read(lines: &[&'static str]) -> Option<Row> {
         }
         let mut found = Vec::new();
         root.find_code_options(&mut found);
+        found.sort_unstable_by_key(|name| bare(name));
         root.code_options = found;
     }
     root
