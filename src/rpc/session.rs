@@ -227,6 +227,11 @@ impl Session {
         self.side
     }
 
+    /// Whether it is from a program that `hookwire run` holds, or may hold.
+    pub(super) fn is_from_held(&self) -> bool {
+        matches!(self.side, Side::Guest(peer) if peer.is_held())
+    }
+
     /// The client's vocabulary.
     pub fn dialect(&self) -> &'static Dialect {
         self.settings.lock().dialect

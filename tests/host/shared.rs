@@ -531,10 +531,10 @@ fn connections_that_stay_keep_no_command_out() {
     drop(idle);
 }
 
-/// Asks a host to end, from a process that has connected as its argument says.
-const RETIRE: &str = r#"
+/// Asks a host something, from a process that has connected as its argument says.
+const ASKS: &str = r#"
 import ctypes, os, socket, struct, sys
-how, path = sys.argv[1:]
+how, path, message = sys.argv[1:]
 if how != "free":
     libc = ctypes.CDLL(None)
     allow = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0x7FFF0000))
@@ -552,31 +552,40 @@ if how == "gone":
     if os.fork():
         os._exit(0)
     os.read(go, 1)
-guest.sendall(b'{"jsonrpc":"2.0","id":1,"method":"host/retire"}\n')
+guest.sendall(message.encode() + b"\n")
 print(guest.recv(10000).decode())
 "#;
 
-/// What `hookwire run` holds could end the host and take its place; what isn't held takes it after an upgrade.
+/// What `hookwire run` holds could answer what a person is asked about it, or end the host and take its place; what isn't
+/// held answers, and takes the place after an upgrade.
 #[cfg(target_os = "linux")]
 #[test]
-fn who_is_held_ends_no_host() {
+fn who_is_held_answers_no_question_and_ends_no_host() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.sock");
     let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
     let mut command = serve(no_hooks());
     command.args(["--idle-exit", "30s", "--inherit"]).arg(&path).stdin(std::os::fd::OwnedFd::from(listener));
     let mut host = command.stdout(std::process::Stdio::null()).spawn().unwrap();
-    let retire = |how: &str| {
-        let asked = std::process::Command::new("python3").args(["-c", RETIRE, how]).arg(&path).output().unwrap();
+    let ask = |how: &str, method: &str, params: Value| {
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+        let mut asked = std::process::Command::new("python3");
+        let asked = asked.args(["-c", ASKS, how]).arg(&path).arg(message).output().unwrap();
         assert!(asked.status.success(), "{asked:?}");
         let reply: Value = serde_json::from_slice(&asked.stdout).unwrap();
         reply["error"]["message"].as_str().map(str::to_string)
     };
+    let answer = |how: &str| ask(how, "approvals/answer", json!({"id": "none", "reply": {"decision": "approve"}}));
+    let retire = |how: &str| ask(how, "host/retire", json!({}));
     for how in ["held", "gone"] {
+        let refused = answer(how).unwrap_or_default();
+        assert!(refused.contains("the program that answers is held"), "{how}: {refused}");
         let refused = retire(how).unwrap_or_default();
         assert!(refused.contains("the program that asks is held"), "{how}: {refused}");
     }
     assert_eq!(host.try_wait().unwrap(), None);
+    let unknown = answer("free").unwrap_or_default();
+    assert!(unknown.contains("`id`"), "{unknown}");
     assert_eq!(retire("free"), None);
     assert_eq!(host.wait().unwrap().code(), Some(0));
 }

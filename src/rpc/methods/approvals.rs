@@ -12,6 +12,13 @@ pub(super) fn list(session: &Session) -> RpcResult<ApprovalList> {
 }
 
 pub(super) fn answer(session: &Session, ApprovalAnswer { id, reply }: ApprovalAnswer) -> RpcResult<()> {
+    // An agent would answer what a person is asked about it.
+    if session.is_from_held() {
+        return Err(RpcError::request(
+            "the program that answers is held, by `hookwire run` or another sandbox that this host is not in, and what is \
+             held answers no question; answer from a terminal or an editor outside",
+        ));
+    }
     let answered = session.host.engine.services.approvals.answer(&id, reply);
     answered.map_err(|error| RpcError::params(format!("`id`: {error}")))
 }

@@ -81,11 +81,11 @@ pub(super) fn shutdown(session: &Session) -> RpcResult<()> {
 
 /// Whoever has connected is answered; nobody new comes, and then the host ends.
 pub(super) fn retire(session: &Session) -> RpcResult<()> {
-    let (Some(retires), Side::Guest(peer)) = (session.host.retires.get(), session.side()) else {
+    let (Some(retires), Side::Guest(_)) = (session.host.retires.get(), session.side()) else {
         return Err(RpcError::request("only a host that `hookwire hook` has started gives its place to another"));
     };
     // It could take the place itself and allow everything.
-    if peer.is_held() {
+    if session.is_from_held() {
         return Err(RpcError::request(
             "the program that asks is held, by `hookwire run` or another sandbox that this host is not in, and what is held \
              ends no host; after an upgrade, this one stays until a program from outside asks, or nobody uses it",
