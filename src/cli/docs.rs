@@ -70,7 +70,6 @@ pages! {
     "systems/agent-hook-trait",
     "systems/instructor",
     "systems/agentpool",
-    "promises",
     "editors",
     "command-line",
     "figures",
@@ -226,8 +225,7 @@ fn about_command(name: &str) -> Vec<Found> {
 fn about(word: &str) -> Vec<Found> {
     let (mut rows, mut mentions) = (Vec::new(), Vec::new());
     let mut named = about_command(word.trim_start_matches("hookwire "));
-    // The promises name everything, as a list of tests.
-    for page in PAGES.iter().filter(|page| page.name != "promises") {
+    for page in PAGES {
         for section in page.sections() {
             if has_word(section.heading, word) {
                 named.push(Found::whole(page, &section));

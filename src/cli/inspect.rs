@@ -36,7 +36,7 @@ pub(super) struct CheckArgs {
     /// Exit with 1 for warnings too.
     #[arg(long)]
     strict: bool,
-    /// Write patterns that meant something else in an older hookwire as what they were to mean, and show what changed.
+    /// Write patterns that match nothing, or one agent's tool only, as what they most likely mean, and show what changed.
     #[arg(long)]
     migrate: bool,
     /// Make the fixes that are certain in the files, show what changed, and check what is left. Where several fixes are

@@ -1,5 +1,5 @@
-//! `check --fix`: the fixes that are certain are made in the files. `check --migrate`: patterns that meant something else
-//! in an older hookwire are written as what they were to mean.
+//! `check --fix`: the fixes that are certain are made in the files. `check --migrate`: patterns that match nothing, or one
+//! agent's tool only, are written as what they most likely mean.
 
 use super::output::{Output, Tone, safe, tell};
 use super::{Failure, Finding};
