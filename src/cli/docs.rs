@@ -74,6 +74,7 @@ pages! {
     "command-line",
     "figures",
     "questions",
+    "missing",
 }
 
 impl Page {

@@ -44,9 +44,10 @@ fn markdown(dir: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The README, the pages of the book, and the READMEs of the examples.
+/// The pages of the repository itself, those of the book, and the READMEs of the examples.
 fn pages() -> Vec<PathBuf> {
-    let mut pages = [vec![repo("README.md")], markdown("docs"), markdown("examples")].concat();
+    let of_the_repository = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"].map(repo).to_vec();
+    let mut pages = [of_the_repository, markdown("docs"), markdown("examples")].concat();
     pages.sort();
     pages
 }
@@ -175,7 +176,7 @@ fn every_command_runs_and_prints_what_is_shown() {
                 }
                 "sh" => {
                     // Cargo is running already: what it would build is here, and the tests are these.
-                    let script = block.text.replace("cargo run --release --", "hookwire");
+                    let script = block.text.replace("cargo run --", "hookwire");
                     let runs_itself = |line: &&str| {
                         let line = line.trim_start();
                         !line.starts_with("cargo ")
@@ -497,12 +498,20 @@ fn anchors(page: &Path) -> Vec<String> {
     headings.map(|line| anchor(line.trim_start_matches('#').trim())).collect()
 }
 
-/// Links within the repository lead to a file, and to a heading in it.
+/// Links within the repository lead to a file, and to a heading in it. Pictures say what they show.
 #[test]
 fn every_link_leads_somewhere() {
-    for page in pages() {
+    let mut n_pictures = 0;
+    for page in [pages(), markdown("editors")].concat() {
         let text = std::fs::read_to_string(&page).unwrap();
-        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+        let behind =
+            |mark: &'static str, end: char| text.split(mark).skip(1).filter_map(move |rest| rest.split(end).next());
+        let drawn = text.lines().filter_map(|line| line.strip_prefix("![")?.split(']').next());
+        let alts: Vec<&str> = drawn.chain(behind("<img alt=\"", '"')).collect();
+        let n_here = text.matches("\n![").count() + text.matches("<img").count();
+        assert!(alts.len() == n_here && alts.iter().all(|alt| alt.contains(' ')), "{}: {alts:?}", page.display());
+        n_pictures += n_here;
+        for link in behind("](", ')').chain(behind(" src=\"", '"')).chain(behind("srcset=\"", '"')) {
             let (path, heading) = link.split_once('#').unwrap_or((link, ""));
             if link.contains("://") {
                 continue;
@@ -516,6 +525,7 @@ fn every_link_leads_somewhere() {
             );
         }
     }
+    assert!(n_pictures > 8, "only {n_pictures} pictures");
 }
 
 /// The book's contents are all pages in `docs`, and those that `hookwire docs` knows, in this order.
