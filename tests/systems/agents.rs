@@ -164,8 +164,9 @@ fn its_definitions_are_without_a_diagnostic() {
 /// How to start a program of the examples, where it can be.
 type Start = fn(&str) -> Option<Command>;
 
-/// The same agent loop in each language.
-const LOOPS: [(&str, Start); 3] = [("Python", python), ("TypeScript", typescript), ("Rust", rust)];
+/// The same agent loop in each language. The first two also have a small agent.
+const LOOPS: [(&str, Start); 6] =
+    [("Python", python), ("TypeScript", typescript), ("Rust", rust), ("C#", csharp), ("PHP", php), ("Go", go)];
 
 fn python(name: &str) -> Option<Command> {
     let mut command = Command::new("python3");
@@ -229,6 +230,53 @@ fn rust(name: &str) -> Option<Command> {
         eprintln!("SKIPPED: the Rust loop is not built; run cargo build --example loop");
     }
     fresh.then(|| Command::new(program))
+}
+
+fn php(name: &str) -> Option<Command> {
+    let mut command = Command::new("php");
+    command.arg(repo("examples/agents").join(name).with_extension("php"));
+    is_there("php").then_some(command)
+}
+
+/// Compiled by Mono.
+fn csharp(name: &str) -> Option<Command> {
+    static COMPILED: OnceLock<PathBuf> = OnceLock::new();
+    if !is_there("mcs") || !is_there("mono") {
+        return None;
+    }
+    let program = COMPILED.get_or_init(|| {
+        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("loop.cs");
+        std::fs::create_dir_all(&out).unwrap();
+        let mut compiler = Command::new("mcs");
+        compiler.args(["-langversion:latest", "-warnaserror"]).arg(format!("-out:{}/{name}.exe", out.display()));
+        compiler.arg(repo("examples/agents").join(name).with_extension("cs")).arg(repo("clients/csharp/Hookwire.cs"));
+        built(&mut compiler);
+        std::fs::copy(repo("examples/agents/session.json"), out.join("session.json")).unwrap();
+        out.join(name).with_extension("exe")
+    });
+    let mut command = Command::new("mono");
+    command.arg(program);
+    Some(command)
+}
+
+fn go(_name: &str) -> Option<Command> {
+    static COMPILED: OnceLock<PathBuf> = OnceLock::new();
+    if !is_there("go") {
+        return None;
+    }
+    let program = COMPILED.get_or_init(|| {
+        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("loop.go");
+        let mut compiler = Command::new("go");
+        compiler.current_dir(repo("examples/agents")).arg("build").arg("-o").arg(&out).arg(".");
+        built(&mut compiler);
+        out
+    });
+    Some(Command::new(program))
+}
+
+fn built(compiler: &mut Command) {
+    let output = compiler.output().unwrap();
+    assert!(output.status.success(), "{compiler:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Runs a loop in a directory of its own: its exit code is not judged here.

@@ -1,0 +1,3 @@
+module hookwire
+
+go 1.19
