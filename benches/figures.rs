@@ -121,10 +121,17 @@ const ROWS: [Row; 14] = [
     },
     Row {
         name: "hook",
-        what: "`hookwire hook AGENT` with a warm host, start to exit, against `sh -c true`, p50",
+        what: "`hookwire-run hook AGENT` with a warm host, start to exit, against `sh -c true`, p50",
+        unit: Unit::Micros,
+        target: Target::Ratio(2.2, 1.5),
+        measure: |bench| hook(bench, &bench.host.with_file_name("hookwire-run")),
+    },
+    Row {
+        name: "hook-large",
+        what: "`hookwire hook AGENT`, the same",
         unit: Unit::Micros,
         target: Target::Ratio(3.0, 1.5),
-        measure: hook,
+        measure: |bench| hook(bench, &bench.host),
     },
     Row {
         name: "http",
@@ -536,15 +543,18 @@ fn keystroke(bench: &Bench) -> Figure {
 }
 
 /// What an agent waits for at each event, against the least that it could start.
-fn hook(bench: &Bench) -> Figure {
+fn hook(bench: &Bench, program: &Path) -> Figure {
     let hooks = ten_hooks();
     let runtime = tempfile::tempdir().unwrap();
     let payload = json!({
         "session_id": "s", "cwd": hooks.path(), "hook_event_name": "PreToolUse", "tool_name": "Bash",
         "tool_input": { "command": "git push --force origin main" },
     });
-    let mut hook = Command::new(&bench.host);
-    hook.args(["hook", "claude-code", "--idle-exit", "5s", "--isolated", "--hooks"]).arg(hooks.path());
+    let mut hook = Command::new(program);
+    hook.args(["hook", "claude-code", "--isolated", "--hooks"]).arg(hooks.path()).arg("--root").arg(hooks.path());
+    for place in ["--user-dir", "--data-dir"] {
+        hook.arg(place).arg(runtime.path().join(place));
+    }
     hook.current_dir(hooks.path()).env("XDG_RUNTIME_DIR", runtime.path());
     let mut floor = Command::new("sh");
     floor.args(["-c", "true"]);

@@ -51,6 +51,8 @@
 //! | room | what |
 //! |---|---|
 //! | `crates/acts` | a library of its own: what a call would do, read from shell texts and one table of programs; rules over commands |
+//! | `crates/ask` | a library of its own: where the host of an agent's project is and how it is asked, for the two programs that agents start |
+//! | `crates/run` | the small program: asks the host for an agent; watches programs that start |
 //! | `support` | what has nothing to do with hooks: strict JSON, digests, files, the nearest name |
 //! | [`event`], [`verdict`] | the table of events, the event, and the answer to it |
 //! | `syntax` | what people write: three formats, the tree that they become, mistakes with their place and fix |

@@ -1,12 +1,13 @@
 //! `hookwire install AGENT` and `uninstall`: one entry of an agent's own configuration, and nothing else in it.
 
 use super::output::{Output, Tone, safe};
-use super::{Failure, Finding, place_args, project};
+use super::run::{SMALL, supervisor};
+use super::{Failure, Finding, project};
 use crate::agents::{self, Agent, Form, HookFile, Place, Unit};
 use crate::definitions::approved::{self, DEFINITIONS};
 use crate::dialects::{self, Dialect};
 use crate::support::file::replace;
-use crate::support::shell_word;
+use crate::support::{places, shell_word};
 use crate::syntax::formats::{self, Format};
 use crate::syntax::node::Step;
 use crate::syntax::problem::Problem;
@@ -14,6 +15,8 @@ use crate::syntax::writer::{At, Op, rewritten};
 use serde_json::{Map, Value, json};
 use std::io::{Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 
 #[derive(clap::Args)]
 pub(super) struct InstallArgs {
@@ -86,7 +89,7 @@ impl Agent {
 
     /// Whether a command is the one that is installed for it.
     pub(super) fn is_its_command(&self, command: &str) -> bool {
-        // A program of another name is known by its path.
+        // A program of another name is known by its path; the small one has no other.
         let is_this = || program().is_ok_and(|program| command.starts_with(&shell_word::program(&program)));
         command.contains(&format!(" hook {}", self.name)) && (command.contains("hookwire") || is_this())
     }
@@ -228,7 +231,7 @@ impl InstallArgs {
 
     /// The command that the agent runs. The path is whole: an agent's PATH is often not the person's.
     fn words(&self, event: Option<&str>) -> Result<Vec<String>, Failure> {
-        let mut words = vec![program()?, "hook".into(), self.agent.name.into()];
+        let mut words = vec![asking_program()?, "hook".into(), self.agent.name.into()];
         words.extend(event.into_iter().flat_map(|event| ["--event".into(), event.into()]));
         words.extend(self.fixed()?.into_iter().flatten());
         words.extend(self.live.then(|| "--project".to_string()));
@@ -240,7 +243,7 @@ impl InstallArgs {
     fn fixed(&self) -> Result<Vec<[String; 2]>, Failure> {
         let root = if self.user { None } else { Some(self.root.canonicalize()?) };
         let root = root.into_iter().map(|root| ("--root", root));
-        let places = place_args().map(|(flag, place)| (flag, place.to_path_buf()));
+        let places = places::all().to_args().map(|(flag, place)| (flag, place.to_path_buf()));
         let text = |path: &Path| {
             path.to_str().map(str::to_string).ok_or_else(|| Failure(format!("{}: not UTF-8", path.display())))
         };
@@ -543,6 +546,17 @@ fn read(path: &Path) -> Result<Option<String>, Failure> {
 fn json_of(text: &str) -> Result<Value, Failure> {
     let told = |problems: Vec<Problem>| problems.into_iter().next().map(|it| it.message).unwrap_or_default();
     formats::parse(text, Format::Json).map(|root| root.to_json()).map_err(|problems| Failure(told(problems)))
+}
+
+/// The path in full of the program that agents start: the small one, which is quicker, if it is there and as new as this.
+fn asking_program() -> Result<String, Failure> {
+    static SMALL_ONE: LazyLock<Option<String>> = LazyLock::new(|| {
+        let small = supervisor().ok()?.into_os_string().into_string().ok()?;
+        let said = Command::new(&small).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+        let expected = format!("{SMALL} {}", env!("CARGO_PKG_VERSION"));
+        (String::from_utf8_lossy(&said.stdout).trim() == expected).then_some(small)
+    });
+    SMALL_ONE.clone().map_or_else(program, Ok)
 }
 
 /// This program's path in full.

@@ -43,6 +43,8 @@ use crate::services::state::Store;
 use crate::support::places::{self, Places};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use deferred::Deferred;
+use hookwire_ask::project::project;
+use hookwire_ask::warm::Wanted;
 use output::{JsonLog, Output, redacted, safe, tell};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -173,20 +175,10 @@ struct PlaceArgs {
     data_dir: Vec<PathBuf>,
 }
 
-const USER_DIR: &str = "--user-dir";
-const DATA_DIR: &str = "--data-dir";
-
 impl PlaceArgs {
     fn named(&self) -> Places {
-        let absolute = |dirs: &[PathBuf]| dirs.iter().filter_map(|dir| std::path::absolute(dir).ok()).collect();
-        Places { user: absolute(&self.user_dir), data: absolute(&self.data_dir) }
+        Places::named(&self.user_dir, &self.data_dir)
     }
-}
-
-/// The places of this process on another command line.
-fn place_args() -> impl Iterator<Item = (&'static str, &'static Path)> {
-    let of = |flag: &'static str, dirs: &'static [PathBuf]| dirs.iter().map(move |dir| (flag, dir.as_path()));
-    of(USER_DIR, places::user_dirs()).chain(of(DATA_DIR, places::data_dirs()))
 }
 
 /// Which definitions are loaded.
@@ -256,15 +248,11 @@ impl StandingArgs {
         Ok(HostOptions { poll: self.poll, last_good: options.last_good.and_kept(), ..options })
     }
 
-    /// The same definitions on another command line, of a process that runs elsewhere.
-    fn to_args(&self) -> std::io::Result<Vec<OsString>> {
+    /// The same definitions, for a process that runs elsewhere.
+    fn wanted(&self) -> std::io::Result<Wanted> {
         let HostArgs { definitions, reach, state, ask_elsewhere } = &self.host;
-        let mut args: Vec<OsString> = Vec::new();
-        let mut add = |name: &str, value: OsString| args.extend([name.into(), value]);
-        for dir in &definitions.hooks {
-            add("--hooks", std::path::absolute(dir)?.into());
-        }
-        add("--root", std::path::absolute(&definitions.root)?.into());
+        let mut more: Vec<OsString> = Vec::new();
+        let mut add = |name: &str, value: OsString| more.extend([name.into(), value]);
         for host in &reach.allow_host {
             add("--allow-host", host.to_string().into());
         }
@@ -277,17 +265,11 @@ impl StandingArgs {
         if let Some(model) = &reach.model {
             add("--model", model.to_string().into());
         }
-        let (project, isolated) = (definitions.project, definitions.isolated);
-        for (flag, is_set) in [
-            ("--project", project),
-            ("--isolated", isolated),
-            ("--self-defence", definitions.self_defence),
-            ("--poll", self.poll),
-            ("--log-verdicts", self.log_verdicts),
-        ] {
-            args.extend(is_set.then(|| flag.into()));
+        for (flag, is_set) in [("--poll", self.poll), ("--log-verdicts", self.log_verdicts)] {
+            more.extend(is_set.then(|| flag.into()));
         }
-        Ok(args)
+        let DefinitionArgs { hooks, project, self_defence, root, isolated } = definitions.clone();
+        Ok(Wanted { root, hooks, project, isolated, self_defence, more })
     }
 }
 
@@ -382,19 +364,6 @@ impl DefinitionArgs {
         }
         Ok(())
     }
-}
-
-/// The project that the working directory is in: the nearest directory upwards that has definitions, else one that has a
-/// repository, else the working directory. Written as it looks from here.
-fn project() -> PathBuf {
-    let holding = |name: &str| nearest(|dir| dir.join(name).exists());
-    holding(DEFINITIONS).or_else(|| holding(".git")).unwrap_or_else(|| ".".into())
-}
-
-fn nearest(is: impl Fn(&Path) -> bool) -> Option<PathBuf> {
-    let here = std::env::current_dir().ok()?;
-    let n_up = here.ancestors().position(is)?;
-    Some(if n_up == 0 { ".".into() } else { PathBuf::from_iter(std::iter::repeat_n("..", n_up)) })
 }
 
 /// Where the definitions of that project are.

@@ -4,6 +4,7 @@
 
 use super::warm_host::{WarmHost, for_agents};
 use super::{Failure, Finding, StandingArgs};
+use hookwire_ask::warm::beside;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -40,8 +41,8 @@ pub(super) struct RunArgs {
     command: Vec<OsString>,
 }
 
-/// The program that watches.
-const SUPERVISOR: &str = "hookwire-run";
+/// The small program, which watches.
+pub(super) const SMALL: &str = "hookwire-run";
 
 pub(super) fn run(args: &RunArgs) -> Result<Finding, Failure> {
     let hooks = for_agents(&args.hooks, !args.no_self_defence)?;
@@ -81,17 +82,13 @@ pub(super) fn run(args: &RunArgs) -> Result<Finding, Failure> {
     Err(Failure(format!("{} can't be started: {error}", supervisor.get_program().to_string_lossy())))
 }
 
-/// It stands beside this program, or where packages have what only programs start.
+/// It stands beside this program.
 pub(super) fn supervisor() -> Result<PathBuf, Failure> {
-    let own = std::env::current_exe()?;
-    let own = own.canonicalize().unwrap_or(own);
-    let beside = own.with_file_name(SUPERVISOR);
-    if beside.is_file() {
-        return Ok(beside);
-    }
-    Err(Failure(format!(
-        "{} isn't there, the program that watches starts: from a checkout, `cargo install --locked --path crates/run` puts it \
-         beside an installed hookwire, and `cargo build` beside one that is built",
-        beside.display()
-    )))
+    beside(SMALL).map_err(|place| {
+        Failure(format!(
+            "{} isn't there, the program that watches starts: from a checkout, `cargo install --locked --path crates/run` puts \
+             it beside an installed hookwire, and `cargo build` beside one that is built",
+            place.display()
+        ))
+    })
 }

@@ -1,18 +1,18 @@
 //! The host of a project that agents share: it stays up between events, and the first who needs it starts it.
 
-use super::{DefinitionArgs, Failure, StandingArgs, nearest, place_args, project};
-use crate::definitions::approved;
+use super::{Failure, StandingArgs};
 use crate::running::replace_superseded;
-use crate::support::digest;
+use crate::support::places;
 use crate::transport::socket;
+use hookwire_ask::project;
+use hookwire_ask::warm::Warm;
 use rustix::fd::OwnedFd;
 use rustix::process::{Resource, getrlimit};
-use sha2::{Digest, Sha256};
 use std::ffi::OsString;
 use std::fs::File;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -21,51 +21,30 @@ const MIN_FILES_OF_HOST: u64 = 64;
 /// What follows the arguments that tell hosts apart.
 const IDLE_EXIT: &str = "--idle-exit";
 
-/// The host of a project that is shared by all who want the same definitions, at the same places, of the same program.
+/// The host of a project, and how it is started.
 pub(super) struct WarmHost {
-    path: PathBuf,
-    program: PathBuf,
-    args: Vec<OsString>,
-    root: PathBuf,
+    warm: Warm,
     idle_exit: Duration,
 }
 
 impl WarmHost {
     pub(super) fn new(hooks: &StandingArgs, idle_exit: Duration) -> std::io::Result<WarmHost> {
-        let program = std::env::current_exe()?;
-        let mut hooks = hooks.clone();
-        let root = hooks.host.definitions.root.canonicalize()?;
-        hooks.host.definitions.root = root.clone();
-        let mut args = hooks.to_args()?;
-        args.extend(place_args().flat_map(|(flag, place)| [flag.into(), place.into()]));
-        let mut digest = Sha256::new();
-        digest.update(program.as_os_str().as_encoded_bytes());
-        // After an upgrade the old host is another one, which gives its place to this.
-        let about = program.metadata()?;
-        digest.update(format!("{:?} {}", about.modified()?, about.len()));
-        // `~` in rules is that directory, and commands of hooks get it.
-        let home = std::env::var_os("HOME").unwrap_or_default();
-        for arg in args.iter().chain([&home]) {
-            digest.update(arg.as_encoded_bytes());
-            digest.update([0]);
-        }
-        let variant = digest::hex(&digest.finalize()[..6]);
-        Ok(WarmHost { path: socket::shared_path(&root, &format!("hook-{variant}"))?, program, args, root, idle_exit })
+        Ok(WarmHost { warm: Warm::new(std::env::current_exe()?, hooks.wanted()?, places::all())?, idle_exit })
     }
 
     /// A connection, for which it is started if it doesn't run.
     pub(super) fn connect(&self) -> std::io::Result<UnixStream> {
-        socket::connect_or_start(&self.path, |listener| self.start(listener))
+        socket::connect_or_start(self.path(), |listener| self.start(listener))
     }
 
     /// The arguments that tell it apart.
     pub(super) fn args(&self) -> &[OsString] {
-        &self.args
+        &self.warm.args
     }
 
     /// Its socket.
     pub(super) fn path(&self) -> &Path {
-        &self.path
+        &self.warm.socket
     }
 
     fn start(&self, listener: OwnedFd) -> std::io::Result<()> {
@@ -74,15 +53,16 @@ impl WarmHost {
             let problem = format!("only {most} files may be open (`ulimit -n`), a host needs {MIN_FILES_OF_HOST}");
             return Err(std::io::Error::other(problem));
         }
-        let arguments = self.args.iter().map(|it| it.to_string_lossy().into_owned());
-        replace_superseded(&self.root, &arguments.chain([IDLE_EXIT.into()]).collect::<Vec<_>>());
-        let log = File::create(self.path.with_extension("log"))?;
-        let mut command = Command::new(&self.program);
-        command.arg("serve").args(&self.args).arg(IDLE_EXIT);
-        command.arg(humantime::format_duration(self.idle_exit).to_string()).arg("--inherit").arg(&self.path);
+        let Warm { socket, program, args, root } = &self.warm;
+        let arguments = args.iter().map(|it| it.to_string_lossy().into_owned());
+        replace_superseded(root, &arguments.chain([IDLE_EXIT.into()]).collect::<Vec<_>>());
+        let log = File::create(socket.with_extension("log"))?;
+        let mut command = Command::new(program);
+        command.arg("serve").args(args).arg(IDLE_EXIT);
+        command.arg(humantime::format_duration(self.idle_exit).to_string()).arg("--inherit").arg(socket);
         command.stdin(Stdio::from(listener)).stdout(Stdio::null()).stderr(log);
         // It outlives the agent's hook, and the agent must not wait for it.
-        command.current_dir(&self.root).process_group(0).spawn().map(drop)
+        command.current_dir(root).process_group(0).spawn().map(drop)
     }
 }
 
@@ -94,19 +74,7 @@ pub(super) fn for_agents(hooks: &StandingArgs, self_defence: bool) -> Result<Sta
     let mut hooks = hooks.clone();
     let definitions = &mut hooks.host.definitions;
     definitions.self_defence = self_defence;
-    if definitions.root == project() {
-        definitions.root = project_root(definitions);
-    } else if !definitions.root.is_dir() {
-        return Err(Failure(format!("--root {}: there is no such directory", definitions.root.display())));
-    }
+    let counts_trusted = !definitions.project && !definitions.isolated;
+    definitions.root = project::for_agents(&definitions.root, counts_trusted, places::data_dirs()).map_err(Failure)?;
     Ok(hooks)
-}
-
-/// The nearest directory upwards that is a project's. A directory that nobody has trusted doesn't stand in the way of one
-/// that somebody has, or an agent could make one to be rid of its guards.
-fn project_root(hooks: &DefinitionArgs) -> PathBuf {
-    let counts_trusted = !hooks.project && !hooks.isolated;
-    let trusted = if counts_trusted { nearest(approved::is_approved) } else { None };
-    let root = trusted.unwrap_or_else(project);
-    root.canonicalize().unwrap_or(root)
 }

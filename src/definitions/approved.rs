@@ -9,11 +9,13 @@ use super::layer_dir::is_hidden;
 use crate::handlers::approved::Approved;
 pub use crate::handlers::approved::{bin, content_of, copy_of, digest_of, record_file, tree};
 pub use crate::handlers::programs::{Programs, is_the_systems, named_in_script, starter};
+pub use hookwire_ask::project::{DEFINITIONS, current};
+
 use crate::support::visible::safe;
 use crate::support::{digest, places};
+use hookwire_ask::project::TRUST;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};
@@ -21,8 +23,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The directory of a project's definitions, below its root.
-pub const DEFINITIONS: &str = ".hookwire";
 /// The most files that a project's definitions may have, and how many bytes together.
 pub const MAX_FILES: usize = 2_000;
 /// See [`MAX_FILES`].
@@ -56,8 +56,6 @@ pub struct Record {
     pub programs: Option<Programs>,
 }
 
-const TRUST: &str = "trust";
-
 /// The places of what a user has approved: the first one that knows a project counts for it.
 pub fn stores() -> Vec<PathBuf> {
     places::data_dirs().iter().map(|dir| dir.join(TRUST)).collect()
@@ -69,13 +67,6 @@ pub fn store(root: &Path) -> Option<PathBuf> {
     known.or_else(|| Some(places::data()?.join(TRUST)))
 }
 
-/// What was approved of the project at a root, if anything: a link that leads to it.
-pub fn current(store: &Path, root: &Path) -> PathBuf {
-    let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf());
-    let name = digest::hex(&Sha256::digest(root.as_os_str().as_encoded_bytes())[..16]);
-    store.join(name).join("current")
-}
-
 /// What was approved of the project at a root, in each store.
 pub fn currents(stores: &[PathBuf], root: &Path) -> Vec<PathBuf> {
     stores.iter().map(|store| current(store, root)).collect()
@@ -83,7 +74,7 @@ pub fn currents(stores: &[PathBuf], root: &Path) -> Vec<PathBuf> {
 
 /// Whether anything was approved of the project at a root, broken or not.
 pub fn is_approved(root: &Path) -> bool {
-    currents(&stores(), root).iter().any(|current| fs::symlink_metadata(current).is_ok())
+    hookwire_ask::project::is_approved(places::data_dirs(), root)
 }
 
 /// The directories whose projects somebody who works in `dir` works in, outermost first: those around it, and for a

@@ -1,10 +1,14 @@
 //! What agents' hooks have in common, whether they ask by a command or over HTTP.
 
+pub use hookwire_ask::refusal;
+
 use super::{Dialect, by_name};
 use crate::agents;
 use crate::event::{Event, NotAnEvent};
 use crate::support::json::parse_event;
 use crate::support::nearest::closest;
+use crate::support::visible::{safe, safe_lines};
+use hookwire_ask::said::Said;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -12,8 +16,23 @@ use std::time::Duration;
 
 /// How long an event may take, unless it is said.
 pub const TIME_LIMIT: &str = "50s";
+/// What stands before what is said of the event that `hookwire hook` is told.
+pub const EVENT: &str = "--event ";
 /// What names the event in what agents send, and where it is added for those that don't.
 const EVENT_MEMBER: &str = "hook_event_name";
+
+/// What a hook of an agent's is asked, and how it answers.
+#[derive(Debug)]
+pub struct Asked {
+    /// The agent.
+    pub agent: &'static Dialect,
+    /// The event, as far as it is known.
+    pub moment: Moment,
+    /// What hookwire's own failures come to.
+    pub fails_open: bool,
+    /// How long the event may take.
+    pub time_limit: Duration,
+}
 
 /// What is known of the event that an agent asks about.
 #[derive(Debug, Default)]
@@ -22,6 +41,42 @@ pub struct Moment {
     pub name: String,
     /// Nobody knows the event, and it looks like one before a call of a tool.
     pub is_unknown_gate: bool,
+}
+
+impl Asked {
+    /// What an agent asks; a `name` is the event's where the agent doesn't say it.
+    pub fn new(agent: &'static Dialect, name: Option<String>) -> Asked {
+        let moment = Moment { name: name.unwrap_or_default(), is_unknown_gate: false };
+        Asked { agent, moment, fails_open: false, time_limit: hookwire_ask::TIME_LIMIT }
+    }
+
+    /// The payload that the agent sent, with the event's name in it. `option` is what names an event beside the payload.
+    ///
+    /// # Errors
+    /// Says why it can't be read.
+    pub fn read(&mut self, sent: &[u8], option: &str) -> Result<Value, String> {
+        let mut payload = read(self.agent, &mut self.moment, sent)?;
+        name_event(self.agent, &mut self.moment, &mut payload).map_err(|problem| format!("{option}{problem}"))?;
+        Ok(payload)
+    }
+
+    /// What a command says of a reply to the agent, or of a failure.
+    pub fn said(&self, judged: Result<Value, String>) -> Said {
+        let said = match judged {
+            Ok(reply) => self.agent.say(&reply, &self.moment.name),
+            Err(problem) => {
+                let reason = refusal(&safe(&problem));
+                let refused = match self.fails_open {
+                    false => self.agent.refuse(&reason, &self.moment),
+                    true => Said::default(),
+                };
+                // What can't be denied isn't, but somebody should know.
+                let is_silent = refused == Said::default();
+                if is_silent { Said { stderr: format!("hookwire: {problem}"), ..refused } } else { refused }
+            }
+        };
+        Said { stderr: safe_lines(&said.stderr).into_owned(), ..said }
+    }
 }
 
 /// The dialect of an agent, by its name.
@@ -33,16 +88,8 @@ pub fn agent(name: &str) -> Result<&'static Dialect, String> {
     by_name(name).map_err(|unknown| unknown.to_string())
 }
 
-/// Why an agent whose hook failed is denied what it is about to do.
-pub fn refusal(problem: &str) -> String {
-    format!("hookwire failed, so this is denied: {problem}")
-}
-
 /// The payload that an agent sent. If it can't be read, what is known of the event is taken from what can be.
-///
-/// # Errors
-/// Says why it can't be read.
-pub fn read(agent: &Dialect, moment: &mut Moment, sent: &[u8]) -> Result<Value, String> {
+fn read(agent: &Dialect, moment: &mut Moment, sent: &[u8]) -> Result<Value, String> {
     let text = std::str::from_utf8(sent).map_err(|_| "the event is not UTF-8".to_string());
     let payload = text.and_then(|text| parse_event(text).map_err(|error| format!("the event is not JSON: {error}")));
     if payload.is_err() {
@@ -113,7 +160,7 @@ fn each_member(text: &str, mut visit: impl FnMut(&str, Option<Option<String>>)) 
 ///
 /// # Errors
 /// The agent has no such event: a misspelt one would never be one that a hook is for. Then it isn't known.
-pub fn name_event(agent: &Dialect, moment: &mut Moment, payload: &mut Value) -> Result<(), String> {
+fn name_event(agent: &Dialect, moment: &mut Moment, payload: &mut Value) -> Result<(), String> {
     let event = &mut moment.name;
     let names = || agent.events.iter().flat_map(|row| row.also.iter().chain([&row.name]).copied());
     if !event.is_empty() && names().all(|name| name != event) {

@@ -34,6 +34,7 @@ use crate::support::nearest::{UnknownName, closest};
 use crate::syntax::node::Node;
 use crate::syntax::problem::Problem;
 use crate::verdict::{Decision, Verdict};
+use hookwire_ask::said::Said;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -242,24 +243,6 @@ fn mcp_name(names: &McpNames, data: &Value) -> Option<Box<str>> {
         name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect::<String>()
     };
     Some(format!("mcp__{}__{}", plain(text(names.server)?), plain(text(names.tool)?)).into())
-}
-
-/// What a command says to the agent that runs it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Said {
-    /// On its standard output.
-    pub stdout: String,
-    /// On its standard error.
-    pub stderr: String,
-    /// The exit code.
-    pub exit: i32,
-}
-
-impl Said {
-    /// A "no" by the exit code.
-    fn no_by_exit(reason: &str) -> Said {
-        Said { stderr: reason.into(), exit: 2, ..Said::default() }
-    }
 }
 
 /// Definition files as another system writes them.

@@ -7,7 +7,7 @@ use super::Service;
 use super::body;
 use super::reply::{self, Reply};
 use crate::dialects::Dialect;
-use crate::dialects::asked::{self, Moment, TIME_LIMIT};
+use crate::dialects::asked::{self, Asked};
 use crate::rpc::single;
 use hyper::Request;
 use hyper::body::Incoming;
@@ -17,26 +17,16 @@ use tokio::time::timeout;
 /// How much longer than its deadline an event may take before it counts as lost.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What the address says of the hook.
-struct Asked {
-    agent: &'static Dialect,
-    moment: Moment,
-    /// What hookwire's own failures come to.
-    fails_open: bool,
-    time_limit: Duration,
-}
-
 /// Answers one event. The connection ends with the reply, because an agent that uses it again just when it is closed
 /// would take that for a hook that failed.
 pub(super) async fn answer(service: &Service, agent: &'static Dialect, request: Request<Incoming>) -> Reply {
-    let time_limit = humantime::parse_duration(TIME_LIMIT).unwrap_or_default();
-    let mut asked = Asked { agent, moment: Moment::default(), fails_open: false, time_limit };
+    let mut asked = Asked::new(agent, None);
     let query = request.uri().query().unwrap_or_default().to_string();
     // The body is read whatever the address says, because an agent reads no reply before it has sent all.
     let body = body::read(request.into_body(), service.max_message).await;
     let body = body.map_err(|unread| unread.to_string());
-    let judged = match (asked.read(&query), body) {
-        (Ok(()), Ok(body)) => asked.judge(service, &body).await,
+    let judged = match (read_options(&mut asked, &query), body) {
+        (Ok(()), Ok(body)) => judge(service, &mut asked, &body).await,
         (Err(problem), _) | (_, Err(problem)) => Err(problem),
     };
     let said = judged.unwrap_or_else(|problem| {
@@ -55,30 +45,26 @@ pub(super) async fn answer(service: &Service, agent: &'static Dialect, request: 
     reply::last(reply::json(said))
 }
 
-impl Asked {
-    /// Reads the options, which are those of `hookwire hook`.
-    fn read(&mut self, query: &str) -> Result<(), String> {
-        for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
-            match (&*name, &*value) {
-                ("event", event) => self.moment.name = event.to_string(),
-                ("fail", "open") => self.fails_open = true,
-                ("fail", "closed") => self.fails_open = false,
-                ("time-limit", time) => {
-                    self.time_limit =
-                        humantime::parse_duration(time).map_err(|error| format!("?time-limit={error}"))?;
-                }
-                (name, _) => return Err(format!("?{name}: there are event, fail=open or closed, and time-limit")),
+/// Reads the options, which are those of `hookwire hook`.
+fn read_options(asked: &mut Asked, query: &str) -> Result<(), String> {
+    for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
+        match (&*name, &*value) {
+            ("event", event) => asked.moment.name = event.to_string(),
+            ("fail", "open") => asked.fails_open = true,
+            ("fail", "closed") => asked.fails_open = false,
+            ("time-limit", time) => {
+                asked.time_limit = humantime::parse_duration(time).map_err(|error| format!("?time-limit={error}"))?;
             }
+            (name, _) => return Err(format!("?{name}: there are event, fail=open or closed, and time-limit")),
         }
-        Ok(())
     }
+    Ok(())
+}
 
-    async fn judge(&mut self, service: &Service, body: &[u8]) -> Result<String, String> {
-        let mut payload = asked::read(self.agent, &mut self.moment, body)?;
-        asked::name_event(self.agent, &mut self.moment, &mut payload).map_err(|problem| format!("?event={problem}"))?;
-        let judged = single::judge(&service.host, &service.runtime, self.agent, payload, self.time_limit);
-        let judged = timeout(self.time_limit.saturating_add(GRACE), judged).await;
-        let judged = judged.map_err(|_| "there was no verdict in time")??;
-        Ok(asked::said(&self.agent.reply_to(&judged.event, &judged.verdict)))
-    }
+async fn judge(service: &Service, asked: &mut Asked, body: &[u8]) -> Result<String, String> {
+    let payload = asked.read(body, "?event=")?;
+    let judged = single::judge(&service.host, &service.runtime, asked.agent, payload, asked.time_limit);
+    let judged = timeout(asked.time_limit.saturating_add(GRACE), judged).await;
+    let judged = judged.map_err(|_| "there was no verdict in time")??;
+    Ok(asked::said(&asked.agent.reply_to(&judged.event, &judged.verdict)))
 }

@@ -188,6 +188,36 @@ pub struct DialectEvent {
     pub deadline_ms: Option<u64>,
 }
 
+/// `hooks/answer`: what the command of a coding agent's hook is asked.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AnswerParams {
+    /// The agent, by the name that `hookwire install` takes.
+    pub agent: String,
+    /// The event, for agents that don't name it in what they send.
+    #[serde(default)]
+    pub event: Option<String>,
+    /// If hookwire itself fails, the agent is told nothing; without this, what it is about to do is denied.
+    #[serde(default)]
+    pub fails_open: bool,
+    /// How long the whole event may take, in milliseconds.
+    #[serde(default)]
+    pub deadline_ms: Option<u64>,
+    /// The text on the command's standard input.
+    pub sent: String,
+}
+
+/// The reply to `hooks/answer`: what the command is to do.
+#[derive(Serialize, JsonSchema)]
+pub struct AnswerResult {
+    /// What it writes to its standard output, if anything.
+    pub stdout: String,
+    /// What it writes to its standard error, if anything.
+    pub stderr: String,
+    /// What it exits with.
+    pub exit: i32,
+}
+
 /// The reply to `hooks/dispatch` in a dialect's vocabulary.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "for the schema: the writing is by hand, for its speed")]

@@ -3,19 +3,11 @@
 use super::file::Signature;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Bytes as hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        // Writing into memory doesn't fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
+pub(crate) use hookwire_ask::hex;
 
 /// The hash of bytes, in hexadecimal digits.
 pub(crate) fn of_bytes(bytes: &[u8]) -> String {

@@ -4,7 +4,7 @@
 //! [`Received`] does no I/O, for those who have their own; [`Client`] talks over a socket and waits.
 
 use super::framing::{Decoder, Incoming};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -180,40 +180,12 @@ impl Client {
     }
 
     /// Sends a request; gives its id.
-    ///
-    /// # Errors
-    /// Writing failed.
-    pub fn send_request(&mut self, method: &str, params: &impl Serialize) -> Result<u64> {
+    fn send_request(&mut self, method: &str, params: &Value) -> Result<u64> {
         let id = self.next_id;
         self.next_id += 1;
         self.waiting.insert(id);
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string())?;
         Ok(id)
-    }
-
-    /// The result of a request that was sent, or the message of its error. If the host is silent for this long,
-    /// `is_alive` is asked, once.
-    ///
-    /// # Errors
-    /// There is no reply in time, or the host isn't alive.
-    pub fn await_reply(
-        &mut self,
-        id: u64,
-        silence: Duration,
-        is_alive: impl FnOnce() -> Result<()>,
-    ) -> Result<Replied> {
-        let until = Instant::now() + self.time_limit;
-        let reply = match self.reply(id, until.min(Instant::now() + silence)) {
-            Err(error) if error.kind() == ErrorKind::TimedOut => {
-                is_alive()?;
-                self.reply(id, until)
-            }
-            reply => reply,
-        };
-        Ok(match reply? {
-            Ok(result) => Ok(serde_json::from_str(result.get()).map_err(unreadable)?),
-            Err(problem) => Err(problem),
-        })
     }
 
     fn reply(&mut self, wanted: u64, until: Instant) -> Result<Replied<Box<RawValue>>> {
@@ -364,9 +336,10 @@ mod tests {
         say(&mut theirs, json!({"jsonrpc": "2.0", "method": "late", "params": 2}));
         say(&mut theirs, json!({"jsonrpc": "2.0", "id": 99, "result": "nobody's"}));
         say(&mut theirs, json!({"jsonrpc": "2.0", "id": ids[1], "result": "second"}));
-        let mut reply = |id| client.await_reply(id, Duration::from_secs(20), || Ok(())).unwrap();
-        assert_eq!(reply(ids[1]), Ok(json!("second")));
-        assert_eq!(reply(ids[0]), Ok(json!("first")));
+        let until = Instant::now() + Duration::from_secs(20);
+        let mut reply = |id| client.reply(id, until).unwrap().map(|it| it.get().to_string());
+        assert_eq!(reply(ids[1]), Ok(r#""second""#.to_string()));
+        assert_eq!(reply(ids[0]), Ok(r#""first""#.to_string()));
         assert_eq!(reply(ids[2]), Err("third".to_string()));
         let mut notified = |name| client.notification(name, |_| true).unwrap();
         assert_eq!((notified("late"), notified("early")), (json!(2), json!(1)));

@@ -4,13 +4,14 @@
 //! well attach a debugger. The name contains a key of the project root, so that the hosts of a project
 //! can be found.
 
+pub use hookwire_ask::socket::{directory, key, path_beside};
+
 use super::guests::{Guests, MAX_AGENTS};
-use crate::support::places;
-use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use hookwire_ask::socket::{EXTENSION, connect};
+use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
-use sha2::{Digest, Sha256};
 use std::fs::File;
-use std::io::{Error, ErrorKind, Result};
+use std::io::Result;
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
@@ -25,7 +26,6 @@ const MAX_GUESTS: usize = 32;
 const MAX_BRIEF_GUESTS: usize = 32;
 /// How long those are.
 const BRIEF: Duration = Duration::from_secs(5);
-const EXTENSION: &str = "sock";
 /// How long another one may take to start a host.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -158,37 +158,21 @@ fn listen_at(path: &Path) -> Result<UnixListener> {
     Ok(listener)
 }
 
-/// The socket that all callers of a project share, by the `variant` of host that they want.
-///
-/// # Errors
-/// There is no directory that is the user's alone.
-pub fn shared_path(root: &Path, variant: &str) -> Result<PathBuf> {
-    path_beside(root, &format!("{variant}.{EXTENSION}"))
-}
-
-/// A file beside the sockets, for this user alone.
-///
-/// # Errors
-/// There is no directory that is the user's alone.
-pub fn path_beside(root: &Path, name: &str) -> Result<PathBuf> {
-    Ok(directory()?.join(format!("{}-{name}", key(root))))
-}
-
 /// Connects to a shared socket; if nobody listens, `start` is given a listener for whom it starts. Of many
 /// that come at once, one starts somebody; what is sent before that one listens waits in the socket.
 ///
 /// # Errors
 /// Nobody listens, and nobody could be started.
 pub fn connect_or_start(path: &Path, start: impl FnOnce(OwnedFd) -> Result<()>) -> Result<UnixStream> {
-    if let Ok(stream) = UnixStream::connect(path) {
+    if let Ok(stream) = connect(path) {
         return Ok(stream);
     }
     let _lock = lock(path)?;
-    if let Ok(stream) = UnixStream::connect(path) {
+    if let Ok(stream) = connect(path) {
         return Ok(stream);
     }
     start(listen_at(path)?.into())?;
-    UnixStream::connect(path)
+    connect(path)
 }
 
 /// Held while a shared socket comes or goes.
@@ -239,32 +223,4 @@ pub fn of_projects(keys: &[String]) -> Result<Vec<PathBuf>> {
     }
     paths.sort();
     Ok(paths)
-}
-
-/// What names a project root in the names of sockets.
-pub fn key(root: &Path) -> String {
-    let root = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
-    let hash = Sha256::digest(root.as_os_str().as_encoded_bytes());
-    crate::support::digest::hex(&hash[..8])
-}
-
-/// `$XDG_RUNTIME_DIR/hookwire`, else a directory of the user's own under the temporary directory.
-///
-/// # Errors
-/// It can't be made, or isn't the user's alone.
-pub fn directory() -> Result<PathBuf> {
-    let user = rustix::process::getuid().as_raw();
-    let path = places::runtime();
-    match rustix::fs::mkdir(&path, Mode::RWXU) {
-        Ok(()) | Err(Errno::EXIST) => {}
-        Err(error) => return Err(error.into()),
-    }
-    // Another user may have made it first: it must be a directory, ours, and closed to others.
-    let directory = rustix::fs::open(&path, OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
-    let stat = rustix::fs::fstat(&directory)?;
-    if stat.st_uid != user || Mode::from_raw_mode(stat.st_mode).intersects(Mode::RWXG | Mode::RWXO) {
-        let problem = format!("{}: is not a directory of this user's alone", path.display());
-        return Err(Error::new(ErrorKind::PermissionDenied, problem));
-    }
-    Ok(path)
 }

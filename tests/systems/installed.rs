@@ -18,16 +18,32 @@ hooks:
   - { name: first, on: PreToolUse, once: true, command: "echo '{\"additionalContext\": [\"the first\"]}'" }
 "#;
 
+/// Which program an agent starts for an event.
+#[derive(Clone, Copy, Debug)]
+pub enum Asker {
+    Large,
+    Small,
+}
+
 /// A project, with a home and a runtime directory of its own.
-pub struct Project(pub tempfile::TempDir);
+pub struct Project(pub tempfile::TempDir, Asker);
 
 impl Project {
     pub fn new() -> Project {
+        Project::asked_by(Asker::Large)
+    }
+
+    /// One for each program that agents start: whatever holds for the large one holds for the small one.
+    fn each() -> impl Iterator<Item = Project> {
+        [Asker::Large, Asker::Small].into_iter().inspect(|it| println!("{it:?}")).map(Project::asked_by)
+    }
+
+    fn asked_by(asker: Asker) -> Project {
         let project = hooks(&[("project/.hookwire/guard.yaml", GUARD)]);
         for name in ["home", "run"] {
             fs::create_dir(project.path().join(name)).unwrap();
         }
-        Project(project)
+        Project(project, asker)
     }
 
     pub fn root(&self) -> PathBuf {
@@ -35,16 +51,23 @@ impl Project {
     }
 
     pub fn command(&self, args: &[&str]) -> Command {
-        self.command_of(hookwire(), args)
+        let program = match (self.1, args) {
+            (Asker::Small, ["hook", ..]) => Command::new(small()),
+            _ => hookwire(),
+        };
+        self.command_of(program, args)
     }
 
     /// The same of another program than the built one.
     pub fn command_of(&self, mut command: Command, args: &[&str]) -> Command {
         let home = self.0.path().join("home");
         // They are named: the home directory of whoever runs the tests is none of theirs.
-        command.arg("--user-dir").arg(home.join(".config/hookwire"));
-        command.arg("--data-dir").arg(home.join(".local/share/hookwire"));
-        command.args(args).current_dir(self.root()).env("HOME", home);
+        let user = ["--user-dir".into(), home.join(".config/hookwire").into_os_string()];
+        let data = ["--data-dir".into(), home.join(".local/share/hookwire").into_os_string()];
+        // As `install` writes it: the small program takes them there only.
+        let n_before = if args.first() == Some(&"hook") { args.len() } else { 0 };
+        command.args(&args[..n_before]).args(user).args(data).args(&args[n_before..]);
+        command.current_dir(self.root()).env("HOME", home).env_remove("HOOKWIRE_LOG");
         let moving = AGENTS.iter().flat_map(|agent| &agent.moved_by).map(|(variable, _)| variable.as_str());
         for name in moving.chain(["XDG_CONFIG_HOME", "XDG_DATA_HOME"]) {
             command.env_remove(name);
@@ -112,30 +135,38 @@ impl Drop for Project {
     }
 }
 
+/// The small program, which a build of the whole workspace puts beside the large one.
+fn small() -> PathBuf {
+    let small = Path::new(env!("CARGO_BIN_EXE_hookwire")).with_file_name("hookwire-run");
+    assert!(small.is_file(), "{} is missing: `cargo build` makes it", small.display());
+    small
+}
+
 pub fn event(command: &str) -> Value {
     json!({ "session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": { "command": command } })
 }
 
 #[test]
 fn a_hosts_memory_outlives_the_event_and_its_death_allows_nothing() {
-    let project = Project::new();
-    assert_eq!(project.hook("ls"), "the first");
-    assert_eq!(project.hook("ls"), "", "`once` is kept");
-    assert_eq!(project.hook("git push -f"), "deny");
-    let [_] = project.hosts()[..] else { panic!("{:?}", project.hosts()) };
+    for project in Project::each() {
+        assert_eq!(project.hook("ls"), "the first");
+        assert_eq!(project.hook("ls"), "", "`once` is kept");
+        assert_eq!(project.hook("git push -f"), "deny");
+        let [_] = project.hosts()[..] else { panic!("{:?}", project.hosts()) };
 
-    // An edit is in force.
-    let guard = project.root().join(".hookwire/guard.yaml");
-    super::support::replace(&guard, &GUARD.replace("git push --force*", "make deploy"));
-    eventually("the edit is in force", || (project.hook("make deploy") == "deny").then_some(()));
-    super::support::replace(&guard, GUARD);
-    eventually("the edit is in force", || project.hook("make deploy").is_empty().then_some(()));
+        // An edit is in force.
+        let guard = project.root().join(".hookwire/guard.yaml");
+        super::support::replace(&guard, &GUARD.replace("git push --force*", "make deploy"));
+        eventually("the edit is in force", || (project.hook("make deploy") == "deny").then_some(()));
+        super::support::replace(&guard, GUARD);
+        eventually("the edit is in force", || project.hook("make deploy").is_empty().then_some(()));
 
-    let host = project.signal(rustix::process::Signal::STOP);
-    assert_eq!(project.hook("git push -f"), "deny", "a host that is stopped");
-    project.kill_host();
-    assert_eq!(project.hook("git push -f"), "deny", "a host that was killed");
-    assert_ne!(project.hosts(), [host]);
+        let host = project.signal(rustix::process::Signal::STOP);
+        assert_eq!(project.hook("git push -f"), "deny", "a host that is stopped");
+        project.kill_host();
+        assert_eq!(project.hook("git push -f"), "deny", "a host that was killed");
+        assert_ne!(project.hosts(), [host]);
+    }
 }
 
 #[test]
@@ -293,18 +324,19 @@ fn what_was_judged_is_explained_and_replayed() {
 
 #[test]
 fn ten_first_events_start_one_host() {
-    let project = Project::new();
-    let mut children = Vec::new();
-    for _ in 0..10 {
-        let mut child = project.command(&["hook", "claude-code", "--project"]).spawn().unwrap();
-        child.stdin.take().unwrap().write_all(event("git push -f").to_string().as_bytes()).unwrap();
-        children.push(child);
+    for project in Project::each() {
+        let mut children = Vec::new();
+        for _ in 0..10 {
+            let mut child = project.command(&["hook", "claude-code", "--project"]).spawn().unwrap();
+            child.stdin.take().unwrap().write_all(event("git push -f").to_string().as_bytes()).unwrap();
+            children.push(child);
+        }
+        for child in children {
+            let output = child.wait_with_output().unwrap();
+            assert!(String::from_utf8_lossy(&output.stdout).contains("\"deny\""), "{output:?}");
+        }
+        assert_eq!(project.hosts().len(), 1);
     }
-    for child in children {
-        let output = child.wait_with_output().unwrap();
-        assert!(String::from_utf8_lossy(&output.stdout).contains("\"deny\""), "{output:?}");
-    }
-    assert_eq!(project.hosts().len(), 1);
 }
 
 #[test]
@@ -326,121 +358,177 @@ fn an_idle_host_ends_and_takes_its_socket_along() {
 
 #[test]
 fn a_host_isnt_needed() {
-    let project = Project::new();
-    // No runtime directory, a socket to which nobody listens, and none wanted.
-    for (args, runtime) in [(&[][..], "/dev/null"), (&["--no-host"], "run")] {
-        let mut args: Vec<&str> = args.to_vec();
-        args.splice(0..0, ["hook", "claude-code", "--project"]);
-        let mut child = project.command(&args);
-        let runtime = project.0.path().join(runtime);
-        let mut child = child.env("XDG_RUNTIME_DIR", runtime).env("TMPDIR", "/nonexistent").spawn().unwrap();
-        child.stdin.take().unwrap().write_all(event("git push -f").to_string().as_bytes()).unwrap();
-        let output = child.wait_with_output().unwrap();
-        assert!(String::from_utf8_lossy(&output.stdout).contains("\"deny\""), "{args:?}: {output:?}");
+    for project in Project::each() {
+        // No runtime directory, a socket to which nobody listens, and none wanted.
+        for (args, runtime) in [(&[][..], "/dev/null"), (&["--no-host"], "run")] {
+            let mut args: Vec<&str> = args.to_vec();
+            args.splice(0..0, ["hook", "claude-code", "--project"]);
+            let mut child = project.command(&args);
+            let runtime = project.0.path().join(runtime);
+            let mut child = child.env("XDG_RUNTIME_DIR", runtime).env("TMPDIR", "/nonexistent").spawn().unwrap();
+            child.stdin.take().unwrap().write_all(event("git push -f").to_string().as_bytes()).unwrap();
+            let output = child.wait_with_output().unwrap();
+            assert!(String::from_utf8_lossy(&output.stdout).contains("\"deny\""), "{args:?}: {output:?}");
+        }
+        assert_eq!(project.hosts(), [0; 0]);
     }
-    assert_eq!(project.hosts(), [0; 0]);
 }
 
 #[test]
 fn a_dead_socket_is_replaced() {
-    let project = Project::new();
-    assert_eq!(project.hook("git push -f"), "deny");
-    let host = project.signal(rustix::process::Signal::KILL);
-    await_end(host, "the host ends");
-    let runtime = project.0.path().join("run/hookwire");
-    let is_socket = |path: &PathBuf| path.extension().is_some_and(|it| it == "sock");
-    let socket = fs::read_dir(runtime).unwrap().map(|it| it.unwrap().path()).find(is_socket).unwrap();
-    // Somebody listens, takes what comes and says nothing.
-    fs::remove_file(&socket).unwrap();
-    let silent = UnixListener::bind(&socket).unwrap();
-    let mute = std::thread::spawn(move || silent.accept().map(drop));
-    assert_eq!(project.hook("git push -f"), "deny");
-    mute.join().unwrap().unwrap();
-    assert_eq!(project.hook("git push -f"), "deny");
+    for project in Project::each() {
+        assert_eq!(project.hook("git push -f"), "deny");
+        let host = project.signal(rustix::process::Signal::KILL);
+        await_end(host, "the host ends");
+        let runtime = project.0.path().join("run/hookwire");
+        let is_socket = |path: &PathBuf| path.extension().is_some_and(|it| it == "sock");
+        let socket = fs::read_dir(runtime).unwrap().map(|it| it.unwrap().path()).find(is_socket).unwrap();
+        // Somebody listens, takes what comes and says nothing.
+        fs::remove_file(&socket).unwrap();
+        let silent = UnixListener::bind(&socket).unwrap();
+        let mute = std::thread::spawn(move || silent.accept().map(drop));
+        assert_eq!(project.hook("git push -f"), "deny");
+        mute.join().unwrap().unwrap();
+        assert_eq!(project.hook("git push -f"), "deny");
+    }
 }
 
 #[test]
 fn a_failure_takes_the_chosen_direction() {
-    let project = Project::new();
-    for (args, stdin, expected) in [
-        (&[][..], "not JSON", 2),
-        (&[], "", 2),
-        (&["--hooks", "missing"], "{}", 2),
-        (&["--event", "PreTolUse"], "{}", 2),
-        (&["--fail", "open"], "not JSON", 0),
-        // The direction is that of the event, as far as its name can be read.
-        (&[], r#"{"hook_event_name": "UserPromptSubmit", "prompt": nan}"#, 2),
-        (&[], r#"{"hook_event_name": "Stop", "last_assistant_message": nan}"#, 0),
-        (&[], r#"{"hook_event_name": "SessionEnd", "reason": "ot"#, 0),
-    ] {
-        let mut args: Vec<&str> = args.to_vec();
-        args.splice(0..0, ["hook", "claude-code", "--no-host"]);
-        let output = project.run(&args, stdin);
-        assert_eq!((output.status.code(), &*output.stdout), (Some(expected), &b""[..]), "{args:?} {stdin}");
-        assert!(!output.stderr.is_empty(), "{args:?}");
+    for project in Project::each() {
+        for (args, stdin, expected) in [
+            (&[][..], "not JSON", 2),
+            (&[], "", 2),
+            (&["--hooks", "missing"], "{}", 2),
+            (&["--event", "PreTolUse"], "{}", 2),
+            (&["--fail", "open"], "not JSON", 0),
+            // The direction is that of the event, as far as its name can be read.
+            (&[], r#"{"hook_event_name": "UserPromptSubmit", "prompt": nan}"#, 2),
+            (&[], r#"{"hook_event_name": "Stop", "last_assistant_message": nan}"#, 0),
+            (&[], r#"{"hook_event_name": "SessionEnd", "reason": "ot"#, 0),
+        ] {
+            let mut args: Vec<&str> = args.to_vec();
+            args.splice(0..0, ["hook", "claude-code", "--no-host"]);
+            let output = project.run(&args, stdin);
+            assert_eq!((output.status.code(), &*output.stdout), (Some(expected), &b""[..]), "{args:?} {stdin}");
+            assert!(!output.stderr.is_empty(), "{args:?}");
+        }
     }
+}
+
+/// What the small program asks, the host answers: the large program is started only where no host answers, and where it
+/// can't be, nothing is allowed.
+#[test]
+fn a_small_program_asks_the_host_itself() {
+    use std::os::unix::fs::PermissionsExt;
+    let project = Project::new();
+    let programs = project.0.path().join("bin");
+    fs::create_dir(&programs).unwrap();
+    let [small, large] = ["hookwire-run", "hookwire"].map(|name| programs.join(name));
+    fs::copy(self::small(), &small).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_hookwire"), &large).unwrap();
+    let said = |args: &[&str], sent: &str| {
+        let args = [&["hook", "claude-code", "--project"], args].concat();
+        let mut child = project.command_of(Command::new(&small), &args).spawn().unwrap();
+        let _ = child.stdin.take().unwrap().write_all(sent.as_bytes());
+        let output = child.wait_with_output().unwrap();
+        let [stdout, stderr] = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
+        (output.status.code().unwrap(), stdout, stderr)
+    };
+    let push = event("git push -f").to_string();
+    let denied = said(&[], &push);
+    assert!(denied.0 == 0 && denied.1.contains("Force pushes are off."), "{denied:?}");
+    let unreadable = said(&[], "not JSON");
+    assert_eq!((unreadable.0, &*unreadable.1), (2, ""));
+    // From now on the large program can't be started.
+    fs::set_permissions(&large, fs::Permissions::from_mode(0o644)).unwrap();
+    assert_eq!(said(&[], &push), denied);
+    assert_eq!(said(&[], "not JSON"), unreadable);
+    assert_eq!(said(&[], &event("ls").to_string()).1, "", "`once` is kept");
+    let failed = "hookwire failed, so this is denied: ";
+    for (args, code, says) in [
+        (&["--time-limit", "5s"][..], 2, failed),
+        (&["--root", "/nowhere"], 2, failed),
+        (&["--fail", "open", "--time-limit", "5s"], 0, "hookwire: "),
+    ] {
+        let (exit, stdout, stderr) = said(args, &push);
+        let problem = format!("{says}{} can't be started: ", large.display());
+        assert!(exit == code && stdout.is_empty() && stderr.starts_with(&problem), "{args:?}: {exit} {stderr}");
+    }
+    project.kill_host();
+    assert_eq!(said(&[], &push).0, 2);
+    fs::remove_file(&large).unwrap();
+    assert!(said(&[], &push).2.ends_with("hookwire isn't there\n"));
 }
 
 /// What a command does, and its exit code, don't hang on whether somebody reads what it prints.
 #[test]
 fn nobody_needs_to_read() {
-    let project = Project::new();
-    let root = project.root();
-    fs::write(root.join(".hookwire/bad.yaml"), "hooks: [{ nme: x }]").unwrap();
-    fs::write(root.join("guard.yaml"), GUARD).unwrap();
-    fs::write(root.join("guard.test.yaml"), "cases: [{ bash: ls, expect: deny }]").unwrap();
-    let push = r#"{"event":"PreToolUse","tool":{"name":"Bash","input":{"command":"git push -f"}}}"#;
-    let denied = event("git push -f").to_string();
-    let closed = || std::io::pipe().unwrap().1.into();
-    let full = || Stdio::from(fs::File::options().write(true).open("/dev/full").unwrap());
-    let gone: [(&str, &dyn Fn() -> Stdio); 2] = [("closed", &closed), ("full", &full)];
-    // The exit code where nobody reads any more, and where what is printed can't be kept.
-    for (args, stdin, codes) in [
-        (&["list"][..], "", [0, 2]),
-        (&["dispatch", "--hooks", "guard.yaml", push], "", [1, 1]),
-        (&["check"], "", [1, 1]),
-        (&["test", "guard.test.yaml"], "", [1, 1]),
-        (&["install", "claude-code"], "", [0, 2]),
-        (&["hook", "claude-code", "--no-host", "--hooks", "guard.yaml"], &denied, [2, 2]),
-    ] {
-        for ((name, stdout), code) in gone.iter().zip(codes) {
-            let mut child =
-                project.command(args).stdin(Stdio::piped()).stdout(stdout()).stderr(Stdio::piped()).spawn().unwrap();
-            child.stdin.take().unwrap().write_all(stdin.as_bytes()).unwrap();
-            let output = child.wait_with_output().unwrap();
-            assert_eq!(output.status.code(), Some(code), "{name} {args:?}: {output:?}");
+    for project in Project::each() {
+        let root = project.root();
+        fs::write(root.join(".hookwire/bad.yaml"), "hooks: [{ nme: x }]").unwrap();
+        fs::write(root.join("guard.yaml"), GUARD).unwrap();
+        fs::write(root.join("guard.test.yaml"), "cases: [{ bash: ls, expect: deny }]").unwrap();
+        let push = r#"{"event":"PreToolUse","tool":{"name":"Bash","input":{"command":"git push -f"}}}"#;
+        let denied = event("git push -f").to_string();
+        let closed = || std::io::pipe().unwrap().1.into();
+        let full = || Stdio::from(fs::File::options().write(true).open("/dev/full").unwrap());
+        let gone: [(&str, &dyn Fn() -> Stdio); 2] = [("closed", &closed), ("full", &full)];
+        // The exit code where nobody reads any more, and where what is printed can't be kept.
+        for (args, stdin, codes) in [
+            (&["list"][..], "", [0, 2]),
+            (&["dispatch", "--hooks", "guard.yaml", push], "", [1, 1]),
+            (&["check"], "", [1, 1]),
+            (&["test", "guard.test.yaml"], "", [1, 1]),
+            (&["install", "claude-code"], "", [0, 2]),
+            (&["hook", "claude-code", "--no-host", "--hooks", "guard.yaml"], &denied, [2, 2]),
+        ] {
+            for ((name, stdout), code) in gone.iter().zip(codes) {
+                let mut child = project
+                    .command(args)
+                    .stdin(Stdio::piped())
+                    .stdout(stdout())
+                    .stderr(Stdio::piped())
+                    .spawn()
+                    .unwrap();
+                child.stdin.take().unwrap().write_all(stdin.as_bytes()).unwrap();
+                let output = child.wait_with_output().unwrap();
+                assert_eq!(output.status.code(), Some(code), "{name} {args:?}: {output:?}");
+            }
         }
+        assert!(root.join(".claude/settings.local.json").is_file());
+        // Where it is closed from the start, it is this by the time that a program sees it.
+        let null = project.command(&["hook", "claude-code", "--no-host", "--hooks", "guard.yaml"]);
+        let mut child = { null }.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(denied.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
     }
-    assert!(root.join(".claude/settings.local.json").is_file());
-    // Where it is closed from the start, it is this by the time that a program sees it.
-    let null = project.command(&["hook", "claude-code", "--no-host", "--hooks", "guard.yaml"]);
-    let mut child = { null }.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(denied.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(2), "{output:?}");
 }
 
 /// A text that was cut in the middle of an emoji is judged, and so is one behind a byte order mark.
 #[test]
 fn half_a_character_keeps_no_event_from_its_hooks() {
-    let project = Project::new();
-    let before = |command: &str| {
-        format!(
-            r#"{{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{{"command":"{command} \ud83d"}}}}"#
-        )
-    };
-    for (stdin, is_denied) in [
-        (
-            r#"{"hook_event_name":"Stop","stop_hook_active":true,"last_assistant_message":"ok \ud83d"}"#.to_string(),
-            false,
-        ),
-        (before("ls"), false),
-        (before("git push -f; echo"), true),
-        (format!("\u{feff}{}", before("git push -f; echo")), true),
-    ] {
-        let output = project.run(&["hook", "claude-code", "--no-host", "--project"], stdin.as_ref());
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert_eq!((output.status.code(), said.contains("deny")), (Some(0), is_denied), "{stdin}: {output:?}");
+    for project in Project::each() {
+        let before = |command: &str| {
+            format!(
+                r#"{{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{{"command":"{command} \ud83d"}}}}"#
+            )
+        };
+        for (stdin, is_denied) in [
+            (
+                r#"{"hook_event_name":"Stop","stop_hook_active":true,"last_assistant_message":"ok \ud83d"}"#
+                    .to_string(),
+                false,
+            ),
+            (before("ls"), false),
+            (before("git push -f; echo"), true),
+            (format!("\u{feff}{}", before("git push -f; echo")), true),
+        ] {
+            let output = project.run(&["hook", "claude-code", "--no-host", "--project"], stdin.as_ref());
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert_eq!((output.status.code(), said.contains("deny")), (Some(0), is_denied), "{stdin}: {output:?}");
+        }
     }
 }
 
@@ -519,6 +607,41 @@ fn what_is_installed_can_be_taken_back() {
             assert_eq!(files(&project.root()), untouched, "{agent}");
         }
     }
+}
+
+/// `install` writes the small program where it is there and fits. Entries with either are hookwire's.
+#[test]
+fn the_small_program_is_installed_where_it_is() {
+    let project = Project::new();
+    let programs = project.0.path().join("bin");
+    fs::create_dir(&programs).unwrap();
+    let [small, large] = ["hookwire-run", "hookwire"].map(|name| programs.join(name));
+    fs::copy(env!("CARGO_BIN_EXE_hookwire"), &large).unwrap();
+    let say = |args: &[&str]| {
+        let output = project.command_of(Command::new(&large), args).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let untouched = files(&project.root());
+    let settings = project.root().join(installed_for("claude-code"));
+    let names = |program: &Path| {
+        let text = fs::read_to_string(&settings).unwrap();
+        text.contains(&format!("{} hook claude-code ", program.display())) && text.matches("PreToolUse").count() == 1
+    };
+    say(&["install", "claude-code"]);
+    assert!(names(&large));
+    fs::write(&small, "#!/bin/sh\necho hookwire-run 0.0.1\n").unwrap();
+    fs::set_permissions(&small, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    assert!(say(&["install", "claude-code"]).contains("already"), "another version");
+    fs::remove_file(&small).unwrap();
+    fs::copy(self::small(), &small).unwrap();
+    say(&["install", "claude-code"]);
+    assert!(names(&small));
+    let said = say(&["doctor", "claude-code"]);
+    assert!(said.contains("a probe was denied after"), "{said}");
+    fs::remove_file(&small).unwrap();
+    say(&["uninstall", "claude-code"]);
+    assert_eq!(files(&project.root()), untouched);
 }
 
 /// A person's settings may be a link into a collection of them. They stay one, and what it leads to is edited.
@@ -790,40 +913,48 @@ fn a_doctor_says_what_can_be_held() {
 /// The agents' own names for what nobody knows: a "no" is the exit code, whatever else each takes for one.
 #[test]
 fn an_unknown_gate_is_refused_by_the_exit_code() {
-    let project = Project::new();
-    let bash = |name: &str, command: &str| json!({"session_id": "s", "hook_event_name": name, "tool_name": "Bash", "tool_input": {"command": command}});
-    let copilot = json!({"hook_event_name": "preSkill", "toolName": "bash", "toolArgs": {"command": "git push -f"}});
-    let call = json!({"name": "execute_command", "input": {"command": "git push -f"}});
-    let cline = json!({"hook_event_name": "BeforeSkill", "tool_call": call});
-    let off = "Force pushes are off.\n";
-    for (agent, payload, code, stderr) in [
-        ("claude-code", bash("PreSkillThing", "git push -f"), 2, off),
-        ("claude-code", bash("PreSkillThing", "ls"), 0, ""),
-        (
-            "claude-code",
-            bash("PreSkillThing", "npm i x"),
-            2,
-            "hook `pnpm` rewrote this, and the client can't take a rewrite\n",
-        ),
-        ("claude-code", bash("PostSkillThing", "git push -f"), 0, ""),
-        ("codex", bash("BeforeSkill", "git push -f"), 2, off),
-        ("gemini", bash("BeforeSkill", "git push -f"), 2, off),
-        ("qwen", bash("BeforeSkill", "git push -f"), 2, off),
-        ("copilot", copilot, 2, off),
-        ("cline", cline, 2, off),
-    ] {
-        let output = project.run(&["hook", agent, "--project"], &payload.to_string());
-        let said =
-            (output.status.code(), String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert_eq!(said, (Some(code), "".into(), stderr.into()), "{agent} {payload}");
+    for project in Project::each() {
+        let bash = |name: &str, command: &str| json!({"session_id": "s", "hook_event_name": name, "tool_name": "Bash", "tool_input": {"command": command}});
+        let copilot =
+            json!({"hook_event_name": "preSkill", "toolName": "bash", "toolArgs": {"command": "git push -f"}});
+        let call = json!({"name": "execute_command", "input": {"command": "git push -f"}});
+        let cline = json!({"hook_event_name": "BeforeSkill", "tool_call": call});
+        let off = "Force pushes are off.\n";
+        for (agent, payload, code, stderr) in [
+            ("claude-code", bash("PreSkillThing", "git push -f"), 2, off),
+            ("claude-code", bash("PreSkillThing", "ls"), 0, ""),
+            (
+                "claude-code",
+                bash("PreSkillThing", "npm i x"),
+                2,
+                "hook `pnpm` rewrote this, and the client can't take a rewrite\n",
+            ),
+            ("claude-code", bash("PostSkillThing", "git push -f"), 0, ""),
+            ("codex", bash("BeforeSkill", "git push -f"), 2, off),
+            ("gemini", bash("BeforeSkill", "git push -f"), 2, off),
+            ("qwen", bash("BeforeSkill", "git push -f"), 2, off),
+            ("copilot", copilot, 2, off),
+            ("cline", cline, 2, off),
+        ] {
+            let output = project.run(&["hook", agent, "--project"], &payload.to_string());
+            let said = (
+                output.status.code(),
+                String::from_utf8_lossy(&output.stdout),
+                String::from_utf8_lossy(&output.stderr),
+            );
+            assert_eq!(said, (Some(code), "".into(), stderr.into()), "{agent} {payload}");
+        }
+        let twice = bash("PreSkillThing", "ls").to_string().replacen('{', r#"{"tool_name":"x","#, 1);
+        let output = project.run(&["hook", "claude-code", "--project"], &twice);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.code() == Some(2) && stderr.starts_with("hookwire failed, so this is denied: "),
+            "{stderr}"
+        );
+        let own = bash("PreSkillThing", "rm -rf .hookwire").to_string();
+        assert_eq!(project.run(&["hook", "claude-code", "--project"], &own).status.code(), Some(2), "self-defence");
+        assert_eq!(project.hook("ls"), "the first", "`once` isn't spent");
     }
-    let twice = bash("PreSkillThing", "ls").to_string().replacen('{', r#"{"tool_name":"x","#, 1);
-    let output = project.run(&["hook", "claude-code", "--project"], &twice);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(2) && stderr.starts_with("hookwire failed, so this is denied: "), "{stderr}");
-    let own = bash("PreSkillThing", "rm -rf .hookwire").to_string();
-    assert_eq!(project.run(&["hook", "claude-code", "--project"], &own).status.code(), Some(2), "self-defence");
-    assert_eq!(project.hook("ls"), "the first", "`once` isn't spent");
 }
 
 /// Whatever a definition could use is registered, but where that would change what the agent does.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 const USAGE: &str = "usage: hookwire-run --socket PATH [--host WORD]... [--for EVENT] \
-[--session ID] [--end-tree] [--best-effort] [--allow-debuggers] -- COMMAND [ARG]... | hookwire-run --probe";
+[--session ID] [--end-tree] [--best-effort] [--allow-debuggers] -- COMMAND [ARG]... | hookwire-run --probe | hookwire-run hook AGENT | hookwire-run --version";
 
 /// What the program is to do.
 #[derive(Debug, Default, PartialEq, Eq)]

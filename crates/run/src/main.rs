@@ -3,8 +3,12 @@
 //! A small program of its own, because it is started for each command and stays beside it. The rules, and the words of
 //! a refusal, are the host's; this program only sees to it that nothing starts unasked. It works on Linux, where the
 //! kernel lets a process without privileges judge the program starts of its children; elsewhere it says that it can't.
+//!
+//! `hookwire-run hook AGENT` is another task, for which a small program is needed, too: see [`hook`].
 
 mod args;
+#[cfg(target_os = "linux")]
+mod hook;
 #[cfg(target_os = "linux")]
 mod linux;
 
@@ -14,7 +18,16 @@ use std::process::ExitCode;
 const UNUSABLE: u8 = 2;
 
 fn main() -> ExitCode {
-    let options = match args::parse(std::env::args_os().skip(1)) {
+    let mut words = std::env::args_os().skip(1).peekable();
+    #[cfg(target_os = "linux")]
+    if words.next_if(|word| word == "hook").is_some() {
+        return hook::main(words.collect());
+    }
+    if words.next_if(|word| word == "--version").is_some() {
+        println!("hookwire-run {}", env!("CARGO_PKG_VERSION"));
+        return ExitCode::SUCCESS;
+    }
+    let options = match args::parse(words) {
         Ok(options) => options,
         Err(problem) => return refuse(&problem),
     };

@@ -2,7 +2,8 @@
 //! `hooks/recent` gives what was judged lately.
 
 use crate::definitions::embedded::is_probe;
-use crate::dialects::{self, Dialect, asked};
+use crate::dialects::asked::{self, Asked};
+use crate::dialects::{self, Dialect};
 use crate::engine::{self, Engine, Honours, HooksInForce, Question};
 use crate::event::Event;
 use crate::hook_set::HookSet;
@@ -12,10 +13,11 @@ use crate::rpc::VERDICTS;
 use crate::rpc::aside::aside;
 use crate::rpc::error::{RpcError, RpcResult};
 use crate::rpc::params::{as_object, decode_params};
-use crate::rpc::protocol::{DialectEvent, ExplainResult, RecentParams, RecentReply};
+use crate::rpc::protocol::{AnswerParams, AnswerResult, DialectEvent, ExplainResult, RecentParams, RecentReply};
 use crate::rpc::session::Session;
 use crate::support::json_writer;
 use crate::verdict::Verdict;
+use hookwire_ask::said::Said;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,7 +54,22 @@ pub(super) async fn dispatch(session: &Session, sent: Value, text: &str, out: &m
     Ok(())
 }
 
-/// Judges an event that came over HTTP, in an agent's words.
+/// Judges an event as an agent's hook was asked about it, and writes what the hook's command is to do.
+pub(super) async fn answer(session: &Session, sent: Value, _: &str, out: &mut Vec<u8>) -> RpcResult<()> {
+    let AnswerParams { agent, event, fails_open, deadline_ms, sent } = decode_params(&sent)?;
+    let mut asked = Asked::new(asked::agent(&agent).map_err(RpcError::params)?, event);
+    asked.fails_open = fails_open;
+    asked.time_limit = deadline_ms.map_or(asked.time_limit, Duration::from_millis);
+    let judged = match asked.read(sent.as_bytes(), asked::EVENT) {
+        Ok(payload) => judge_and_note(session, asked.agent, payload, asked.time_limit).await.map_err(|it| it.message),
+        Err(problem) => Err(problem),
+    };
+    let said = asked.said(judged.map(|Judged { event, verdict, dialect }| dialect.reply_to(&event, &verdict)));
+    let Said { stdout, stderr, exit } = said;
+    json_writer::write(out, &AnswerResult { stdout, stderr, exit }).map_err(RpcError::internal)
+}
+
+/// Judges an event that came as an agent sends it, in its words.
 pub(crate) async fn judge_and_note(
     session: &Session,
     agent: &'static Dialect,

@@ -19,10 +19,10 @@ use super::envelope::Reply;
 use super::error::{RpcError, RpcResult};
 use super::params;
 use super::protocol::{
-    ApprovalAnswer, ApprovalList, CancelParams, CheckParams, CheckResult, DispatchParams, DispatchResult,
-    ExplainResult, Have, InitializeParams, InitializeResult, ListParams, ListResult, RecentParams, RecentReply,
-    RegisterParams, RegisterResult, ReloadResult, SetTraceParams, StateCompareAndSet, StateDeleted, StateIncrement,
-    StateItems, StateKey, StateList, StateSet, StateValue, UnregisterParams,
+    AnswerParams, AnswerResult, ApprovalAnswer, ApprovalList, CancelParams, CheckParams, CheckResult, DispatchParams,
+    DispatchResult, ExplainResult, Have, InitializeParams, InitializeResult, ListParams, ListResult, RecentParams,
+    RecentReply, RegisterParams, RegisterResult, ReloadResult, SetTraceParams, StateCompareAndSet, StateDeleted,
+    StateIncrement, StateItems, StateKey, StateList, StateSet, StateValue, UnregisterParams,
 };
 use super::session::Session;
 use crate::lsp;
@@ -159,6 +159,7 @@ pub static METHODS: &[Method] = methods! {
     notification "$/cancelRequest" (CancelParams) = lifecycle::cancel_request;
     notification "$/setTrace" (SetTraceParams) = lifecycle::set_trace;
     direct "hooks/dispatch" (json DispatchParams) -> DispatchResult = events::dispatch;
+    direct "hooks/answer" (json AnswerParams) -> AnswerResult = events::answer;
     async "hooks/list" (ListParams) -> ListResult = hooks::list;
     async "hooks/explain" (json DispatchParams) -> ExplainResult = events::explain;
     async "hooks/check" (CheckParams) -> CheckResult = hooks::check;

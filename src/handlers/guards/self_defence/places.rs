@@ -226,11 +226,17 @@ impl Place {
     }
 }
 
-/// The programs by the name of hookwire that a shell would find, and this one.
+/// The program and the small one that agents start.
+pub(super) const PROGRAMS: [&str; 2] = ["hookwire", "hookwire-run"];
+
+/// The programs by the names of hookwire that a shell would find, this one, and those beside it.
 fn programs() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).filter(|dir| dir.is_absolute()).map(|dir| dir.join("hookwire"));
-    std::env::current_exe().into_iter().chain(found.filter(|file| file.is_file())).collect()
+    let own = std::env::current_exe().ok();
+    let dirs = std::env::split_paths(&path).chain(own.iter().filter_map(|own| Some(own.parent()?.to_path_buf())));
+    let named = dirs.filter(|dir| dir.is_absolute()).flat_map(|dir| PROGRAMS.map(|name| dir.join(name)));
+    let found: Vec<PathBuf> = named.filter(|file| file.is_file()).collect();
+    own.into_iter().chain(found).collect()
 }
 
 /// A path as it is written, and as links lead.
@@ -261,6 +267,7 @@ impl Places {
             ("/run/user/*/hookwire/**", What::Sockets),
             (&*temporary, What::Sockets),
             ("**/bin/hookwire", What::Program),
+            ("**/bin/hookwire-run", What::Program),
         ];
         all.extend(patterns.iter().flat_map(|(text, what)| Place::of_pattern(text, &homes, *what)));
         let is_told = |text: &&String| !text.contains(['{', '\\']) && text.starts_with(['/', '~', '*']);

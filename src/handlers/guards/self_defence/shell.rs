@@ -5,7 +5,7 @@ use super::find::Find;
 use super::git;
 use super::ground::Ground;
 use super::names::{base_name, has_part};
-use super::places::{Change, Named, What};
+use super::places::{Change, Named, PROGRAMS, What};
 use crate::matching::shell::{Access, Certainty, Command, FileAct, Reach, Script, Word};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -303,7 +303,7 @@ impl<'a> Text<'a> {
                 return met.map(|path| Hit::of(path.display().to_string()));
             }
             if TELLING.contains(&name) {
-                return has(&command.words, "hookwire").then(|| Hit::of("hookwire"));
+                return PROGRAMS.into_iter().find(|name| has(&command.words, name)).map(Hit::of);
             }
             if changes(n) || command.may_run_unseen() || name == "cd" {
                 return None;

@@ -1,0 +1,197 @@
+//! One question to a host, and its answer.
+
+use crate::said::Said;
+use crate::{TIME_LIMIT, socket};
+use serde_json::{Value, json};
+use std::io::{Error, ErrorKind, Read, Result, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long a host may be silent before it is asked whether it is alive.
+const SILENCE: Duration = Duration::from_secs(2);
+/// The longest line that a host may answer with, in bytes.
+const MAX_ANSWER: usize = 256 * 1024 * 1024;
+
+/// An event that an agent's hook asks about.
+#[derive(Clone, Debug)]
+pub struct Question<'a> {
+    /// The agent.
+    pub agent: &'a str,
+    /// The event's name, where the command line says it.
+    pub event: Option<&'a str>,
+    /// A failure denies nothing.
+    pub fails_open: bool,
+    /// How long the event may take.
+    pub time_limit: Duration,
+    /// What the agent has sent.
+    pub sent: &'a str,
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub enum Unanswered {
+    /// The host doesn't have the question.
+    Unreached(Error),
+    /// The host has the question, and may have run hooks.
+    Lost(Error),
+    /// The host says why it judges nothing.
+    Refused(String),
+}
+
+impl<'a> Question<'a> {
+    /// A question with what holds unless a command line says otherwise.
+    pub fn new(agent: &'a str, sent: &'a str) -> Question<'a> {
+        Question { agent, event: None, fails_open: false, time_limit: TIME_LIMIT, sent }
+    }
+
+    /// Asks a host, to which `connect` connects, by its socket.
+    ///
+    /// # Errors
+    /// Nobody has answered the question.
+    pub fn ask(
+        &self,
+        socket: &Path,
+        mut connect: impl FnMut() -> Result<UnixStream>,
+    ) -> std::result::Result<Said, Unanswered> {
+        let request = request("hooks/answer", &self.params());
+        let mut send = || {
+            let mut stream = connect()?;
+            stream.set_write_timeout(Some(self.time_limit))?;
+            stream.write_all(request.as_bytes())?;
+            Ok(stream)
+        };
+        // It may end just now, because it was idle.
+        let stream = send().or_else(|_: Error| send()).map_err(Unanswered::Unreached)?;
+        let until = Instant::now() + self.time_limit;
+        let mut line = Line { stream, read: Vec::new() };
+        let answer = match line.answer(until.min(Instant::now() + SILENCE)) {
+            Err(error) if error.kind() == ErrorKind::TimedOut => is_alive(socket).and_then(|()| line.answer(until)),
+            answer => answer,
+        };
+        let mut answer = answer.map_err(Unanswered::Lost)?;
+        if let Some(problem) = answer["error"]["message"].as_str() {
+            return Err(Unanswered::Refused(problem.to_string()));
+        }
+        let lost = || Unanswered::Lost(unreadable("it isn't an answer"));
+        let result = &mut answer["result"];
+        let exit = result["exit"].as_i64().and_then(|exit| i32::try_from(exit).ok()).ok_or_else(lost)?;
+        let mut text = |name: &str| match result[name].take() {
+            Value::String(text) => Ok(text),
+            _ => Err(lost()),
+        };
+        Ok(Said { stdout: text("stdout")?, stderr: text("stderr")?, exit })
+    }
+
+    fn params(&self) -> Value {
+        let time_limit = u64::try_from(self.time_limit.as_millis()).unwrap_or(u64::MAX);
+        let mut params = json!({ "agent": self.agent, "deadlineMs": time_limit, "failsOpen": self.fails_open });
+        if let Some(event) = self.event {
+            params["event"] = event.into();
+        }
+        params["sent"] = self.sent.into();
+        params
+    }
+}
+
+fn request(method: &str, params: &Value) -> String {
+    let mut text = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
+    text.push('\n');
+    text
+}
+
+/// Whether a host answers on another connection.
+fn is_alive(path: &Path) -> Result<()> {
+    let mut stream = socket::connect(path)?;
+    stream.set_write_timeout(Some(SILENCE))?;
+    stream.write_all(request("state/list", &json!({ "limit": 0 })).as_bytes())?;
+    Line { stream, read: Vec::new() }.answer(Instant::now() + SILENCE).map(drop)
+}
+
+/// A connection of which the lines are read.
+struct Line {
+    stream: UnixStream,
+    read: Vec<u8>,
+}
+
+impl Line {
+    /// The reply to the one request, if it comes in time.
+    fn answer(&mut self, until: Instant) -> Result<Value> {
+        let mut bytes = vec![0; 16 * 1024];
+        let mut n_searched = 0;
+        loop {
+            let end = self.read.iter().skip(n_searched).position(|byte| *byte == b'\n');
+            if let Some(end) = end.map(|end| n_searched + end) {
+                let rest = self.read.split_off(end + 1);
+                let line = std::mem::replace(&mut self.read, rest);
+                n_searched = 0;
+                let message: Value = serde_json::from_slice(&line).map_err(unreadable)?;
+                // Others are notifications.
+                if message["id"] == 1 {
+                    return Ok(message);
+                }
+                continue;
+            }
+            n_searched = self.read.len();
+            if n_searched > MAX_ANSWER {
+                return Err(unreadable("it is too long"));
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(Error::new(ErrorKind::TimedOut, "the host doesn't answer"));
+            }
+            self.stream.set_read_timeout(Some(left))?;
+            match self.stream.read(&mut bytes) {
+                Ok(0) => return Err(Error::new(ErrorKind::UnexpectedEof, "the host has closed the connection")),
+                Ok(read) => self.read.extend_from_slice(bytes.get(..read).unwrap_or_default()),
+                Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+fn unreadable(problem: impl std::fmt::Display) -> Error {
+    Error::other(format!("the host's reply can't be read: {problem}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    /// Of whatever a host may answer, only an answer counts as one.
+    #[test]
+    fn an_answer_is_told_from_everything_else() {
+        let said = |text: &str| Said { stdout: text.into(), stderr: "e".into(), exit: 2 };
+        for (sent, expected) in [
+            (r#"{"id":1,"result":{"stdout":"a","stderr":"e","exit":2}}"#, Ok(said("a"))),
+            ("{\"method\":\"x\"}\n{\"id\":1,\"result\":{\"stdout\":\"a\",\"stderr\":\"e\",\"exit\":2}}", Ok(said("a"))),
+            (r#"{"id":1,"error":{"code":1,"message":"no"}}"#, Err("Refused(\"no\")")),
+            (r#"{"id":1,"result":{"stdout":"a","stderr":"e"}}"#, Err("it isn't an answer")),
+            (r#"{"id":1,"result":{"stdout":1,"stderr":"e","exit":0}}"#, Err("it isn't an answer")),
+            ("not JSON", Err("can't be read")),
+            ("", Err("can't be read")),
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            let socket = dir.path().join("s");
+            let listener = UnixListener::bind(&socket).unwrap();
+            let line = format!("{sent}\n");
+            let host = std::thread::spawn(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut bytes = [0; 4096];
+                while !bytes.contains(&b'\n') {
+                    assert!(stream.read(&mut bytes).unwrap() > 0);
+                }
+                stream.write_all(line.as_bytes()).unwrap();
+            });
+            let answered = Question::new("claude-code", "{}").ask(&socket, || socket::connect(&socket));
+            host.join().unwrap();
+            match (answered, expected) {
+                (Ok(said), Ok(expected)) => assert_eq!(said, expected, "{sent}"),
+                (Err(error), Err(expected)) => assert!(format!("{error:?}").contains(expected), "{sent}: {error:?}"),
+                (answered, _) => panic!("{sent}: {answered:?}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! How an agent's event reaches the host of its project, and how the host's answer is said.
+//!
+//! Two programs that agents start share this: `hookwire hook`, which can do everything, and the small `hookwire-run hook`,
+//! which is quick and does no more than this. Both must find the same host, so where it is gets computed here and nowhere
+//! else. The rules, the agents' words and the directions of failures are the host's and the large program's.
+
+pub mod exchange;
+pub mod places;
+pub mod project;
+pub mod said;
+pub mod socket;
+pub mod warm;
+
+use std::fmt::Write;
+
+/// The largest event, in bytes.
+pub const MAX_EVENT: u64 = 64 * 1024 * 1024;
+/// How long an event may take, unless it is said.
+pub const TIME_LIMIT: std::time::Duration = std::time::Duration::from_secs(50);
+
+/// Why an agent whose hook failed is denied what it is about to do.
+pub fn refusal(problem: &str) -> String {
+    format!("hookwire failed, so this is denied: {problem}")
+}
+
+/// Bytes as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        // Writing into memory doesn't fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

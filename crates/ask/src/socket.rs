@@ -1,0 +1,70 @@
+//! Where the sockets of hosts are, and a connection to one that is the user's own.
+
+use crate::{hex, places};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use sha2::{Digest, Sha256};
+use std::io::{Error, ErrorKind, Result};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+/// What the files of sockets end in.
+pub const EXTENSION: &str = "sock";
+
+/// The socket that all callers of a project share, by the `variant` of host that they want.
+///
+/// # Errors
+/// There is no directory that is the user's alone.
+pub fn shared_path(root: &Path, variant: &str) -> Result<PathBuf> {
+    path_beside(root, &format!("{variant}.{EXTENSION}"))
+}
+
+/// A file beside the sockets, for this user alone.
+///
+/// # Errors
+/// There is no directory that is the user's alone.
+pub fn path_beside(root: &Path, name: &str) -> Result<PathBuf> {
+    Ok(directory()?.join(format!("{}-{name}", key(root))))
+}
+
+/// What names a project root in the names of sockets.
+pub fn key(root: &Path) -> String {
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
+    let hash = Sha256::digest(root.as_os_str().as_encoded_bytes());
+    hex(&hash[..8])
+}
+
+/// `$XDG_RUNTIME_DIR/hookwire`, else a directory of the user's own under the temporary directory.
+///
+/// # Errors
+/// It can't be made, or isn't the user's alone.
+pub fn directory() -> Result<PathBuf> {
+    let user = rustix::process::getuid().as_raw();
+    let path = places::runtime();
+    match rustix::fs::mkdir(&path, Mode::RWXU) {
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(error) => return Err(error.into()),
+    }
+    // Another user may have made it first: it must be a directory, ours, and closed to others.
+    let directory = rustix::fs::open(&path, OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    let stat = rustix::fs::fstat(&directory)?;
+    if stat.st_uid != user || Mode::from_raw_mode(stat.st_mode).intersects(Mode::RWXG | Mode::RWXO) {
+        let problem = format!("{}: is not a directory of this user's alone", path.display());
+        return Err(Error::new(ErrorKind::PermissionDenied, problem));
+    }
+    Ok(path)
+}
+
+/// Connects to a socket on which a process of this user listens.
+///
+/// # Errors
+/// Nobody listens, or somebody else does.
+pub fn connect(path: &Path) -> Result<UnixStream> {
+    let stream = UnixStream::connect(path)?;
+    #[cfg(target_os = "linux")]
+    if rustix::net::sockopt::socket_peercred(&stream)?.uid != rustix::process::getuid() {
+        let problem = format!("{}: another user listens there", path.display());
+        return Err(Error::new(ErrorKind::PermissionDenied, problem));
+    }
+    Ok(stream)
+}

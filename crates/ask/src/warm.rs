@@ -1,0 +1,93 @@
+//! The host of a project that agents share, and its socket.
+
+use crate::places::Places;
+use crate::{hex, socket};
+use sha2::{Digest, Sha256};
+use std::ffi::OsString;
+use std::io::Result;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+/// What is wanted of a host, as its command line says it.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// The project root.
+    pub root: PathBuf,
+    /// Definitions beside those that are found.
+    pub hooks: Vec<PathBuf>,
+    /// The project's own definitions are loaded as they are.
+    pub project: bool,
+    /// The machine's and the user's definitions are left out.
+    pub isolated: bool,
+    /// Tools don't change hookwire's own files without a person's word.
+    pub self_defence: bool,
+    /// Further options.
+    pub more: Vec<OsString>,
+}
+
+impl Wanted {
+    /// The same on another command line, of a process that runs elsewhere.
+    fn to_args(&self) -> Result<Vec<OsString>> {
+        let mut args: Vec<OsString> = Vec::new();
+        for dir in &self.hooks {
+            args.extend(["--hooks".into(), std::path::absolute(dir)?.into()]);
+        }
+        args.extend(["--root".into(), std::path::absolute(&self.root)?.into()]);
+        args.extend(self.more.iter().cloned());
+        let flags = [("--project", self.project), ("--isolated", self.isolated), ("--self-defence", self.self_defence)];
+        args.extend(flags.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag.into()));
+        Ok(args)
+    }
+}
+
+/// The host of a project that is shared by all who want the same definitions, at the same places, of the same program.
+#[derive(Clone, Debug)]
+pub struct Warm {
+    /// Its socket.
+    pub socket: PathBuf,
+    /// The program that it is, the large one.
+    pub program: PathBuf,
+    /// The arguments that tell it apart.
+    pub args: Vec<OsString>,
+    /// The project root, without links.
+    pub root: PathBuf,
+}
+
+impl Warm {
+    /// The host of this program, in a process that goes by these places.
+    ///
+    /// # Errors
+    /// There is no such root or program, or no directory for sockets that is the user's alone.
+    pub fn new(program: PathBuf, mut wanted: Wanted, places: &Places) -> Result<Warm> {
+        wanted.root = wanted.root.canonicalize()?;
+        let mut args = wanted.to_args()?;
+        args.extend(places.to_args().flat_map(|(flag, place)| [flag.into(), place.into()]));
+        let mut digest = Sha256::new();
+        digest.update(program.as_os_str().as_encoded_bytes());
+        // After an upgrade the old host is another one, which gives its place to this.
+        let about = program.metadata()?;
+        digest.update(format!(" {} {} {}", about.mtime(), about.mtime_nsec(), about.len()));
+        // `~` in rules is that directory, and commands of hooks get it.
+        let home = std::env::var_os("HOME").unwrap_or_default();
+        for arg in args.iter().chain([&home]) {
+            digest.update(arg.as_encoded_bytes());
+            digest.update([0]);
+        }
+        let variant = hex(&digest.finalize()[..6]);
+        let socket = socket::shared_path(&wanted.root, &format!("hook-{variant}"))?;
+        Ok(Warm { socket, program, args, root: wanted.root })
+    }
+}
+
+/// The program of this name beside the one that runs, wherever links lead.
+///
+/// # Errors
+/// There is none; names where it was looked for.
+pub fn beside(name: &str) -> std::result::Result<PathBuf, PathBuf> {
+    let own = std::env::current_exe().unwrap_or_default();
+    let beside = own.canonicalize().unwrap_or(own).with_file_name(name);
+    match beside.canonicalize() {
+        Ok(program) if program.is_file() => Ok(program),
+        _ => Err(beside),
+    }
+}
