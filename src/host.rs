@@ -27,7 +27,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::{broadcast, watch as cell};
 use tokio_util::sync::CancellationToken;
@@ -227,6 +227,8 @@ pub struct Host {
     pub(crate) journal: Arc<Journal>,
     /// Cancelled when the host is to give its place to another; set if it can.
     pub(crate) retires: OnceLock<CancellationToken>,
+    /// The name of each client that is connected, once it has said it.
+    pub(crate) clients: Mutex<Vec<Weak<OnceLock<Arc<str>>>>>,
     published: cell::Sender<Published>,
     /// Unless only the host's own project counts.
     neighbours: Option<Neighbours>,
@@ -322,6 +324,7 @@ impl Host {
             asker,
             journal,
             retires: OnceLock::new(),
+            clients: Mutex::default(),
         })
     }
 

@@ -128,6 +128,9 @@ pub struct Recent<'a> {
     pub hooks: Vec<HookCounts<'a>>,
     /// The tools that events were about.
     pub tools: Vec<Cow<'a, str>>,
+    /// Who is connected beside who asks, each by the name that it has said; empty for one that has said none.
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    pub clients: Vec<Cow<'a, str>>,
     /// The host's program, and what it was started with.
     #[serde(default)]
     pub program: Option<Cow<'a, Program>>,
@@ -580,6 +583,7 @@ impl Excerpt {
             ended,
             hooks,
             tools,
+            clients: Vec::new(),
             program: Some(Cow::Borrowed(Program::own())),
         }
     }

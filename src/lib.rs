@@ -144,6 +144,8 @@ pub use services::client;
 pub use services::emit::{AgentEvent, EventSender};
 pub use services::models::ModelRef;
 pub use services::state::{Scope, StateError, Store};
+#[doc(hidden)]
+pub use syntax::codes;
 pub use syntax::source::{Layer, Source};
 pub use transport::client::Client;
 pub use verdict::{Answer, Decision, Observed, Outcome, Retry, RetryAction, Status, Verdict, Would};

@@ -197,14 +197,18 @@ impl Default for HookFile {
     }
 }
 
+/// Their names.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    FILES.iter().map(|(name, ..)| *name)
+}
+
 /// Whether there is an agent of a name. Its facts aren't read for it, because each of an agent's events asks.
 ///
 /// # Errors
 /// There is none; names those that there are.
 pub fn check(name: &str) -> Result<(), String> {
-    let names = || FILES.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ");
-    let is_one = FILES.iter().any(|(it, ..)| *it == name);
-    if is_one { Ok(()) } else { Err(format!("one of {}", names())) }
+    let is_one = names().any(|it| it == name);
+    if is_one { Ok(()) } else { Err(format!("one of {}", names().collect::<Vec<_>>().join(", "))) }
 }
 
 /// The agent of a name.

@@ -9,18 +9,23 @@ use crate::support::amounts::number_of;
 use crate::transport::client::Client;
 use crate::transport::socket;
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::io::{BufRead, IsTerminal};
+use std::time::Duration;
 
 #[derive(clap::Args)]
 pub(super) struct ApprovalsArgs {
     /// Show this question alone, and the whole of it.
     id: Option<String>,
+    /// Wait, and show each new question when it comes; Ctrl-C ends it.
+    #[arg(long, conflicts_with = "id")]
+    watch: bool,
 }
 
 #[derive(clap::Args)]
 pub(super) struct ApproveArgs {
-    /// The question, as `hookwire approvals` names it.
-    id: String,
+    /// The question, as `hookwire approvals` names it; without it, the only one that waits.
+    id: Option<String>,
     /// Do this instead: the new value of what was asked about, as JSON.
     #[arg(long, value_name = "JSON")]
     input: Option<String>,
@@ -37,8 +42,8 @@ pub(super) struct ApproveArgs {
 
 #[derive(clap::Args)]
 pub(super) struct DenyArgs {
-    /// The question, as `hookwire approvals` names it.
-    id: String,
+    /// The question, as `hookwire approvals` names it; without it, the only one that waits.
+    id: Option<String>,
     /// Why; the agent reads it.
     #[arg(long)]
     reason: Option<String>,
@@ -61,30 +66,52 @@ fn hosts() -> Result<Vec<(Client, ApprovalList)>, Failure> {
     Ok(hosts)
 }
 
+/// How often hosts are asked for new questions.
+const PAUSE: Duration = Duration::from_millis(300);
+
 pub(super) fn approvals(args: &ApprovalsArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let mut n_shown = 0;
-    for (_, mut list) in hosts()? {
-        list.approvals.retain(|it| args.id.as_ref().is_none_or(|id| *id == it.id));
-        n_shown += list.approvals.len();
-        if out.json {
-            out.json(&list);
-            continue;
-        }
-        for approval in &list.approvals {
-            let extent = if args.id.is_some() { Extent::Whole } else { Extent::Folded };
-            show(approval, &list.root, extent, out);
-        }
-    }
+    let extent = if args.id.is_some() { Extent::Whole } else { Extent::Folded };
+    let mut known = HashSet::new();
+    let n_shown = show_new(&mut known, |id| args.id.as_ref().is_none_or(|wanted| wanted == id), extent, out)?;
     match &args.id {
-        Some(id) if n_shown == 0 => Err(none_waits(id)),
-        _ => {
-            if n_shown == 0 && !out.json {
-                let none = out.tone(Tone::Dim, "Nothing waits for a person.");
-                out.line(&none);
-            }
-            Ok(Finding::Fine)
+        Some(id) if n_shown == 0 => return Err(none_waits(id)),
+        _ if n_shown == 0 && !out.json => {
+            let then =
+                if args.watch { "waiting for a question; Ctrl-C ends it" } else { "`--watch` waits for questions" };
+            let none = out.tone(Tone::Dim, &format!("Nothing waits for a person; {then}."));
+            out.line(&none);
+        }
+        _ => {}
+    }
+    while args.watch && !out.is_gone() {
+        std::thread::sleep(PAUSE);
+        show_new(&mut known, |_| true, extent, out)?;
+    }
+    Ok(Finding::Fine)
+}
+
+/// Shows the questions that are wanted and weren't known; how many there are.
+fn show_new(
+    known: &mut HashSet<String>,
+    is_wanted: impl Fn(&str) -> bool,
+    extent: Extent,
+    out: &mut Output,
+) -> Result<usize, Failure> {
+    let (mut n_shown, is_first) = (0, known.is_empty());
+    let mut waiting = HashSet::new();
+    for (_, mut list) in hosts()? {
+        waiting.extend(list.approvals.iter().map(|it| it.id.clone()));
+        list.approvals.retain(|it| is_wanted(&it.id) && !known.contains(&it.id));
+        n_shown += list.approvals.len();
+        if out.json && (is_first || !list.approvals.is_empty()) {
+            out.json(&list);
+        }
+        if !out.json {
+            list.approvals.iter().for_each(|approval| show(approval, &list.root, extent, out));
         }
     }
+    *known = waiting;
+    Ok(n_shown)
 }
 
 pub(super) fn approve(args: &ApproveArgs, out: &mut Output) -> Result<Finding, Failure> {
@@ -94,7 +121,7 @@ pub(super) fn approve(args: &ApproveArgs, out: &mut Output) -> Result<Finding, F
             crate::support::json::parse(input).map_err(|error| Failure(format!("--input is not JSON: {error}")))?;
         reply["subject"] = input;
     }
-    let (mut host, root, approval) = find(&args.id)?;
+    let (mut host, root, approval) = find(args.id.as_deref())?;
     // Nobody can mean what they haven't seen, so it is shown before the answer counts.
     if out.json {
         out.json(&approval);
@@ -105,13 +132,17 @@ pub(super) fn approve(args: &ApproveArgs, out: &mut Output) -> Result<Finding, F
         out.line("It still waits.");
         return Ok(Finding::Found);
     }
-    answer(&mut host, &args.id, &reply, out)
+    answer(&mut host, &approval.id, &reply, out)
 }
 
 pub(super) fn deny(args: &DenyArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let (mut host, ..) = find(&args.id)?;
+    let (mut host, root, approval) = find(args.id.as_deref())?;
+    // Without a name, it may be another one than the person has seen.
+    if args.id.is_none() && !out.json {
+        show(&approval, &root, Extent::Folded, out);
+    }
     let reply = json!({ "decision": "deny", "reason": args.reason, "remember": args.remember });
-    answer(&mut host, &args.id, &reply, out)
+    answer(&mut host, &approval.id, &reply, out)
 }
 
 /// Asks on the terminal; only yes is yes.
@@ -122,14 +153,20 @@ pub(super) fn says_yes(question: &str) -> Result<bool, Failure> {
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
-/// The host where a question waits, the root of that host, and the question.
-fn find(id: &str) -> Result<(Client, String, ApprovalRequest), Failure> {
-    for (host, list) in hosts()? {
-        if let Some(approval) = list.approvals.into_iter().find(|approval| approval.id == id) {
-            return Ok((host, list.root, approval));
-        }
+/// The host where a question waits, the root of that host, and the question: the one that is named, or the only one.
+fn find(id: Option<&str>) -> Result<(Client, String, ApprovalRequest), Failure> {
+    let (mut found, mut ids) = (None, Vec::new());
+    for (host, mut list) in hosts()? {
+        list.approvals.retain(|approval| id.is_none_or(|id| approval.id == id));
+        ids.extend(list.approvals.iter().map(|it| it.id.clone()));
+        found = list.approvals.pop().map(|approval| (host, list.root, approval)).or(found);
     }
-    Err(none_waits(id))
+    match (found, id) {
+        (Some(found), id) if id.is_some() || ids.len() == 1 => Ok(found),
+        (Some(_), _) => Err(Failure(format!("several questions wait, so name one: {}", ids.join(", ")))),
+        (None, Some(id)) => Err(none_waits(id)),
+        (None, None) => Err(Failure("nothing waits for a person; `hookwire approvals --watch` waits for it".into())),
+    }
 }
 
 fn none_waits(id: &str) -> Failure {

@@ -74,6 +74,7 @@ rules! {
     "ask-before-cloud-delete",
     "no-prod-kubectl",
     "sql-needs-where",
+    "db-select-only",
     "ask-before-payment",
     // the run
     "tests-before-stop",

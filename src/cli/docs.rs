@@ -1,13 +1,15 @@
 //! `hookwire docs`: the pages of the book, which are compiled in.
 
 use super::output::{Output, Tone};
-use super::{Failure, Finding};
+use super::{Cli, Failure, Finding};
 use crate::support::nearest::closest;
+use clap::CommandFactory;
 use serde_json::json;
 
 #[derive(clap::Args)]
 pub(super) struct DocsArgs {
-    /// A page, or what to look up: a field, a command, a word. Without any, the pages are listed.
+    /// A page, or what to look up: a field, a command, an option, a diagnostic's code, a word or several. Without any, the
+    /// pages are listed.
     word: Vec<String>,
 }
 
@@ -64,6 +66,7 @@ pages! {
     "testing",
     "watching",
     "observing",
+    "diagnostics",
     "teams",
     "protocol",
     "conformance",
@@ -159,15 +162,46 @@ fn first_cell(part: &str) -> Option<&str> {
     part.strip_prefix('|')?.split('|').next()
 }
 
-/// Whether a text has a word, whole and in any case.
+/// Whether a text has a word or a phrase, whole and in any case, wherever its lines end.
 fn has_word(text: &str, word: &str) -> bool {
-    let (text, word) = (text.to_lowercase(), word.to_lowercase());
-    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
+    let words = |text: &str| text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
+    let (text, word) = (words(text), words(word));
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(&word).any(|(at, _)| {
-        let before = text[..at].chars().next_back();
+        // The dashes of an option are no part of its name.
+        let before = text[..at].trim_end_matches('-').chars().next_back();
         let after = text[at + word.len()..].chars().next();
-        !before.is_some_and(is_part) && !after.is_some_and(is_part)
+        !before.is_some_and(is_part) && !after.is_some_and(|c| is_part(c) || c == '-')
     })
+}
+
+/// An option of a command.
+struct CommandOption {
+    /// As it is typed: `hookwire install --allow-host <HOST:PORT>`.
+    usage: String,
+    help: String,
+}
+
+/// The options of all commands with their names; those that every command has stand once.
+fn options() -> Vec<(String, CommandOption)> {
+    fn collect(command: &clap::Command, before: &str, is_root: bool, found: &mut Vec<(String, CommandOption)>) {
+        let words = if is_root { before.to_string() } else { format!("{before} {}", command.get_name()) };
+        for option in command.get_arguments().filter(|it| !it.is_hide_set() && (is_root || !it.is_global_set())) {
+            let Some(name) = option.get_long() else { continue };
+            let values: String = match option.get_action().takes_values() {
+                true => option.get_value_names().into_iter().flatten().map(|it| format!(" <{it}>")).collect(),
+                false => String::new(),
+            };
+            let help = option.get_long_help().or(option.get_help()).map(ToString::to_string).unwrap_or_default();
+            found.push((name.to_string(), CommandOption { usage: format!("{words} --{name}{values}"), help }));
+        }
+        command.get_subcommands().filter(|it| !it.is_hide_set()).for_each(|it| collect(it, &words, false, found));
+    }
+    let mut command = Cli::command();
+    command.build();
+    let mut found = Vec::new();
+    collect(&command, "hookwire", true, &mut found);
+    found
 }
 
 /// What is between two headings of a page, or a part of it.
@@ -276,8 +310,22 @@ pub(super) fn run(args: &DocsArgs, out: &mut Output) -> Result<Finding, Failure>
         return Ok(Finding::Fine);
     }
     let found = about(word);
-    if found.is_empty() {
-        return Err(Failure(unknown(word)));
+    let all = options();
+    let (options, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|(name, _)| name == word);
+    if found.is_empty() && options.is_empty() {
+        return Err(Failure(unknown(word, &others.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>())));
+    }
+    for (_, CommandOption { usage, help }) in &options {
+        if out.json {
+            out.json(&json!({ "option": usage, "text": help }));
+            continue;
+        }
+        let usage = out.tone(Tone::Strong, usage);
+        out.line(&usage);
+        help.lines().for_each(|line| out.line(&format!("  {line}")));
+    }
+    if !options.is_empty() && !found.is_empty() && !out.json {
+        out.line("");
     }
     let mut shown: Vec<(&str, &str)> = Vec::new();
     for Found { page, heading, text } in found.iter().take(MAX_PRINTED) {
@@ -324,13 +372,14 @@ fn print(text: &str, out: &mut Output) {
     }
 }
 
-/// What to say of a word that no page has.
-fn unknown(word: &str) -> String {
+/// What to say of a word that no page has, and that is none of these options.
+fn unknown(word: &str, options: &[&str]) -> String {
     let cells: Vec<String> = PAGES.iter().flat_map(Page::sections).flat_map(|section| section.parts()).collect();
     // What stands as code in the first column of a table is what people look up.
     let codes = cells.iter().filter_map(|part| first_cell(part)).flat_map(|cell| cell.split('`').skip(1).step_by(2));
     let mut known: Vec<&str> = PAGES.iter().map(Page::short_name).collect();
     known.extend(codes);
+    known.extend(options);
     match closest(word, known) {
         Some(nearest) => format!("no page says anything about `{word}`; did you mean `{nearest}`?"),
         None => format!("no page says anything about `{word}`; `hookwire docs` lists the pages"),
@@ -349,6 +398,8 @@ mod tests {
             ("step-limit", "handlers/guard", "lets `max` events pass"),
             ("hooks/dispatch", "protocol", "an event in, a verdict out"),
             ("Zed", "editors", "an extension"),
+            ("never-matches", "diagnostics", "holds for nothing that can happen"),
+            ("exit  CODES", "command-line", "wrong usage"),
         ] {
             let found = about(word);
             let is_there = |it: &Found| it.page.name == page && it.text.contains(says);
@@ -356,6 +407,9 @@ mod tests {
             assert!(found.iter().take(MAX_PRINTED).any(is_there), "{word}: {first:?}");
         }
         assert!(about("prioritx").is_empty());
+        assert!(!about("allow-host").is_empty());
+        let usages: Vec<String> = options().into_iter().filter(|it| it.0 == "watch").map(|it| it.1.usage).collect();
+        assert_eq!(usages, ["hookwire test --watch", "hookwire approvals --watch"]);
     }
 
     /// First the row of the command, then the section about it.
@@ -379,10 +433,13 @@ mod tests {
 
     #[test]
     fn what_is_nearly_a_word_is_suggested() {
-        for (word, nearest) in [("prioirty", "priority"), ("cokbook", "cookbook"), ("delegats", "delegates")] {
-            assert!(unknown(word).ends_with(&format!("did you mean `{nearest}`?")), "{}", unknown(word));
+        for (word, nearest) in
+            [("prioirty", "priority"), ("cokbook", "cookbook"), ("delegats", "delegates"), ("idle-exti", "idle-exit")]
+        {
+            let said = unknown(word, &["idle-exit"]);
+            assert!(said.ends_with(&format!("did you mean `{nearest}`?")), "{said}");
         }
-        assert!(unknown("xyzzyplugh").ends_with("lists the pages"));
+        assert!(unknown("xyzzyplugh", &[]).ends_with("lists the pages"));
     }
 
     #[test]

@@ -1,12 +1,11 @@
-//! `hookwire doctor` and `status`: whether what is installed works, shown by a probe, what `hookwire run` can hold, and which
-//! hosts run.
+//! `hookwire doctor`: whether what is installed works, shown by a probe, what `hookwire run` can hold, and which hosts run.
 
 use super::install::{Entry, InstallArgs};
 use super::output::{Output, Tone, safe};
 use super::run::supervisor;
-use super::unasked::Asker;
-use super::{DefinitionArgs, Failure, Finding, HostArgs};
-use crate::agents::{self, AGENTS, Agent, FailsClosed};
+use super::unasked::{self, Asker};
+use super::{DefinitionArgs, Failure, Finding, HostArgs, agent};
+use crate::agents::{AGENTS, Agent, FailsClosed};
 use crate::definitions::embedded::{PROBE, PROBE_DENIED, PROBE_SESSION};
 use crate::dialects::{self, Dialect};
 use crate::event::Event;
@@ -25,17 +24,10 @@ use std::time::Instant;
 #[derive(clap::Args)]
 pub(super) struct DoctorArgs {
     /// The agents to look at. Default: those that ask hookwire, and those that are on PATH.
-    #[arg(value_name = "AGENT", value_parser = agents::by_name)]
+    #[arg(value_name = "AGENT", value_parser = agent())]
     agents: Vec<&'static Agent>,
     #[command(flatten)]
     hooks: HostArgs,
-}
-
-#[derive(clap::Args)]
-pub(super) struct StatusArgs {
-    /// Only the hosts of this project.
-    #[arg(long, value_name = "DIR")]
-    root: Option<PathBuf>,
 }
 
 /// What was found, as it is printed.
@@ -81,7 +73,7 @@ pub(super) fn doctor(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Fai
     let host = args.hooks.definitions.host_with(args.hooks.options()?)?;
     let mut report = Report { out, about: String::new(), is_bad: false };
     definitions(&host, &mut report);
-    let mut n_agents = 0;
+    let mut askers = Vec::new();
     for agent in AGENTS.iter() {
         let project = InstallArgs::of(agent, false, &args.hooks.definitions.root);
         let user = InstallArgs::of(agent, true, &args.hooks.definitions.root);
@@ -92,7 +84,6 @@ pub(super) fn doctor(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Fai
         if !is_wanted && (!args.agents.is_empty() || found.is_empty() && program.is_none()) {
             continue;
         }
-        n_agents += 1;
         report.begin(agent.name);
         match &program {
             Some(program) => version(agent, program, &mut report)?,
@@ -105,9 +96,17 @@ pub(super) fn doctor(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Fai
         for problem in [&project, &user].into_iter().filter(|_| !found.is_empty()).flat_map(switched_off) {
             report.say(Health::Bad, &problem);
         }
-        look_at(agent, &found, &host, &args.hooks.definitions.root, &mut report);
+        look_at(agent, &found, &args.hooks.definitions.root, &mut report);
+        // One that doesn't ask yet will ask at all that is registered.
+        let asker = Asker::new(agent, found.iter().map(|(_, entry)| entry));
+        askers.extend(asker.or_else(|| Asker::new(agent, [NEW].iter())));
     }
-    if n_agents == 0 {
+    let unasked: Vec<_> = host.hooks().hooks.iter().filter_map(|hook| unasked::note(&askers, hook)).collect();
+    if !unasked.is_empty() {
+        report.begin("hooks that aren't asked about");
+        unasked.iter().for_each(|note| report.say(Health::Doubtful, &note.text));
+    }
+    if askers.is_empty() {
         report.begin("agents");
         report.say(Health::Doubtful, "no agent asks hookwire, and none is on PATH: `hookwire install AGENT`");
     }
@@ -141,20 +140,23 @@ fn definitions(host: &Host, report: &mut Report<'_>) {
     }
 }
 
-fn look_at(agent: &'static Agent, found: &[(PathBuf, Entry)], host: &Host, root: &Path, report: &mut Report<'_>) {
+fn look_at(agent: &'static Agent, found: &[(PathBuf, Entry)], root: &Path, report: &mut Report<'_>) {
     let Ok(dialect) = dialects::by_name(agent.name) else { return };
     for (path, entry) in found {
         let path = path.display();
-        let (commands, missing, edits) = match entry {
+        let (commands, missing, edits, remarks) = match entry {
             Entry::Unreadable(problem) => {
                 // Some agents drop such a file without a word.
                 report.say(Health::Bad, &format!("{path} can't be read, so its hooks don't run: {problem}"));
                 continue;
             }
-            Entry::Asks { commands, missing, edits } => (commands, missing, edits),
+            Entry::Asks { commands, missing, edits, remarks } => (commands, missing, edits, remarks),
         };
         for edit in edits {
             report.say(Health::Bad, &format!("{path}: {edit}; `hookwire install {}` writes it anew", agent.name));
+        }
+        for remark in remarks {
+            report.say(Health::Doubtful, &format!("{path}: {remark}"));
         }
         if !missing.is_empty() {
             let events = missing.join(", ");
@@ -176,17 +178,10 @@ fn look_at(agent: &'static Agent, found: &[(PathBuf, Entry)], host: &Host, root:
     if found.len() > 1 {
         report.say(Health::Doubtful, "it is installed for the user and for this project: hooks run twice");
     }
-    // One that doesn't ask yet will ask at all that is registered.
-    let asker = Asker::new(agent, found.iter().map(|(_, entry)| entry)).or_else(|| Asker::new(agent, [NEW].iter()));
-    for hook in host.hooks().hooks.iter() {
-        for note in asker.iter().flat_map(|asker| asker.notes(hook)) {
-            report.say(Health::Doubtful, &note.text);
-        }
-    }
 }
 
 /// An entry as `install` writes it.
-const NEW: Entry = Entry::Asks { commands: Vec::new(), missing: Vec::new(), edits: Vec::new() };
+const NEW: Entry = Entry::Asks { commands: Vec::new(), missing: Vec::new(), edits: Vec::new(), remarks: Vec::new() };
 
 /// What in the files of an agent's place switches its hooks off.
 fn switched_off(place: &InstallArgs) -> Vec<String> {
@@ -194,7 +189,7 @@ fn switched_off(place: &InstallArgs) -> Vec<String> {
         let settings =
             parse(&std::fs::read_to_string(&path).ok()?, Format::from_path(&path).unwrap_or_default()).ok()?;
         let tell = |(member, _): &(String, _)| format!("{}: `{member}` switches hookwire's hooks off", path.display());
-        Some(place.agent.switched_off(&settings).map(tell).collect::<Vec<_>>())
+        Some(place.agent().switched_off(&settings).map(tell).collect::<Vec<_>>())
     };
     place.place().files().filter_map(|file| in_file(place.at(file).ok()?)).flatten().collect()
 }
@@ -397,32 +392,4 @@ fn difference(host: &About, own: &Host, guarded: &Host) -> Option<(Health, Strin
         let other = format!("other definitions are in force there (generation {generation}, hash {hash})");
         (Health::Doubtful, format!("{other} than this command reads; {again}"))
     })
-}
-
-pub(super) fn status(args: &StatusArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let mut hosts = running::find(args.root.as_deref())?;
-    for host in &mut hosts {
-        let about = host.about();
-        let path = &host.socket;
-        if out.json {
-            out.json(&match about {
-                Ok(it) => json!({ "socket": path, "root": it.root, "version": it.version, "hooks": it.n_hooks,
-                    "generation": it.generation, "arguments": it.program.arguments }),
-                Err(error) => json!({ "socket": path, "error": error.to_string() }),
-            });
-            continue;
-        }
-        let said = match about {
-            Ok(it) => {
-                format!("{}  {} hooks, generation {}, version {}", it.root, it.n_hooks, it.generation, it.version)
-            }
-            Err(error) => format!("it doesn't answer: {error}"),
-        };
-        let path = out.tone(Tone::Dim, &path.to_string_lossy());
-        out.line(&format!("{}  {path}", safe(&said)));
-    }
-    if hosts.is_empty() && !out.json {
-        out.line("No host runs.");
-    }
-    Ok(if hosts.is_empty() { Finding::Found } else { Finding::Fine })
 }

@@ -18,7 +18,7 @@ pub(super) struct ExplainArgs {
     event: EventArgs,
     /// Instead of an event, the last call of a tool that this project's running hosts judged, or the Nth last; any
     /// event, where there was no call. By the definitions that are in force in that host now.
-    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "1", conflicts_with = "event")]
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "1", conflicts_with_all = ["event", "call"])]
     last: Option<usize>,
     #[command(flatten)]
     hooks: DefinitionArgs,

@@ -10,9 +10,9 @@ use super::ending::{room_for_files, runtime};
 use super::output::tell;
 use super::serve::share;
 use super::warm_host::{WarmHost, for_agents};
-use super::{Failure, PlaceArgs, StandingArgs};
+use super::{Failure, PlaceArgs, StandingArgs, asking_agent};
 use crate::dialects::Dialect;
-use crate::dialects::asked::{self, Asked, EVENT, TIME_LIMIT, agent};
+use crate::dialects::asked::{self, Asked, EVENT, TIME_LIMIT};
 use crate::engine::panic_text;
 use crate::support::places;
 use clap::ValueEnum;
@@ -28,8 +28,8 @@ use std::time::Duration;
 
 #[derive(clap::Args)]
 pub(super) struct HookArgs {
-    /// The agent that runs this as its hook: claude-code, codex, gemini, ...
-    #[arg(value_parser = agent)]
+    /// The agent that runs this as its hook.
+    #[arg(value_parser = asking_agent())]
     agent: &'static Dialect,
     /// The event, for agents that don't name it in what they send.
     #[arg(long)]

@@ -6,8 +6,8 @@
 use super::init::{Written, tell_written, write_new};
 use super::install::InstallArgs;
 use super::output::{Output, Tone, safe};
-use super::{Failure, Finding, project};
-use crate::agents::{self, Agent, Form, Plugins};
+use super::{Failure, Finding, agent, project};
+use crate::agents::{Agent, Form, Plugins};
 use crate::definitions::approved::DEFINITIONS;
 use crate::definitions::compile::{compile, native};
 use crate::definitions::origin::Origin;
@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 pub(super) struct ImportArgs {
     /// The agent.
-    #[arg(value_parser = agents::by_name)]
+    #[arg(value_parser = agent())]
     agent: &'static Agent,
     /// The hooks that this user has for all projects, those of plugins included, into the user's definitions.
     #[arg(long)]

@@ -3,7 +3,7 @@
 use super::doctor::read_from;
 use super::mend::{fix, is_certain, is_changed, migrate};
 use super::output::{Output, Tone, safe, short, tell};
-use super::{DefinitionArgs, Failure, Finding, ReachArgs, unasked};
+use super::{DefinitionArgs, Failure, Finding, Format, ReachArgs, reports, unasked};
 use crate::definitions;
 use crate::definitions::approved::DEFINITIONS;
 use crate::definitions::cases;
@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[derive(clap::Args)]
+#[command(mut_arg("format", |it| it.value_parser(Format::parser(Format::OF_CHECK))))]
 pub(super) struct CheckArgs {
     /// Files to check by themselves; `-` is stdin. Without any, the definitions that would be loaded, and the
     /// project's own as they are now, even if another state of them is trusted.
@@ -69,8 +70,13 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failu
     let Found { diagnostics, sources, n_hooks, is_otherwise_in_force } = found;
     let count = |severity| diagnostics.iter().filter(|it| it.severity == severity).count();
     let (errors, warnings, hints) = (count(Severity::Error), count(Severity::Warning), count(Severity::Hint));
+    let told = || diagnostics.iter().map(reports::Finding::of).collect::<Vec<_>>();
     if out.json {
         out.json(&CheckResult { diagnostics });
+    } else if out.format == Format::Github {
+        reports::github(&told()).lines().for_each(|line| out.line(line));
+    } else if out.format == Format::Sarif {
+        out.json(&reports::sarif(&told()));
     } else {
         let text = render(&diagnostics, |file| sources.get(file).cloned(), out.colour());
         out.bytes(text.as_bytes());

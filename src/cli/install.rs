@@ -2,10 +2,13 @@
 
 use super::output::{Output, Tone, safe};
 use super::run::{SMALL, supervisor};
-use super::{Failure, Finding, project};
-use crate::agents::{self, Agent, Form, HookFile, Place, Unit};
+use super::{Failure, Finding, agent, project};
+use crate::agents::{Agent, Form, HookFile, Place, Unit};
 use crate::definitions::approved::{self, DEFINITIONS};
 use crate::dialects::{self, Dialect};
+use crate::handlers::HostPort;
+use crate::services::models::ModelRef;
+use crate::support::amounts::number_of;
 use crate::support::file::replace;
 use crate::support::{places, shell_word};
 use crate::syntax::formats::{self, Format};
@@ -17,45 +20,79 @@ use std::io::{Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
+use std::time::Duration;
 
 #[derive(clap::Args)]
 pub(super) struct InstallArgs {
+    #[command(flatten)]
+    place: PlaceOfEntry,
+    #[command(flatten)]
+    entry: EntryArgs,
+}
+
+/// Which agent, and where it is told.
+#[derive(clap::Args)]
+pub(super) struct PlaceOfEntry {
     /// The agent.
-    #[arg(value_parser = agents::by_name)]
-    pub(super) agent: &'static Agent,
+    #[arg(value_parser = agent())]
+    agent: &'static Agent,
     /// Guard all projects of this user. Otherwise this project.
     #[arg(long)]
     user: bool,
     /// Guard this project; so it is without --user.
     #[arg(long, conflicts_with = "user")]
     project: bool,
-    /// Have edits of the project's own definitions in force at once, without `hookwire trust`: for whoever writes them.
-    #[arg(long)]
-    live: bool,
     /// The project root; else the nearest directory upwards that is a project's.
     #[arg(long, value_name = "DIR", default_value_os_t = project(), hide_default_value = true)]
     root: PathBuf,
-    /// Show what would be written, and write nothing.
+    /// Show what would be written, all of it, and write nothing.
     #[arg(long)]
     dry_run: bool,
 }
 
-/// Seconds that an agent waits for the hook: longer than the hook's own limit.
+/// What the command that is written says.
+#[derive(clap::Args, Default)]
+struct EntryArgs {
+    /// Have edits of the project's own definitions in force at once, without `hookwire trust`: for whoever writes them.
+    #[arg(long)]
+    live: bool,
+    /// Write an entry that a team can commit: `hookwire` as it is found on PATH, and no path of this machine.
+    #[arg(long, conflicts_with_all = ["user", "live", "hooks", "user_dir", "data_dir"])]
+    shared: bool,
+    /// Judge by these definitions too, a directory or a file; may be given several times. To name it is to trust it.
+    #[arg(long, value_name = "PATH")]
+    hooks: Vec<PathBuf>,
+    /// A host:port that http hooks and models may reach although it is not on the public internet.
+    #[arg(long, value_name = "HOST:PORT")]
+    allow_host: Vec<HostPort>,
+    /// The model for hooks that ask one without naming it, such as anthropic:claude-haiku-4-5.
+    #[arg(long, value_name = "PROVIDER:NAME")]
+    model: Option<ModelRef>,
+    /// How long an event may take; the agent waits a little longer. Without it, 50s.
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    time_limit: Option<Duration>,
+}
+
+#[derive(clap::Args)]
+pub(super) struct UninstallArgs {
+    #[command(flatten)]
+    place: PlaceOfEntry,
+}
+
+/// Seconds that an agent waits for the hook, at least, and how much longer than the hook's own limit.
 const TIMEOUT: u64 = 60;
+const LONGER: u64 = 10;
 
 /// The line of a plug-in that names the command.
 const COMMAND: &str = "const COMMAND = ";
-
-/// How many lines of a change are shown.
-const SHOWN: usize = 16;
 
 /// What an agent's configuration has of hookwire.
 pub(super) enum Entry {
     /// The file can't be read; why.
     Unreadable(String),
-    /// The commands before a tool call, the events at which it doesn't ask, and what has become of the entry of a tool
-    /// call since it was written.
-    Asks { commands: Vec<String>, missing: Vec<&'static str>, edits: Vec<String> },
+    /// The commands before a tool call, the events at which it doesn't ask, what has become of the entry of a tool call
+    /// since it was written, and what else is to be known of it.
+    Asks { commands: Vec<String>, missing: Vec<&'static str>, edits: Vec<String>, remarks: Vec<String> },
 }
 
 /// A file of an agent's configuration, as it is and as it is to be; nothing if it isn't there.
@@ -111,33 +148,49 @@ impl Agent {
 }
 
 pub(super) fn install(args: &InstallArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let InstallArgs { place, entry } = args;
     let changes = args.changes(true)?;
-    let n_changed = args.carry_out(&changes, true, out)?;
+    let n_changed = place.carry_out(&changes, true, out)?;
+    let (name, n_events) = (place.agent.name, number_of(place.agent.events().len(), "event"));
+    let (command, path) = (args.command(None)?, args.path()?);
+    if out.json {
+        out.json(&json!({ "agent": name, "events": place.agent.events(), "command": command, "file": path,
+            "changed": n_changed > 0 && !place.dry_run }));
+        return Ok(Finding::Fine);
+    }
     if n_changed == 0 {
-        out.line(&format!("{} is guarded already.", args.agent.name));
-    } else if !args.dry_run {
-        out.line(&format!("{} asks hookwire from now on. {}", args.agent.name, args.agent.then));
-        let definitions = args.root.join(DEFINITIONS);
-        if !args.user && !definitions.is_dir() {
-            out.line(
-                "There are no hooks yet: `hookwire init` writes a starter, `hookwire init --list` shows ready ones.",
-            );
-        } else if definitions.is_dir() && !args.live && !approved::is_approved(&args.root) {
-            out.line(
-                "Nobody has trusted the hooks of this project yet: `hookwire trust` shows them and puts them in force.",
-            );
-        }
-        out.line(&format!("`hookwire uninstall {}` takes it back.", args.agent.name));
+        out.line(&format!("{name} is guarded already."));
+        return Ok(Finding::Fine);
+    }
+    out.line(&format!("{n_events} of {name} -> {command}, in {}", path.display()));
+    if place.dry_run {
+        return Ok(Finding::Fine);
+    }
+    out.line(&format!("{} `hookwire uninstall {name}` takes it back.", place.agent.then));
+    let definitions = place.root.join(DEFINITIONS);
+    if !place.user && !definitions.is_dir() {
+        out.line("There are no hooks yet: `hookwire init` writes a starter, `hookwire init --list` shows ready ones.");
+    } else if definitions.is_dir() && !entry.live && !approved::is_approved(&place.root) {
+        out.line(
+            "Nobody has trusted the hooks of this project yet: `hookwire trust` shows them and puts them in force.",
+        );
     }
     Ok(Finding::Fine)
 }
 
-pub(super) fn uninstall(args: &InstallArgs, out: &mut Output) -> Result<Finding, Failure> {
+pub(super) fn uninstall(UninstallArgs { place }: &UninstallArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let args = InstallArgs::of(place.agent, place.user, &place.root);
     let changes = args.changes(false)?;
-    match args.carry_out(&changes, false, out)? {
-        0 => out.line(&format!("{} doesn't ask hookwire here.", args.agent.name)),
-        _ if args.dry_run => {}
-        _ => out.line(&format!("{} asks hookwire no more.", args.agent.name)),
+    let n_changed = place.carry_out(&changes, false, out)?;
+    if out.json {
+        let changed = n_changed > 0 && !place.dry_run;
+        out.json(&json!({ "agent": place.agent.name, "file": args.path()?, "changed": changed }));
+        return Ok(Finding::Fine);
+    }
+    match n_changed {
+        0 => out.line(&format!("{} doesn't ask hookwire here.", place.agent.name)),
+        _ if place.dry_run => {}
+        _ => out.line(&format!("{} asks hookwire no more.", place.agent.name)),
     }
     Ok(Finding::Fine)
 }
@@ -145,26 +198,30 @@ pub(super) fn uninstall(args: &InstallArgs, out: &mut Output) -> Result<Finding,
 impl InstallArgs {
     /// As if they were given so.
     pub(super) fn of(agent: &'static Agent, user: bool, root: &Path) -> InstallArgs {
-        InstallArgs { agent, user, project: !user, live: false, root: root.to_path_buf(), dry_run: true }
+        let place = PlaceOfEntry { agent, user, project: !user, root: root.to_path_buf(), dry_run: true };
+        InstallArgs { place, entry: EntryArgs::default() }
+    }
+
+    pub(super) fn agent(&self) -> &'static Agent {
+        self.place.agent
     }
 
     /// What the agent's configuration has of hookwire, if anything.
     pub(super) fn entry(&self) -> Option<Entry> {
         let path = self.path().ok()?;
         let text = match read(&path) {
-            _ if matches!(self.agent.form, Form::Programs) => return self.entry_of_programs(&path),
+            _ if matches!(self.place.agent.form, Form::Programs) => return self.entry_of_programs(&path),
             Ok(text) => text?,
             Err(Failure(problem)) => return Some(Entry::Unreadable(problem)),
         };
-        match &self.agent.form {
+        match &self.place.agent.form {
             Form::File(file) => self.entry_of_file(file, &text),
             Form::Programs => None,
             Form::Plugin => {
                 let words = text.lines().find_map(|line| line.strip_prefix(COMMAND)?.strip_suffix(';'))?;
                 let words: Vec<String> = serde_json::from_str(words).ok()?;
                 let command = shell_word::command(words.iter().map(String::as_str));
-                let edits = self.unsaid(&command);
-                Some(Entry::Asks { commands: vec![command], missing: Vec::new(), edits })
+                Some(self.asks(vec![command], Vec::new(), Vec::new()))
             }
         }
     }
@@ -172,16 +229,15 @@ impl InstallArgs {
     fn entry_of_programs(&self, dir: &Path) -> Option<Entry> {
         let is_ours = |event: &&str| {
             let text = read(&dir.join(event)).ok().flatten();
-            text.is_some_and(|text| self.agent.is_its_program(&text))
+            text.is_some_and(|text| self.place.agent.is_its_program(&text))
         };
-        let (asked, missing): (Vec<&str>, Vec<&str>) = self.agent.events().into_iter().partition(is_ours);
+        let (asked, missing): (Vec<&str>, Vec<&str>) = self.place.agent.events().into_iter().partition(is_ours);
         let gate = asked.contains(&"PreToolUse").then(|| dir.join("PreToolUse"));
         let text = gate.as_deref().and_then(|gate| read(gate).ok().flatten());
-        (!asked.is_empty()).then(|| Entry::Asks {
-            commands: gate.iter().map(|gate| shell_word::program(&gate.to_string_lossy())).collect(),
-            missing,
-            edits: text.iter().flat_map(|text| self.unsaid(text)).collect(),
-        })
+        let command = text.as_deref().and_then(|text| text.lines().find_map(|line| line.strip_prefix("exec ")));
+        let (edits, remarks) = command.map(|command| self.unsaid(command)).unwrap_or_default();
+        let commands = gate.iter().map(|gate| shell_word::program(&gate.to_string_lossy())).collect();
+        (!asked.is_empty()).then_some(Entry::Asks { commands, missing, edits, remarks })
     }
 
     fn entry_of_file(&self, file: &HookFile, text: &str) -> Option<Entry> {
@@ -202,19 +258,27 @@ impl InstallArgs {
             let all = groups.iter().flat_map(|group| handlers(group).into_iter().map(|it| (group.clone(), it)));
             all.filter(|(_, handler)| self.is_ours(file, handler)).collect()
         };
-        let asked = self.agent.events();
+        let asked = self.place.agent.events();
         let missing: Vec<&str> = asked.iter().copied().filter(|event| ours(event).is_empty()).collect();
-        let gates = self.agent.dialect()?.row("PreToolUse").map(|row| ours(row.name)).unwrap_or_default();
+        let gates = self.place.agent.dialect()?.row("PreToolUse").map(|row| ours(row.name)).unwrap_or_default();
         let text = |handler: &Value| handler[&file.command].as_str().map(str::to_string);
         let commands: Vec<String> = gates.iter().filter_map(|(_, handler)| text(handler)).collect();
-        let edits = gates.iter().flat_map(|(group, handler)| edits(file, group, handler));
-        let edits = edits.chain(commands.iter().flat_map(|command| self.unsaid(command))).collect();
-        (missing.len() < asked.len()).then_some(Entry::Asks { commands, missing, edits })
+        let edits = gates.iter().flat_map(|(group, handler)| edits(file, group, handler)).collect();
+        (missing.len() < asked.len()).then(|| self.asks(commands, missing, edits))
+    }
+
+    fn asks(&self, commands: Vec<String>, missing: Vec<&'static str>, mut edits: Vec<String>) -> Entry {
+        let mut remarks = Vec::new();
+        for (unsaid, remarked) in commands.iter().map(|command| self.unsaid(command)) {
+            edits.extend(unsaid);
+            remarks.extend(remarked);
+        }
+        Entry::Asks { commands, missing, edits, remarks }
     }
 
     /// The agent's place for hooks, in the project or in the user's home.
     pub(super) fn place(&self) -> &'static Place {
-        self.agent.place(self.user)
+        self.place.agent.place(self.place.user)
     }
 
     pub(super) fn path(&self) -> Result<PathBuf, Failure> {
@@ -223,30 +287,35 @@ impl InstallArgs {
 
     /// Where a path of the place leads.
     pub(super) fn at(&self, path: &str) -> Result<PathBuf, Failure> {
-        if !self.user {
-            return Ok(self.root.join(path));
+        if !self.place.user {
+            return Ok(self.place.root.join(path));
         }
-        self.agent.of_user(path).ok_or_else(|| Failure("--user: you have no home directory".into()))
+        self.place.agent.of_user(path).ok_or_else(|| Failure("--user: you have no home directory".into()))
     }
 
     /// The command that the agent runs. The path is whole: an agent's PATH is often not the person's.
     fn words(&self, event: Option<&str>) -> Result<Vec<String>, Failure> {
-        let mut words = vec![asking_program()?, "hook".into(), self.agent.name.into()];
+        let program = match () {
+            () if self.entry.shared => "hookwire".into(),
+            () if self.entry.is_plain() => asking_program()?,
+            () => program()?,
+        };
+        let mut words = vec![program, "hook".into(), self.place.agent.name.into()];
         words.extend(event.into_iter().flat_map(|event| ["--event".into(), event.into()]));
         words.extend(self.fixed()?.into_iter().flatten());
-        words.extend(self.live.then(|| "--project".to_string()));
+        words.extend(self.entry.words()?);
         Ok(words)
     }
 
     /// What the command says of the project and of the user's places: neither where the agent goes nor what its
     /// environment says must change who judges.
     fn fixed(&self) -> Result<Vec<[String; 2]>, Failure> {
-        let root = if self.user { None } else { Some(self.root.canonicalize()?) };
+        if self.entry.shared {
+            return Ok(Vec::new());
+        }
+        let root = if self.place.user { None } else { Some(self.place.root.canonicalize()?) };
         let root = root.into_iter().map(|root| ("--root", root));
         let places = places::all().to_args().map(|(flag, place)| (flag, place.to_path_buf()));
-        let text = |path: &Path| {
-            path.to_str().map(str::to_string).ok_or_else(|| Failure(format!("{}: not UTF-8", path.display())))
-        };
         root.chain(places).map(|(flag, path)| Ok([flag.to_string(), text(&path)?])).collect()
     }
 
@@ -254,30 +323,46 @@ impl InstallArgs {
         Ok(shell_word::command(self.words(event)?.iter().map(String::as_str)))
     }
 
-    /// What of that a command lacks.
-    fn unsaid(&self, command: &str) -> Vec<String> {
-        let is_unsaid = |words: &[String; 2]| {
-            let [flag, value] = words;
-            !command.contains(&format!(" {flag} {}", shell_word::argument(value)))
-        };
-        let unsaid = self.fixed().unwrap_or_default().into_iter().filter(is_unsaid);
-        let tell = |[flag, value]: [String; 2]| {
-            let why = match flag.as_str() {
-                "--root" => "the project's hooks don't judge where the agent leaves its directory",
-                _ => "the agent's environment decides whether hooks there are in force",
-            };
-            format!("its command doesn't say `{flag} {value}`: {why}")
-        };
-        unsaid.map(tell).collect()
+    /// What of that a command lacks, and what it says otherwise. One that teams share says nothing of it.
+    fn unsaid(&self, command: &str) -> (Vec<String>, Vec<String>) {
+        let (mut edits, mut remarks) = (Vec::new(), Vec::new());
+        let words = shell_word::words(command).unwrap_or_default();
+        if words.first().is_some_and(|program| !program.contains('/')) {
+            return (edits, remarks);
+        }
+        for [flag, value] in self.fixed().unwrap_or_default() {
+            let mut said = words.windows(2).filter(|pair| pair[0] == flag).map(|pair| &pair[1]);
+            if said.clone().any(|it| *it == value) {
+                continue;
+            }
+            match (&*flag, said.next()) {
+                // Committed in one checkout, and read in another.
+                ("--root", Some(other)) if Path::new(other).is_dir() => remarks.push(format!(
+                    "its command names another root, so the hooks of {other} judge here; `hookwire install {} --shared` \
+                     writes one that fits every checkout",
+                    self.place.agent.name
+                )),
+                ("--root", Some(other)) => edits.push(format!("its command names the root {other}, which isn't there")),
+                ("--root", None) => edits.push(format!(
+                    "its command doesn't say `{flag} {value}`: the project's hooks don't judge where the agent leaves its \
+                     directory"
+                )),
+                _ => edits.push(format!(
+                    "its command doesn't say `{flag} {value}`: the agent's environment decides whether hooks there are in \
+                     force"
+                )),
+            }
+        }
+        (edits, remarks)
     }
 
     fn changes(&self, install: bool) -> Result<Vec<Change>, Failure> {
         let path = self.path()?;
-        if matches!(self.agent.form, Form::Programs) {
+        if matches!(self.place.agent.form, Form::Programs) {
             return self.programs(&path, install);
         }
         let before = read(&path)?;
-        let (kind, after) = match self.agent.file() {
+        let (kind, after) = match self.place.agent.file() {
             None => (Kind::Own, install.then(|| self.plugin()).transpose()?),
             Some(file @ HookFile { own: Some(own), .. }) => {
                 let bare = install.then(|| serde_json::to_string_pretty(own)).transpose()?;
@@ -295,7 +380,7 @@ impl InstallArgs {
 
     /// The programs in a directory, one an event.
     fn programs(&self, dir: &Path, install: bool) -> Result<Vec<Change>, Failure> {
-        let agent = self.agent;
+        let agent = self.place.agent;
         let mut changes = Vec::new();
         for event in agent.events() {
             let path = dir.join(event);
@@ -325,7 +410,7 @@ impl InstallArgs {
             true => format!("{COMMAND}{};\n", json!(command)),
             false => format!("{line}\n"),
         };
-        Ok(self.agent.plugin.lines().map(line).collect())
+        Ok(self.place.agent.plugin.lines().map(line).collect())
     }
 
     /// The settings with our entries, or without them; all else stays as it is written. Nothing if they would be
@@ -337,7 +422,7 @@ impl InstallArgs {
             return Err(Failure("it isn't a JSON object".into()));
         }
         let entry = |event| Ok((event, self.handlers(file, event)?));
-        let entries = self.agent.events().into_iter().map(entry).collect::<Result<Vec<_>, Failure>>()?;
+        let entries = self.place.agent.events().into_iter().map(entry).collect::<Result<Vec<_>, Failure>>()?;
         let wanted = |(event, entry): &(&str, Value)| {
             let groups = settings[&file.at][*event].as_array();
             groups.is_some_and(|groups| groups.iter().filter(|it| self.is_ours(file, it)).eq([entry]))
@@ -364,13 +449,13 @@ impl InstallArgs {
 
     /// Our entry of an event.
     fn handlers(&self, file: &HookFile, event: &str) -> Result<Value, Failure> {
-        let handler = handler(file, &self.command(file.names_event.then_some(event))?);
+        let handler = handler(file, self.entry.timeout(), &self.command(file.names_event.then_some(event))?);
         Ok(if file.has_groups { json!({ "hooks": [handler] }) } else { handler })
     }
 
     /// Whether a group of an event, or a handler, is ours.
     fn is_ours(&self, file: &HookFile, value: &Value) -> bool {
-        let is_ours = |it: &Value| self.agent.is_its_command(it[&file.command].as_str().unwrap_or_default());
+        let is_ours = |it: &Value| self.place.agent.is_its_command(it[&file.command].as_str().unwrap_or_default());
         is_ours(value) || value["hooks"].as_array().is_some_and(|handlers| handlers.iter().any(is_ours))
     }
 
@@ -404,27 +489,79 @@ impl InstallArgs {
         }
         removed
     }
+}
 
+impl PlaceOfEntry {
     /// Shows and makes the changes; how many there are.
     fn carry_out(&self, changes: &[Change], is_install: bool, out: &mut Output) -> Result<usize, Failure> {
         let mut n_changed = 0;
         for change in changes.iter().filter(|change| change.before != change.after) {
             n_changed += 1;
-            out.line(&safe(&change.path.to_string_lossy()));
-            change.show(if self.dry_run { usize::MAX } else { SHOWN }, out);
-            if !self.dry_run {
-                change.write(is_install).map_err(|error| Failure(format!("{}: {error}", change.path.display())))?;
+            if self.dry_run {
+                if !out.json {
+                    out.line(&safe(&change.path.to_string_lossy()));
+                    change.show(out);
+                }
+                continue;
+            }
+            let failed = |error| Failure(format!("{}: {error}", change.path.display()));
+            change.write(is_install).map_err(failed)?;
+            if !is_install && change.after.is_none() {
+                let base = if self.user { places::home() } else { self.root.canonicalize().ok() };
+                remove_empty(&change.path, base.as_deref());
             }
         }
         Ok(n_changed)
     }
 }
 
+impl EntryArgs {
+    /// The words of the command.
+    fn words(&self) -> Result<Vec<String>, Failure> {
+        let mut words = Vec::new();
+        let mut add = |flag: &str, value: String| words.extend([flag.to_string(), value]);
+        for path in &self.hooks {
+            let path = path.canonicalize().map_err(|error| Failure(format!("--hooks {}: {error}", path.display())))?;
+            add("--hooks", text(&path)?);
+        }
+        self.allow_host.iter().for_each(|host| add("--allow-host", host.to_string()));
+        self.model.iter().for_each(|model| add("--model", model.to_string()));
+        self.time_limit.iter().for_each(|time| add("--time-limit", humantime::format_duration(*time).to_string()));
+        words.extend(self.live.then(|| "--project".to_string()));
+        Ok(words)
+    }
+
+    /// Whether the small program knows all of it. It would start this one each time.
+    fn is_plain(&self) -> bool {
+        self.allow_host.is_empty() && self.model.is_none() && self.time_limit.is_none()
+    }
+
+    /// The seconds that the agent waits.
+    fn timeout(&self) -> u64 {
+        self.time_limit.map_or(TIMEOUT, |time| TIMEOUT.max(time.as_secs().saturating_add(LONGER)))
+    }
+}
+
+/// A path in the command.
+fn text(path: &Path) -> Result<String, Failure> {
+    path.to_str().map(str::to_string).ok_or_else(|| Failure(format!("{}: not UTF-8", path.display())))
+}
+
+/// Removes the directories of a file that is gone, as far as they are empty, up to the one that the person has made.
+fn remove_empty(file: &Path, base: Option<&Path>) {
+    let dirs = file.ancestors().skip(1);
+    let inner = dirs.take_while(|dir| {
+        base.is_some_and(|base| dir.canonicalize().is_ok_and(|dir| dir != base && dir.starts_with(base)))
+    });
+    // One that holds something stays, and so do those around it.
+    let _ = inner.map(std::fs::remove_dir).take_while(Result::is_ok).count();
+}
+
 /// A handler as it is written.
-fn handler(file: &HookFile, command: &str) -> Value {
+fn handler(file: &HookFile, seconds: u64, command: &str) -> Value {
     let timeout = match &file.unit {
-        Unit::Seconds => TIMEOUT,
-        Unit::Millis | Unit::ByAmount(_) => TIMEOUT * 1000,
+        Unit::Seconds => seconds,
+        Unit::Millis | Unit::ByAmount(_) => seconds.saturating_mul(1000),
     };
     let mut handler = json!({ "type": "command", &file.command: command, &file.timeout: timeout });
     if let Some(closed) = &file.fails_closed {
@@ -435,7 +572,7 @@ fn handler(file: &HookFile, command: &str) -> Value {
 
 /// What of an entry isn't as it was written, so that the agent doesn't ask or doesn't obey.
 fn edits(file: &HookFile, group: &Value, found: &Value) -> Vec<String> {
-    let written = handler(file, "");
+    let written = handler(file, TIMEOUT, "");
     let narrowed = group["matcher"].as_str().filter(|it| !["", "*", ".*"].contains(it));
     let mut told: Vec<_> = narrowed.map(|it| format!("its entry is only for `{it}`")).into_iter().collect();
     for (key, value) in found.as_object().into_iter().flatten().filter(|(key, value)| written[key] != **value) {
@@ -463,8 +600,8 @@ fn not_an_object(file: &HookFile) -> String {
 }
 
 impl Change {
-    /// Shows the lines that change, those between the same beginning and the same end, but not more than `most`.
-    fn show(&self, most: usize, out: &mut Output) {
+    /// Shows the lines that change, those between the same beginning and the same end.
+    fn show(&self, out: &mut Output) {
         let lines = |text: &Option<String>| -> Vec<String> {
             text.iter().flat_map(|text| text.lines()).map(str::to_string).collect()
         };
@@ -474,13 +611,9 @@ impl Change {
         let end = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
         let (old, new) = (&old[..old.len() - end], &new[..new.len() - end]);
         for (sign, tone, lines) in [('-', Tone::Bad, old), ('+', Tone::Good, new)] {
-            for line in lines.iter().take(most) {
+            for line in lines {
                 let line = out.tone(tone, &safe(&format!("{sign} {line}")));
                 out.line(&format!("  {line}"));
-            }
-            if lines.len() > most {
-                let more = out.tone(Tone::Dim, &format!("{sign} and {} lines more", lines.len() - most));
-                out.line(&format!("  {more}"));
             }
         }
     }
@@ -505,8 +638,7 @@ impl Change {
         match (&self.before, is_install) {
             // What a link leads to stays there.
             (Some(before), true) if !is_link || is_edited_behind_link => keep(&kept, before)?,
-            // What it would restore is there.
-            (_, false) if std::fs::read_to_string(&kept).is_ok_and(|kept| Some(&*kept) == after) => {
+            (_, false) if std::fs::symlink_metadata(&kept).is_ok_and(|about| about.is_file()) => {
                 std::fs::remove_file(&kept)?;
             }
             _ => {}

@@ -1,7 +1,7 @@
 //! The command line: parses, calls the library, maps results to exit codes.
 //!
 //! Exit codes: 0 fine, 1 findings (a deny, an error in a definition), 2 usage or internal error, 128 and its number if a
-//! signal has ended a command that runs hooks.
+//! signal has ended a command that runs hooks. That there is nothing to list is no finding.
 
 mod approvals;
 mod cases;
@@ -13,7 +13,9 @@ mod doctor;
 mod ending;
 mod explain;
 mod generate;
+mod help;
 mod hook;
+mod hosts;
 mod import;
 mod init;
 mod inspect;
@@ -23,6 +25,7 @@ mod output;
 mod record;
 mod remote;
 mod replay;
+mod reports;
 mod run;
 mod scratch;
 mod serve;
@@ -32,17 +35,22 @@ mod unasked;
 mod version;
 mod warm_host;
 
+use crate::agents::{self, Agent};
 use crate::definitions::approved::{self, DEFINITIONS};
 use crate::definitions::cases::is_definition_file;
-use crate::dialects;
+use crate::dialects::asked;
+use crate::dialects::{self, Dialect};
 use crate::handlers::HostPort;
 use crate::host::{Host, HostOptions, LastGood, Projects};
 use crate::rpc::VERDICTS;
 use crate::services::models::ModelRef;
 use crate::services::state::Store;
 use crate::support::places::{self, Places};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use deferred::Deferred;
+use help::GLOBAL;
 use hookwire_ask::project::project;
 use hookwire_ask::warm::Wanted;
 use output::{JsonLog, Output, redacted, safe, tell};
@@ -59,54 +67,97 @@ use tracing_subscriber::prelude::*;
 const ABOUT: &str = "A hook host for AI agents: lifecycle events in, one verdict out.
 
 Agents spawn `hookwire serve` and ask it over JSON-RPC what the hooks say; definitions are YAML, TOML
-or JSON files that are in force as soon as they are saved. `hookwire demo` shows it happen.
+or JSON files that are in force as soon as they are saved. `hookwire demo` shows it happen.";
 
-Exit codes: 0 fine, 1 findings (a deny, an error in a definition), 2 usage or internal error.";
+const EXIT_CODES: &str = "Exit codes: 0 fine; 1 findings, such as a deny or an error in a definition; 2 wrong usage or an \
+                          internal error. `hookwire docs exit codes` has what 1 means for each command.";
 
 #[derive(Parser)]
-#[command(name = "hookwire", version, about = ABOUT.lines().next(), long_about = ABOUT, max_term_width = 100)]
+#[command(
+    name = "hookwire", version, about = ABOUT.lines().next(), long_about = ABOUT, max_term_width = 100,
+    after_help = "`hookwire COMMAND --help` has the options of a command.", after_long_help = EXIT_CODES,
+    disable_help_flag = true,
+)]
 struct Cli {
-    /// What is printed: a text for people or JSON for programs.
-    #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
+    /// What is printed: a text for people or JSON for programs; `check` and `test` have more.
+    #[arg(long, global = true, value_parser = Format::parser(Format::PLAIN), default_value = "text", help_heading = GLOBAL)]
     format: Format,
     /// When to colour: NO_COLOR and pipes switch it off.
-    #[arg(long, global = true, value_enum, default_value_t = clap::ColorChoice::Auto)]
+    #[arg(long, global = true, value_enum, default_value_t = clap::ColorChoice::Auto, help_heading = GLOBAL)]
     color: clap::ColorChoice,
     /// What is logged to stderr, as for RUST_LOG: error, warn, info, debug, or per module.
-    #[arg(long, global = true, env = "HOOKWIRE_LOG", default_value = "warn")]
+    #[arg(long, global = true, env = "HOOKWIRE_LOG", default_value = "warn", help_heading = GLOBAL)]
     log: String,
     /// Log JSON lines.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     log_json: bool,
+    /// Print help: -h a short one, --help all of it.
+    #[arg(short, long, global = true, action = clap::ArgAction::Help, help_heading = GLOBAL)]
+    help: Option<bool>,
     #[command(flatten)]
     places: PlaceArgs,
     #[command(subcommand)]
     command: Command,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+/// The one option for what is printed. What isn't for every command is named by those that it is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
+    /// For people.
     Text,
+    /// For programs: one JSON value a line.
     Json,
+    /// Annotations of a workflow on GitHub.
+    Github,
+    /// SARIF 2.1.0, which code scanning reads.
+    Sarif,
+    /// The XML that continuous integration reads.
+    Junit,
+    /// The Test Anything Protocol.
+    Tap,
+}
+
+impl Format {
+    const PLAIN: &[Format] = &[Format::Text, Format::Json];
+    const OF_CHECK: &[Format] = &[Format::Text, Format::Json, Format::Github, Format::Sarif];
+    const OF_TEST: &[Format] = &[Format::Text, Format::Json, Format::Github, Format::Sarif, Format::Junit, Format::Tap];
+
+    /// Reads any of them, because the option may stand before the command, and shows these.
+    fn parser(shown: &'static [Format]) -> impl TypedValueParser<Value = Format> {
+        let possible = |it: &Format| Some(it.to_possible_value()?.hide(!shown.contains(it)));
+        let values: Vec<PossibleValue> = Format::value_variants().iter().filter_map(possible).collect();
+        PossibleValuesParser::new(values).try_map(|name| Format::from_str(&name, true))
+    }
+
+    /// Those that a command prints.
+    fn of(command: &Command) -> &'static [Format] {
+        match command {
+            Command::Check(_) => Format::OF_CHECK,
+            Command::Test(_) => Format::OF_TEST,
+            _ => Format::PLAIN,
+        }
+    }
 }
 
 #[derive(Subcommand)]
 enum Command {
     /// Serve JSON-RPC over stdin and stdout: what agents and editors spawn.
     Serve(Deferred<serve::ServeArgs>),
-    /// Judge one event of a coding agent and answer in its words: the command for the agent's configuration.
+    /// Judge one event of a coding agent: the command that `install` writes.
     Hook(Deferred<hook::HookArgs>),
-    /// Make a coding agent ask hookwire: writes an entry into its configuration, after showing it.
+    /// Make a coding agent ask hookwire: write an entry into its configuration.
     Install(Deferred<install::InstallArgs>),
-    /// Take that entry out again.
-    Uninstall(Deferred<install::InstallArgs>),
-    /// Carry the hooks that a coding agent has already over into hookwire's definitions. Exits with 1 if one can't be.
+    /// Take what `install` wrote out again.
+    Uninstall(Deferred<install::UninstallArgs>),
+    /// Carry the hooks that a coding agent has over into definitions. Exits with 1 if one can't be.
     Import(Deferred<import::ImportArgs>),
-    /// Find out whether installed agents are guarded: a probe for each, and what is wrong. Exits with 1 if something is.
+    /// Find out whether installed agents are guarded, with a probe for each. Exits with 1 if one isn't.
     Doctor(Deferred<doctor::DoctorArgs>),
-    /// List the hosts that run.
-    Status(Deferred<doctor::StatusArgs>),
-    /// Put the definitions of a project, which came with it, in force, after showing them.
+    /// List the hosts that run: process, age, clients, and what is not in force.
+    Status(Deferred<hosts::StatusArgs>),
+    /// End the hosts of this project that hooks have started; the next event starts one anew.
+    Stop(Deferred<hosts::StopArgs>),
+    /// Put a project's own definitions in force, after showing them.
     Trust(Deferred<trust::TrustArgs>),
     /// Judge one event and print the verdict. Exits with 1 unless it is an allow.
     Dispatch(Deferred<replay::DispatchArgs>),
@@ -118,33 +169,30 @@ enum Command {
     Test(Deferred<cases::TestArgs>),
     /// List the hooks in force, in order of running, or the built-in guards.
     List(Deferred<inspect::ListArgs>),
-    /// Say for each hook whether it would run on an event, and if not, which condition keeps it out.
+    /// Say for each hook whether it would run on an event, and if not, why.
     Explain(Deferred<explain::ExplainArgs>),
     /// Watch what the running hosts judge, as it happens.
     Tail(Deferred<tail::TailArgs>),
-    /// Write what the hosts of this project judge into a file, without secrets, for `replay` and `test`.
+    /// Write what running hosts judge into a file, secrets replaced, for `replay` and `test`.
     Record(Deferred<record::RecordArgs>),
     /// Read or change the values that hooks share, in a running host.
     State(Deferred<remote::StateArgs>),
     /// List the questions that wait for a person, in all running hosts.
     Approvals(Deferred<approvals::ApprovalsArgs>),
-    /// Answer a question with yes.
+    /// Answer a question with yes. Without an id, the only one that waits.
     Approve(Deferred<approvals::ApproveArgs>),
-    /// Answer a question with no.
+    /// Answer a question with no. Without an id, the only one that waits.
     Deny(Deferred<approvals::DenyArgs>),
-    /// Write a commented starter directory with a guard that fails closed, or rules of the cookbook.
+    /// Write a commented starter, or rules of the cookbook with their cases.
     Init(Deferred<init::InitArgs>),
     /// Print a page of the documentation, or what it says about a word. Without a word, the pages are listed.
     Docs(Deferred<docs::DocsArgs>),
     /// Print a JSON Schema.
     Schema(Deferred<inspect::SchemaArgs>),
-    /// Run a command with every program that starts below it judged by the rules for commands: an agent, make, npm.
+    /// Run a command with every program that it starts judged by your rules.
     Run(Deferred<run::RunArgs>),
-    /// Print the version of the program and of its protocol, and compare them with clients and running hosts.
+    /// Print the versions of the program and its protocol; compare them with what runs.
     Version(Deferred<version::VersionArgs>),
-    /// Where other tools have what is about themselves.
-    #[command(hide = true, name = "self", subcommand)]
-    Own(OwnCommand),
     /// Print a completion script for a shell.
     Completions(Deferred<generate::CompletionsArgs>),
     /// Write the man pages and completion scripts, for who packages hookwire.
@@ -157,21 +205,15 @@ enum Command {
     Reaper,
 }
 
-#[derive(Subcommand)]
-enum OwnCommand {
-    /// Print the version of the program and of its protocol, and compare them with clients and running hosts.
-    Version(Deferred<version::VersionArgs>),
-}
-
 /// Where the user's things are. `hookwire install` names them in the command that it writes.
 #[derive(Args)]
 struct PlaceArgs {
     /// The directory of the user's definitions, whatever the environment says; may be given several times.
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", help_heading = GLOBAL)]
     user_dir: Vec<PathBuf>,
     /// The directory of what is kept for the user, such as what was trusted, whatever the environment says; may be given
     /// several times.
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", help_heading = GLOBAL)]
     data_dir: Vec<PathBuf>,
 }
 
@@ -392,9 +434,21 @@ enum Finding {
     Ended(u8),
 }
 
+/// The command line of this process. Where it asks for help, that is printed, and the process ends.
+fn parse() -> Cli {
+    let is_help = |kind| matches!(kind, ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand);
+    Cli::try_parse().unwrap_or_else(|error| {
+        if !is_help(error.kind()) {
+            error.exit();
+        }
+        let matches = help::grouped(Cli::command()).get_matches();
+        Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    })
+}
+
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = parse();
     if matches!(cli.command, Command::Reaper) {
         crate::handlers::process_tree::reaper_main();
     }
@@ -405,8 +459,14 @@ pub fn main() -> ExitCode {
     if let Command::Hook(args) = &cli.command {
         return hook::run(args, &cli.places);
     }
+    if !Format::of(&cli.command).contains(&cli.format) {
+        let name = |it: &Format| it.to_possible_value().map(|it| it.get_name().to_string()).unwrap_or_default();
+        let known = Format::of(&cli.command).iter().map(name).collect::<Vec<_>>().join(", ");
+        tell(format_args!("--format {}: this command prints {known}", name(&cli.format)));
+        return ExitCode::from(2);
+    }
     places::settle(cli.places.named());
-    let mut out = Output::new(cli.color, cli.format == Format::Json);
+    let mut out = Output::new(cli.color, cli.format);
     let result = match cli.command {
         Command::Serve(args) => serve::run(&args),
         Command::Dispatch(args) => replay::dispatch(&args, &mut out),
@@ -423,7 +483,7 @@ pub fn main() -> ExitCode {
         Command::Deny(args) => approvals::deny(&args, &mut out),
         Command::Init(args) => init::run(&args, &mut out),
         Command::Schema(args) => inspect::schema(&args, &mut out),
-        Command::Version(args) | Command::Own(OwnCommand::Version(args)) => version::run(&args, &mut out),
+        Command::Version(args) => version::run(&args, &mut out),
         Command::Completions(args) => generate::completions(&args, &mut out),
         Command::Generate(args) => generate::run(&args),
         Command::Run(args) => run::run(&args),
@@ -433,7 +493,8 @@ pub fn main() -> ExitCode {
         Command::Uninstall(args) => install::uninstall(&args, &mut out),
         Command::Import(args) => import::run(&args, &mut out),
         Command::Doctor(args) => doctor::doctor(&args, &mut out),
-        Command::Status(args) => doctor::status(&args, &mut out),
+        Command::Status(args) => hosts::status(&args, &mut out),
+        Command::Stop(args) => hosts::stop(&args, &mut out),
         Command::Trust(args) => trust::run(&args, &mut out),
         Command::Hook(_) | Command::Reaper => Ok(Finding::Fine),
     };
@@ -480,7 +541,17 @@ fn start_log(cli: &Cli) -> Result<(), tracing_subscriber::filter::ParseError> {
     Ok(())
 }
 
-/// A dialect by its name on the command line.
-fn dialect(name: &str) -> Result<&'static dialects::Dialect, String> {
-    dialects::by_name(name).map_err(|error| error.to_string())
+/// Reads the name of a dialect; shells complete it.
+fn dialect() -> impl TypedValueParser<Value = &'static Dialect> {
+    PossibleValuesParser::new(dialects::names()).try_map(|name| dialects::by_name(&name).map_err(|it| it.to_string()))
+}
+
+/// Reads the name of a coding agent that asks; of all agents' facts, an event needs the name alone.
+fn asking_agent() -> impl TypedValueParser<Value = &'static Dialect> {
+    PossibleValuesParser::new(agents::names()).try_map(|name| asked::agent(&name))
+}
+
+/// Reads the name of a coding agent; shells complete it.
+fn agent() -> impl TypedValueParser<Value = &'static Agent> {
+    PossibleValuesParser::new(agents::names()).try_map(|name| agents::by_name(&name))
 }

@@ -3,6 +3,7 @@
 //! Here, and nowhere else in the command line, is written: so texts of others, which are in nearly all that is printed,
 //! can't move the cursor, hide or reorder anything, wherever they come from. Clippy refuses other ways out.
 
+use super::Format;
 pub(super) use crate::support::visible::safe;
 use crate::support::visible::{safe_json, safe_lines};
 
@@ -23,6 +24,8 @@ pub(super) struct Output {
     /// Stands before a digit where a tone begins or ends in a text that isn't printed yet. It is made anew in each process, so
     /// that no text of others has it.
     mark: String,
+    pub(super) format: Format,
+    /// Whether that is JSON.
     pub(super) json: bool,
     /// Why nothing can be written any more. What a command does, it does all the same.
     gone: Option<std::io::Error>,
@@ -51,11 +54,11 @@ impl Tone {
 }
 
 impl Output {
-    pub(super) fn new(choice: clap::ColorChoice, json: bool) -> Output {
+    pub(super) fn new(choice: clap::ColorChoice, format: Format) -> Output {
         let stdout = std::io::stdout();
-        let colour = !json && Output::wants_colour(choice, &stdout);
+        let colour = format == Format::Text && Output::wants_colour(choice, &stdout);
         let mark = format!("\u{fdd0}{:016x}", RandomState::new().hash_one(std::process::id()));
-        Output { stdout, colour, mark, json, gone: None }
+        Output { stdout, colour, mark, format, json: format == Format::Json, gone: None }
     }
 
     /// NO_COLOR (any value but an empty one) and pipes switch colour off, unless it is asked for.

@@ -29,8 +29,17 @@ pub(super) struct EventArgs {
     /// The event as JSON, a file that holds it, or - for stdin.
     #[arg(default_value = "-")]
     event: String,
+    /// The call of a shell with this command, before it runs, instead of an event as JSON.
+    #[arg(long, value_name = "COMMAND", group = "call", conflicts_with_all = ["event", "dialect"])]
+    bash: Option<String>,
+    /// The same for a call that writes this file.
+    #[arg(long, value_name = "PATH", group = "call", conflicts_with_all = ["event", "dialect"])]
+    write: Option<PathBuf>,
+    /// The same for a call that reads this file.
+    #[arg(long, value_name = "PATH", group = "call", conflicts_with_all = ["event", "dialect"])]
+    read: Option<PathBuf>,
     /// The vocabulary of the event.
-    #[arg(long, default_value = NATIVE, value_parser = dialect)]
+    #[arg(long, default_value = NATIVE, value_parser = dialect())]
     dialect: &'static Dialect,
 }
 
@@ -60,7 +69,7 @@ pub(super) struct ReplayArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["against", "changed"])]
     expect: Option<PathBuf>,
     /// The vocabulary of the events.
-    #[arg(long, default_value = NATIVE, value_parser = dialect)]
+    #[arg(long, default_value = NATIVE, value_parser = dialect())]
     dialect: &'static Dialect,
     #[command(flatten)]
     hooks: HostArgs,
@@ -85,7 +94,26 @@ struct Replayed<'a> {
 }
 
 impl EventArgs {
+    /// The event of a call that an option stands for.
+    fn call(&self) -> Option<Value> {
+        let input = |path: &Path| json!({ "file_path": std::path::absolute(path).unwrap_or_else(|_| path.into()) });
+        let (tool, input) = match self {
+            EventArgs { bash: Some(command), .. } => ("Bash", json!({ "command": command })),
+            EventArgs { write: Some(path), .. } => ("Write", {
+                let mut input = input(path);
+                input["content"] = json!("");
+                input
+            }),
+            EventArgs { read: Some(path), .. } => ("Read", input(path)),
+            EventArgs { .. } => return None,
+        };
+        Some(json!({ "event": "PreToolUse", "tool": { "name": tool, "input": input } }))
+    }
+
     pub(super) fn read(&self) -> Result<Event, Failure> {
+        if let Some(call) = self.call() {
+            return Event::from_json(call).map_err(|error| Failure(error.to_string()));
+        }
         let text = if self.event == "-" {
             if std::io::stdin().is_terminal() {
                 tell(format_args!("waiting for an event on stdin, as JSON"));
@@ -93,10 +121,9 @@ impl EventArgs {
             let mut text = String::new();
             std::io::stdin().read_to_string(&mut text)?;
             if text.trim().is_empty() {
-                let event = shell_word::argument(&call("git push").to_string());
-                return Err(Failure(format!(
-                    "there is no event on stdin; give one as an argument ({event}), in a file that you name, or on stdin"
-                )));
+                let event = "there is no event on stdin; write --bash 'git push -f', --write PATH or --read PATH, or give an \
+                             event as JSON: as an argument, in a file that you name, or on stdin";
+                return Err(Failure(event.into()));
             }
             text
         } else if self.event.trim_start().starts_with('{') {
@@ -104,8 +131,8 @@ impl EventArgs {
         } else {
             std::fs::read_to_string(&self.event).map_err(|error| match error.kind() {
                 std::io::ErrorKind::NotFound => {
-                    let event = shell_word::argument(&call(&self.event).to_string());
-                    Failure(format!("{}: there is no such file; for a command, write {event}", self.event))
+                    let command = shell_word::argument(&self.event);
+                    Failure(format!("{}: there is no such file; for a command, write --bash {command}", self.event))
                 }
                 _ => Failure(format!("{}: {error}", self.event)),
             })?
@@ -113,11 +140,6 @@ impl EventArgs {
         let value = parse_event(&text).map_err(|error| Failure(format!("the event is not JSON: {error}")))?;
         self.dialect.read(unwrap_capture(value)).map_err(|error| Failure(error.to_string()))
     }
-}
-
-/// The event before a command.
-fn call(command: &str) -> Value {
-    json!({ "event": "PreToolUse", "tool": { "name": "Bash", "input": { "command": command } } })
 }
 
 /// Judges an event as a client of that vocabulary would have it judged.

@@ -187,6 +187,8 @@ fn listen_http(args: &ServeArgs, address: &Address) -> Result<Finding, Failure> 
         }
     };
     tell(format_args!("listening on {}; the token is in {held_in}", listener.address()));
+    let retires = CancellationToken::new();
+    let _ = host.retires.set(retires.clone());
     let guests = listener.serve(Service {
         host: host.clone(),
         runtime: runtime.handle().clone(),
@@ -201,7 +203,9 @@ fn listen_http(args: &ServeArgs, address: &Address) -> Result<Finding, Failure> 
         own.iter().flatten().for_each(|path| drop(std::fs::remove_file(path)));
     })?;
     let root = host.root().to_path_buf();
-    guests.await_idle(args.idle_exit.unwrap_or(Duration::MAX), |n_guests| n_guests == 0 && !root.is_dir());
+    guests.await_idle(args.idle_exit.unwrap_or(Duration::MAX), |n_guests| {
+        retires.is_cancelled() || n_guests == 0 && !root.is_dir()
+    });
     runtime.block_on(super::ending::settle(&host));
     made.iter().for_each(|path| drop(std::fs::remove_file(path)));
     end(runtime, recording.as_deref());

@@ -19,10 +19,18 @@ pub(super) struct Asker {
     missing: Vec<&'static str>,
 }
 
-/// What a person should know of a hook.
+/// What a person should know of a hook: all of it is one note, however many agents there are.
 pub(super) struct Note {
     pub(super) text: String,
-    /// The agent has the moment. Otherwise the hook may well be meant for others.
+    /// An agent has the moment. Otherwise the hook may well be meant for others.
+    is_by_mistake: bool,
+}
+
+/// Why an agent doesn't ask about a hook.
+struct Reason {
+    agent: &'static str,
+    /// Before the agents' names, and behind them: of one, of several. Agents with the same ones are told together.
+    text: (String, [String; 2]),
     is_by_mistake: bool,
 }
 
@@ -59,30 +67,57 @@ impl Asker {
         }
     }
 
-    /// What a person should know of a hook: the events that the agent could tell of and isn't asked to, and whether it
-    /// never asks about the hook at all.
-    pub(super) fn notes(&self, hook: &Hook) -> Vec<Note> {
+    /// The events that the agent could tell of and isn't asked to, or that it never asks about the hook at all.
+    fn reasons(&self, hook: &Hook) -> Vec<Reason> {
         let (On::Names(names), true) = (&hook.on, hook.enabled) else { return Vec::new() };
         let found: Vec<_> = names.iter().map(|name| (name, self.why(name))).collect();
         let agent = self.agent.name;
         if found.iter().all(|(_, why)| matches!(why, Some(Why::Unknown))) {
             let names: Vec<&str> = names.iter().map(|name| name.strip_prefix(CUSTOM_PREFIX).unwrap_or(name)).collect();
-            let text = format!("`{}` never runs here: {agent} tells nobody of {}", hook.name, names.join(", "));
-            return vec![Note { text, is_by_mistake: false }];
+            let behind = ["tells", "tell"].map(|verb| format!(" {verb} nobody of {}", names.join(", ")));
+            return vec![Reason { agent, text: ("never runs here: ".into(), behind), is_by_mistake: false }];
         }
         let text = |(_, why): &(&Arc<str>, Option<Why>)| match why {
             None | Some(Why::Unknown) => None,
-            Some(Why::Unasked(row, why)) => Some(format!(
-                "`{}` never runs at {}: {agent} isn't told to ask there, because {why}",
-                hook.name, row.name
+            Some(Why::Unasked(row, why)) => Some((
+                format!("never runs at {}: ", row.name),
+                ["isn't", "aren't"].map(|verb| format!(" {verb} told to ask there, because {why}")),
             )),
-            Some(Why::Missing(row)) => Some(format!(
-                "`{}` doesn't run at {}: {agent} isn't told to ask there; `hookwire install {agent}` tells it",
-                hook.name, row.name
+            Some(Why::Missing(row)) => Some((
+                format!("doesn't run at {}: ", row.name),
+                [
+                    format!(" isn't told to ask there; `hookwire install {agent}` tells it"),
+                    " aren't told to ask there; `hookwire install AGENT` tells each".into(),
+                ],
             )),
         };
-        found.iter().filter_map(text).map(|text| Note { text, is_by_mistake: true }).collect()
+        found.iter().filter_map(text).map(|text| Reason { agent, text, is_by_mistake: true }).collect()
     }
+}
+
+/// What the agents leave out of a hook, in one note.
+pub(super) fn note(askers: &[Asker], hook: &Hook) -> Option<Note> {
+    one_note(askers.iter().flat_map(|asker| asker.reasons(hook)).collect(), hook)
+}
+
+fn one_note(reasons: Vec<Reason>, hook: &Hook) -> Option<Note> {
+    let mut told: Vec<(&Reason, Vec<&str>)> = Vec::new();
+    // Of one agent's text, what several say of themselves is the same.
+    let is_same = |one: &Reason, other: &Reason| (&one.text.0, &one.text.1[1]) == (&other.text.0, &other.text.1[1]);
+    for reason in &reasons {
+        match told.iter_mut().find(|(it, _)| is_same(it, reason)) {
+            Some((_, agents)) => agents.push(reason.agent),
+            None => told.push((reason, vec![reason.agent])),
+        }
+    }
+    let text = |(Reason { text: (before, [one, several]), .. }, agents): &(&Reason, Vec<&str>)| {
+        format!("{before}{}{}", agents.join(", "), if agents.len() == 1 { one } else { several })
+    };
+    let told: Vec<String> = told.iter().map(text).collect();
+    (!told.is_empty()).then(|| Note {
+        text: format!("`{}` {}", hook.name, told.join("; it ")),
+        is_by_mistake: reasons.iter().any(|it| it.is_by_mistake),
+    })
 }
 
 /// The agents that ask hookwire in a project, by its own configuration or the user's.
@@ -95,17 +130,17 @@ fn askers(root: &Path) -> Vec<Asker> {
     AGENTS.iter().filter_map(of).collect()
 }
 
-/// What is to be said of a hook: all notes of the agents, unless one of them asks about each of its events.
-fn notes(askers: &[Asker], hook: &Hook) -> Vec<Note> {
-    let notes: Vec<Vec<Note>> = askers.iter().map(|asker| asker.notes(hook)).collect();
-    if notes.iter().any(Vec::is_empty) { Vec::new() } else { notes.into_iter().flatten().collect() }
+/// What is to be said of a hook, unless one of the agents asks about each of its events.
+fn unless_asked(askers: &[Asker], hook: &Hook) -> Option<Note> {
+    let reasons: Vec<Vec<Reason>> = askers.iter().map(|asker| asker.reasons(hook)).collect();
+    if reasons.iter().any(Vec::is_empty) { None } else { one_note(reasons.into_iter().flatten().collect(), hook) }
 }
 
 /// A warning for each hook that the agents of a project don't ask about. The texts of the files give their places.
 pub(super) fn warnings(hooks: &[Arc<Hook>], root: &Path, mut text_of: impl FnMut(&str) -> Arc<str>) -> Vec<Diagnostic> {
     let askers = askers(root);
     let mut found = Vec::new();
-    for (hook, note) in hooks.iter().flat_map(|hook| notes(&askers, hook).into_iter().map(move |note| (hook, note))) {
+    for (hook, note) in hooks.iter().filter_map(|hook| Some((hook, unless_asked(&askers, hook)?))) {
         let text = text_of(&hook.source.file);
         let lines = LineIndex::new(&text);
         let (line, column) = (hook.source.line.saturating_sub(1), hook.source.column.saturating_sub(1));
@@ -122,7 +157,7 @@ pub(super) fn warnings(hooks: &[Arc<Hook>], root: &Path, mut text_of: impl FnMut
 /// The same for people who are about to trust a project's hooks.
 pub(super) fn tell(hooks: &[Arc<Hook>], root: &Path, out: &mut Output) {
     let askers = askers(root);
-    for note in hooks.iter().flat_map(|hook| notes(&askers, hook)).filter(|_| !out.json).collect::<Vec<_>>() {
+    for note in hooks.iter().filter_map(|hook| unless_asked(&askers, hook)).filter(|_| !out.json).collect::<Vec<_>>() {
         let note = out.tone(Tone::Warn, &safe(&note.text));
         out.line(&note);
     }

@@ -675,7 +675,12 @@ impl<'a> Lint<'a> {
                     ("path", kind) => matches!(kind, ArgumentKind::Shell | ArgumentKind::Url),
                     ("command", kind) => kind != ArgumentKind::Shell,
                     ("url", kind) => kind != ArgumentKind::Url,
-                    _ => false,
+                    (path, kind) => path.strip_prefix("tool.input.").is_some_and(|member| {
+                        // A path may stand beside anything.
+                        let is_one = |it| matches!(it, ArgumentKind::Shell | ArgumentKind::Url);
+                        let meant = ArgumentKind::of_member(member).filter(|meant| is_one(*meant));
+                        meant.is_some_and(|meant| meant != kind) && !tool.arguments.contains(&member)
+                    }),
                 };
                 let is_of_calls = template::OF_CALLS.iter().any(|(name, _)| *name == path);
                 let message = match &tools[..] {

@@ -403,10 +403,16 @@ fn of_pattern(rule: &ToolRule) -> Option<Slip> {
 fn of_end(rule: &ToolRule, rules: &[ToolRule]) -> Option<Slip> {
     let is_shell = |(tool, _)| tools::known(tool).is_some_and(|it| it.kind == ArgumentKind::Shell);
     let commands = rule.commands();
-    if commands.is_empty() || !commands.iter().all(CommandRule::is_exact) || !rule.tools().all(is_shell) {
+    if commands.is_empty() || !rule.tools().all(is_shell) {
         return None;
     }
     let pattern = rule.pattern()?.trim();
+    if commands.iter().all(CommandRule::is_pipe) {
+        return of_pipe(rule, pattern);
+    }
+    if !commands.iter().all(CommandRule::is_exact) {
+        return None;
+    }
     let goes_on = |it: &ToolRule| it.pattern()?.trim().strip_prefix(pattern).map(|rest| rest.starts_with(' '));
     if rules.iter().any(|it| goes_on(it) == Some(true)) {
         return None;
@@ -414,6 +420,20 @@ fn of_end(rule: &ToolRule, rules: &[ToolRule]) -> Option<Slip> {
     let open = rule.text().replacen(&format!("({pattern})"), &format!("({pattern} *)"), 1);
     let message = format!("`{}` holds only for `{pattern}` with nothing added", rule.text());
     Some(Slip::new("exact-command", message, Meant::Instead(rule.text().to_string(), open)))
+}
+
+/// `Bash(curl | sh)`, which `curl https://... | sh` passes by: who writes into the pipe has nothing added there.
+fn of_pipe(rule: &ToolRule, pattern: &str) -> Option<Slip> {
+    let stages: Vec<&str> = pattern.split('|').map(str::trim).collect();
+    let (_, writers) = stages.split_last()?;
+    let is_bare = |stage: &&str| !stage.contains([' ', '*']);
+    let bare = writers.iter().copied().find(is_bare)?;
+    let open =
+        |stage: &str| if writers.contains(&stage) && is_bare(&stage) { format!("{stage} *") } else { stage.into() };
+    let meant = stages.iter().map(|stage| open(stage)).collect::<Vec<_>>().join(" | ");
+    let message = format!("`{}` holds only for a `{bare}` with nothing added", rule.text());
+    let meant = rule.text().replacen(&format!("({pattern})"), &format!("({meant})"), 1);
+    Some(Slip::new("exact-command", message, Meant::Instead(rule.text().to_string(), meant)))
 }
 
 /// The known name that a word is with two letters swapped, or with one more or less. More would not be certain: programs

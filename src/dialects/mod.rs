@@ -704,6 +704,11 @@ fn two_values(first: &str, second: &str) -> NotAnEvent {
     NotAnEvent(format!("`{}` and `{}` differ: send one of them", written(first), written(second)))
 }
 
+/// The names of all.
+pub fn names() -> impl Iterator<Item = &'static str> + Clone {
+    DIALECTS.iter().map(|dialect| dialect.name())
+}
+
 /// The dialect of this name.
 ///
 /// # Errors
@@ -712,11 +717,10 @@ pub fn by_name(name: &str) -> Result<&'static Dialect, UnknownName> {
     if let Some(dialect) = DIALECTS.iter().find(|dialect| dialect.name() == name) {
         return Ok(dialect);
     }
-    let names = DIALECTS.iter().map(|dialect| dialect.name());
     Err(UnknownName {
         message: format!("unknown dialect `{name}`"),
-        nearest: closest(name, names.clone()),
-        otherwise: format!("there are {}", names.collect::<Vec<_>>().join(", ")),
+        nearest: closest(name, names()),
+        otherwise: format!("there are {}", names().collect::<Vec<_>>().join(", ")),
     })
 }
 

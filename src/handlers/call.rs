@@ -130,14 +130,18 @@ impl Call<'_> {
         }
     }
 
-    /// What the call is about, if that is what a [name](template::OF_CALLS) stands for.
+    /// What the call is about, if that is what a [name](template::OF_CALLS) stands for, or a member that another agent has
+    /// for it: `tool.input.path` where this one says `file_path`.
     fn main_argument(&self, name: &str) -> Option<MainArgument<'_>> {
-        if !template::OF_CALLS.iter().any(|(it, _)| *it == name) {
-            return None;
-        }
         let facts = &self.moment.facts;
         let input = facts.event.at("/tool/input")?;
         let row = facts.row(Layer::Session);
+        if let Some(member) = name.strip_prefix("tool.input.") {
+            return row.main_by_name(member, input).filter(|_| input.get(member).is_none());
+        }
+        if !template::OF_CALLS.iter().any(|(it, _)| *it == name) {
+            return None;
+        }
         Some(match name {
             "path" => row.main_path(input),
             "url" => match row.find(input) {

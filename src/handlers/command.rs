@@ -10,7 +10,7 @@ use super::effect::{Effect, Program};
 use super::environment::{MAX_VARIABLE, Secrets, Variables, changed, environment};
 use super::error::HandlerError;
 use super::kind::{Kind, TextKind};
-use super::means::{Means, Obstacle, missing_script, program_obstacle, shell_obstacle};
+use super::means::{Means, Obstacle, missing_program, missing_script, program_obstacle, shell_obstacle};
 use super::named_files::{ApprovedCommand, Words, run_by_text, run_by_words};
 use super::output_log::OutputLog;
 use super::process;
@@ -226,7 +226,11 @@ impl Kind for Command {
         let missing = || missing_script(&self.label, first, &self.files(&means.root), &[&means.root, &self.dir]);
         let cwd = self.cwd.as_ref().filter(|cwd| !cwd.is_dir() && !cwd.to_string_lossy().contains(['~', '$']));
         let no_cwd = cwd.map(|cwd| Obstacle::new("no-directory", format!("there is no directory `{}`", cwd.display())));
-        no_cwd.map(|it| it.at("cwd")).or(obstacle).or_else(missing)
+        let no_program = || match &self.run {
+            Run::Shell(text) => missing_program(text, first, &[&means.root, &self.dir]),
+            Run::Program { .. } => None,
+        };
+        no_cwd.map(|it| it.at("cwd")).or(obstacle).or_else(missing).or_else(no_program)
     }
 
     fn awaited(&self, _: &On) -> Option<&'static str> {
@@ -351,14 +355,33 @@ impl Command {
             stdout: if self.stdout.is_none() { masked.as_deref().unwrap_or(&stdout) } else { "" },
             stderr: &self.secrets.mask(&String::from_utf8_lossy(&output.stderr)),
         };
+        // Who only reports has nothing to fail: what it found is what the output is for. A shell's own codes begin at 126.
+        let reports = contract.dialect == NATIVE && !call.is_at_gate();
+        if let (true, Some(code @ (1 | 3..=125))) = (reports && self.tells_somebody(), code) {
+            let said = [stdout.trim(), exit.stderr.trim()].into_iter().filter(|text| !text.is_empty());
+            let mut answer = Answer::default();
+            answer.remarks.push(format!("the command ended with {code}"));
+            self.tell(&said.collect::<Vec<_>>().join("\n"), &mut answer);
+            return Ok(answer);
+        }
         let mut answer = (contract.exit)(event, &exit)?;
+        self.tell(stdout.trim(), &mut answer);
+        Ok(answer)
+    }
+
+    /// Whether what it writes is for the model or for the person.
+    fn tells_somebody(&self) -> bool {
+        matches!(self.stdout, Some(Stdout::Context | Stdout::Message))
+    }
+
+    /// Hands on what it wrote, if that is for somebody.
+    fn tell(&self, said: &str, answer: &mut Answer) {
         let to = match self.stdout {
             Some(Stdout::Context) => &mut answer.additional_context,
             Some(Stdout::Message) => &mut answer.user_messages,
-            Some(Stdout::Reply | Stdout::Log) | None => return Ok(answer),
+            Some(Stdout::Reply | Stdout::Log) | None => return,
         };
-        to.extend(Some(self.secrets.mask(stdout.trim())).filter(|text| !text.is_empty()));
-        Ok(answer)
+        to.extend(Some(self.secrets.mask(said)).filter(|text| !text.is_empty()));
     }
 
     /// What wasn't there for a command that ended as if it had said no: interpreters end with the code of a "no" too when

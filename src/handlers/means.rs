@@ -150,6 +150,20 @@ pub(super) fn missing_script(text: &str, first: &str, files: &[PathBuf], dirs: &
     })
 }
 
+/// The program that a shell text begins with, if it is a relative path that leads nowhere from any of the directories in
+/// which the text is likely to run.
+pub(super) fn missing_program(text: &str, first: &str, dirs: &[&Path]) -> Option<Obstacle> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._+-/".contains(c);
+    let is_relative = first.contains('/') && !first.starts_with('/') && first.chars().all(is_plain);
+    let asks = ["||", " -e ", " -f ", " -x "].iter().any(|it| text.contains(it));
+    if !is_relative || asks || dirs.iter().any(|dir| dir.join(first).exists()) {
+        return None;
+    }
+    let obstacle = Obstacle::new("no-program", format!("there is no file `{first}`"));
+    let root = dirs.first().map(|root| format!("it starts at the event's `cwd`, usually {}", root.display()));
+    Some(root.into_iter().fold(obstacle, Obstacle::help))
+}
+
 /// What keeps a program of a shell text from being started, if its name is plainly written. A relative path is left
 /// alone, because it depends on where the event happens; so are programs behind others, which may run them elsewhere,
 /// and all but the first of a text that looks itself what there is.

@@ -193,6 +193,11 @@ pub struct DeclaredTool {
 }
 
 impl ArgumentKind {
+    /// The kind of argument that a member is by its name, whatever the tool.
+    pub fn of_member(name: &str) -> Option<ArgumentKind> {
+        BY_SHAPE.iter().find(|(_, names)| names.contains(&name)).map(|(kind, _)| *kind)
+    }
+
     fn named(name: &str) -> Option<ArgumentKind> {
         Some(match name {
             "shell" => ArgumentKind::Shell,

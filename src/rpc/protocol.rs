@@ -485,11 +485,14 @@ pub(crate) struct RecentReply {
     pub(crate) excerpt: Excerpt,
     pub(crate) root: String,
     pub(crate) hooks: Arc<HookSet>,
+    pub(crate) clients: Vec<Arc<str>>,
 }
 
 impl Serialize for RecentReply {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.excerpt.reply(&self.root, self.hooks.generation, &self.hooks.hash).serialize(serializer)
+        let clients = self.clients.iter().map(|name| Cow::Borrowed(&**name)).collect();
+        let reply = self.excerpt.reply(&self.root, self.hooks.generation, &self.hooks.hash);
+        Recent { clients, ..reply }.serialize(serializer)
     }
 }
 

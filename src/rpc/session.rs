@@ -43,7 +43,7 @@ pub struct Session {
     /// A [`Trace`], which each request asks for.
     trace: AtomicU8,
     /// The client's name, if it has said it.
-    client: OnceLock<Arc<str>>,
+    client: Arc<OnceLock<Arc<str>>>,
     registered: Mutex<Registered>,
     changing: Mutex<Changing>,
     /// What the client was asked; `None` when no answer can come any more.
@@ -111,13 +111,19 @@ impl Session {
     /// A new connection.
     pub fn new(host: Arc<Host>, outbox: Outbox, runtime: tokio::runtime::Handle, side: Side) -> Arc<Session> {
         let is_told = side != Side::Caller;
+        let client = Arc::default();
+        if is_told {
+            let mut clients = host.clients.lock();
+            clients.retain(|it| it.strong_count() > 0);
+            clients.push(Arc::downgrade(&client));
+        }
         Arc::new_cyclic(|this| Session {
             host,
             outbox,
             runtime,
             early_deadline: CancellationToken::new(),
             in_flight: Arc::default(),
-            client: OnceLock::new(),
+            client,
             settings: Mutex::new(Settings { declared: None, dialect: dialects::native(), answers: Answers::default() }),
             trace: AtomicU8::new(Trace::Off as u8),
             registered: Mutex::default(),
@@ -220,6 +226,13 @@ impl Session {
             // What the first `initialize` said holds.
             let _ = self.client.set(clipped(&name.into()));
         }
+    }
+
+    /// The names of the host's other clients; empty for one that hasn't said it.
+    pub(super) fn others(&self) -> Vec<Arc<str>> {
+        let clients = self.host.clients.lock();
+        let others = clients.iter().filter_map(Weak::upgrade).filter(|it| !Arc::ptr_eq(it, &self.client));
+        others.map(|it| it.get().cloned().unwrap_or_default()).collect()
     }
 
     /// Which way the connection came.

@@ -16,6 +16,14 @@ pub struct About {
     pub version: String,
     /// The version of the protocol, if it says.
     pub protocol: Option<u64>,
+    /// Its process.
+    pub pid: u32,
+    /// When it started: RFC 3339, in UTC.
+    pub started: String,
+    /// Who is connected beside who asks, each by its name; empty for one that hasn't said it.
+    pub clients: Vec<String>,
+    /// What of the definitions isn't in force, and why.
+    pub not_in_force: Vec<String>,
     /// Its project.
     pub root: String,
     /// How many hooks are in force.
@@ -46,10 +54,18 @@ impl Running {
         let recent = self.client.request("hooks/recent", &json!({ "limit": 0 }))?.to_string();
         let recent: Recent<'_> = serde_json::from_str(&recent)?;
         let list = self.client.request("hooks/list", &json!({}))?;
+        // Which event it is makes no difference.
+        let explained = self.client.request("hooks/explain", &json!({ "event": { "event": "SessionStart" } }))?;
+        let said = ["broken", "notices"].into_iter().flat_map(|list| explained[list].as_array());
+        let not_in_force = said.flatten().map(text).collect();
         let directories: Vec<Directory> = serde_json::from_value(list["directories"].clone()).unwrap_or_default();
         Ok(About {
             version: text(&hello["serverInfo"]["version"]),
             protocol: hello["protocolVersion"].as_u64(),
+            pid: recent.pid,
+            started: recent.started.into_owned(),
+            clients: recent.clients.into_iter().map(Cow::into_owned).collect(),
+            not_in_force,
             root: recent.root.into_owned(),
             n_hooks: list["hooks"].as_array().map_or(0, Vec::len),
             generation: recent.generation,

@@ -8,7 +8,7 @@ pub mod follow;
 mod replace;
 
 pub use about::About;
-pub use replace::replace_superseded;
+pub use replace::{Stopped, replace_superseded};
 
 use crate::journal::Recent;
 use crate::support::program::Program;

@@ -1,10 +1,11 @@
-//! After an upgrade, the host of the old program gives its place to one of the new: it takes no more callers, answers
-//! those that it has, and ends.
+//! Hosts that end: because a person says so, or because after an upgrade the host of the old program gives its place to one
+//! of the new. It takes no more callers, answers those that it has, and ends.
 
 use super::{Running, find};
 use crate::support::program::Program;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::json;
+use std::io::Result;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,29 @@ pub fn replace_superseded(root: &Path, arguments: &[String]) {
         {
             retire(host, pid, program.is_none());
         }
+    }
+}
+
+/// How a host ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// It is gone.
+    Gone,
+    /// It takes nobody any more, and is gone when those have gone who are connected.
+    WhenLeft,
+}
+
+impl Running {
+    /// Has a host end.
+    ///
+    /// # Errors
+    /// It doesn't answer, or refuses and says why: it ends with the program that started it.
+    pub fn stop(mut self, pid: u32) -> Result<Stopped> {
+        self.client.request("host/retire", &json!({}))?;
+        let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(Stopped::WhenLeft) };
+        // It counts whoever is connected.
+        drop(self);
+        Ok(if await_end(pid) { Stopped::Gone } else { Stopped::WhenLeft })
     }
 }
 
@@ -63,10 +87,19 @@ fn retire(mut host: Running, pid: u32, is_too_old: bool) {
     }
     // It counts whoever is connected.
     drop(host);
+    await_end(pid);
+}
+
+/// Whether a process ends soon.
+fn await_end(pid: Pid) -> bool {
     let until = Instant::now() + LAST;
-    while test_kill_process(pid).is_ok() && Instant::now() < until {
+    while test_kill_process(pid).is_ok() {
+        if Instant::now() > until {
+            return false;
+        }
         std::thread::sleep(Duration::from_millis(2));
     }
+    true
 }
 
 /// Whether a process was started to serve a socket. A number alone may be that of another process, as in a container.

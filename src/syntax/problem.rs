@@ -1,6 +1,7 @@
 //! A mistake in a definition file, before it is a diagnostic: where it is in the text, what is wrong, and the edits
 //! that mend it.
 
+use super::codes;
 use super::diagnostic::{Diagnostic, LineIndex, Range, Severity};
 use super::fix::Fix;
 use super::node::Span;
@@ -29,6 +30,7 @@ pub struct Problem {
 impl Problem {
     /// A mistake because of which a hook, or the whole file, is not in force.
     pub fn error(span: &Span, code: &'static str, message: impl Into<String>) -> Problem {
+        debug_assert!(codes::find(code).is_some(), "`{code}` isn't in `CODES`");
         let (span, message, severity) = (span.clone(), message.into(), Severity::Error);
         Problem { span, severity, code, message, help: None, hook: None, fixes: Vec::new(), other_place: None }
     }

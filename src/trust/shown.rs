@@ -1,6 +1,7 @@
 //! What a person reads before they approve: the same lines on a terminal and in an editor.
 
 use super::{Change, Review};
+use crate::definitions::cases::is_cases_file;
 use crate::support::line_diff::{Fate, line_diff};
 use crate::support::visible::safe;
 
@@ -30,7 +31,9 @@ pub fn shown(review: &Review) -> Vec<(Look, String)> {
         return vec![(Look::Plain, format!("{root}: trusted as it is, {} hooks.", review.hooks.len()))];
     }
     let broken = review.broken.iter().map(|it| (Look::Mistake, safe(&format!("what was trusted is broken: {it}"))));
-    let mut lines: Vec<_> = broken.chain(review.changes().iter().flat_map(of_file)).collect();
+    // What is to be in force comes before what only tests it.
+    let (cases, rules): (Vec<_>, Vec<_>) = review.changes().into_iter().partition(|it| is_cases_file(it.path));
+    let mut lines: Vec<_> = broken.chain(rules.iter().chain(&cases).flat_map(of_file)).collect();
     for (path, is_there) in review.named_changes() {
         let what = if is_there { "runs, as it is now" } else { "would run; there is no such file" };
         lines.push((Look::Plain, format!("{what}: {}", safe(&path.to_string_lossy()))));

@@ -264,11 +264,14 @@ fn a_client_asks_its_person() {
     assert_eq!(ask(&mut host, other, Some(approve(json!({})))), yes);
 }
 
+const NONE_WAITS: &str = "0 Nothing waits for a person; `--watch` waits for questions.";
+
 #[test]
 fn a_person_answers_from_another_terminal() {
     let world = World::new(ASK);
     let mut host = world.host(&["--ask-elsewhere", "60s"]);
-    assert_eq!(world.said(&["approvals"]), "0 Nothing waits for a person.");
+    assert_eq!(world.said(&["approvals"]), NONE_WAITS);
+    assert!(world.said(&["approve"]).starts_with("2 hookwire: nothing waits for a person"));
     let push = |host: &mut TestHost| host.ask("hooks/dispatch", bash("git push"));
     for (answer, expected) in [
         (&["approve", "--reason", "fine"][..], "allow by careful: approved by a person: fine"),
@@ -302,7 +305,9 @@ fn a_person_answers_from_another_terminal() {
     let question = world.question();
     replace(&world.root.path().join("hooks/hooks.yaml"), "hooks: []");
     host.request("hooks/reload", json!({}));
-    assert!(world.said(&["approve", question["id"].as_str().unwrap()]).ends_with("Answered."));
+    // It is the only one.
+    let said = world.said(&["approve"]);
+    assert!(said.contains(question["id"].as_str().unwrap()) && said.ends_with("Answered."), "{said}");
     assert_eq!(brief(&host.reply(id)["result"]), "allow by careful: approved by a person");
     replace(&world.root.path().join("hooks/hooks.yaml"), ASK);
     host.request("hooks/reload", json!({}));
@@ -310,9 +315,7 @@ fn a_person_answers_from_another_terminal() {
     world.question();
     host.notify("$/cancelRequest", json!({"id": id}));
     assert_eq!(host.reply(id)["error"]["code"], -32800);
-    eventually("the question is taken back", || {
-        (world.said(&["approvals"]) == "0 Nothing waits for a person.").then_some(())
-    });
+    eventually("the question is taken back", || (world.said(&["approvals"]) == NONE_WAITS).then_some(()));
     // Without either way, an ask is a deny.
     drop(host);
     let mut host = world.host(&[]);
@@ -508,7 +511,8 @@ fn the_socket_is_its_user_s_alone() {
     host.kill();
     host.wait();
     assert_eq!(world.sockets(), [socket]);
-    assert_eq!(world.said(&["approvals"]), "0 Nothing waits for a person.");
+    assert_eq!(world.said(&["approvals"]), NONE_WAITS);
+    assert!(world.said(&["approve"]).starts_with("2 hookwire: nothing waits for a person"));
     assert_eq!(world.sockets(), [] as [PathBuf; 0]);
     drop(world.host(&[]));
     assert_eq!(world.sockets(), [] as [PathBuf; 0]);

@@ -36,11 +36,16 @@ fn cases_tell_what_is_not_as_expected() {
         (&["parted"], 2, "parted/cases/guard.test.yaml: no definitions judge its cases"),
         (&["guard.test.yaml", "--filter", "nosuch"], 2, "--filter nosuch: no case is called so"),
         (&["missing"], 2, "missing: no such file or directory; .hookwire has no cases either"),
-        (&["guard.test.yaml", "--report", "tap"], 1, "1..3\nok 1 - guard.test.yaml:2: git push -f\nnot ok 2 - "),
+        (&["guard.test.yaml", "--format", "tap"], 1, "1..3\nok 1 - guard.test.yaml:2: git push -f\nnot ok 2 - "),
         (
-            &["guard.test.yaml", "--report", "junit"],
+            &["guard.test.yaml", "--format", "junit"],
             1,
             r#"name="ls &lt;a &amp; &quot;b&quot;" file="guard.test.yaml" line="3" time="#,
+        ),
+        (
+            &["guard.test.yaml", "--format", "github"],
+            1,
+            "::error file=guard.test.yaml,line=3,col=1,endColumn=1,title=hookwire unexpected-verdict::ls <a & \"b\": deny expected, found allow\n",
         ),
         (&["guard.test.yaml", "--format", "json"], 1, r#""passed":true"#),
     ] {

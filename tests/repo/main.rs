@@ -6,9 +6,11 @@ mod agents;
 mod architecture;
 mod cases;
 mod circles;
+mod codes;
 mod cookbook;
 mod definitions;
 mod demo;
+mod help;
 mod pages;
 
 #[path = "../support/mod.rs"]

@@ -1,5 +1,6 @@
 //! Every command and snippet of the README and of the book in `docs` does what it says.
 
+use crate::help;
 use crate::support::*;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -104,12 +105,19 @@ fn texts(language: &str) -> Vec<String> {
 }
 
 /// A project with the repository's examples in it, to run commands in. Nothing of this machine's user is seen.
-struct Checkout(tempfile::TempDir);
+pub(crate) struct Checkout(tempfile::TempDir);
+
+/// A host that a hook has started would stay.
+impl Drop for Checkout {
+    fn drop(&mut self) {
+        let _ = self.command("hookwire").args(["stop", "--all"]).output();
+    }
+}
 
 impl Checkout {
-    fn new() -> Checkout {
+    pub(crate) fn new() -> Checkout {
         let dir = tempfile::tempdir().unwrap();
-        for name in ["project/.git", "home"] {
+        for name in ["project/.git", "home", "run"] {
             std::fs::create_dir_all(dir.path().join(name)).unwrap();
         }
         // Hooks may write beside themselves.
@@ -125,6 +133,7 @@ impl Checkout {
         let mut command = Command::new(program);
         let home = self.0.path().join("home");
         command.env("PATH", &path).env("HOME", home).env_remove("XDG_CONFIG_HOME").env_remove("XDG_DATA_HOME");
+        command.env("XDG_RUNTIME_DIR", self.0.path().join("run"));
         command.current_dir(self.0.path().join("project"));
         command
     }
@@ -140,12 +149,12 @@ impl Checkout {
         file
     }
 
-    fn bash(&self, script: &str) -> Output {
+    pub(crate) fn bash(&self, script: &str) -> Output {
         self.command("bash").args(["-euc", script]).output().unwrap()
     }
 }
 
-fn said(output: &Output) -> String {
+pub(crate) fn said(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
@@ -388,11 +397,8 @@ fn every_method_field_and_command_is_in_the_book() {
     for name in names.chain(["initialized", "exit"]) {
         assert!(book.contains(&format!("`{name}`")), "`{name}` is on no page");
     }
-    let help = said(&hookwire().arg("--help").output().unwrap());
-    let commands = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap().lines();
-    let commands = commands.filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with(' '));
     let page = std::fs::read_to_string(repo("docs/command-line.md")).unwrap();
-    for command in commands.map(|line| line.split(' ').next().unwrap()).filter(|it| *it != "help") {
+    for command in help::commands() {
         assert!(page.contains(&format!("`hookwire {command}")) || page.contains(&format!("`{command}`")), "{command}");
     }
 }

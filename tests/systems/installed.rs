@@ -302,7 +302,7 @@ fn what_was_judged_is_explained_and_replayed() {
         (&["explain", "--last"][..], 0, &["Bash  make deploy\n", "no      no-force-push "][..]),
         (&["explain", "--last", "2"], 0, &["deny by no-force-push", "reads   git push -f", "runs    no-force-push "]),
         (&["explain", "--last", "3"], 2, &["have 2 events"]),
-        (&["explain"], 2, &["there is no event on stdin; give one as an argument ('{\"event\":\"PreToolUse\""]),
+        (&["explain"], 2, &["there is no event on stdin; write --bash 'git push -f'"]),
     ] {
         let (found, text) = said(args);
         assert!(found == code && says.iter().all(|part| text.contains(part)), "{args:?}: {text}");
@@ -783,7 +783,7 @@ fn a_doctor_shows_that_a_deny_arrives() {
         assert!(String::from_utf8_lossy(&output.stdout).contains(expected), "{expected}: {output:?}");
     }
     let output = project.run(&["status"], "");
-    assert!(String::from_utf8_lossy(&output.stdout).contains("generation 1, version"), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("generation 1; nobody is connected"), "{output:?}");
 }
 
 #[test]
@@ -1027,4 +1027,74 @@ fn hooks_that_no_agent_asks_about_are_told() {
         assert!(!told.contains(done), "{command:?}: {told}");
         assert!(command[0] == "doctor" || !told.contains(model), "{command:?}: {told}");
     }
+}
+
+/// What a team commits names nothing of this machine, and the agent's PATH finds the program.
+#[test]
+fn a_shared_entry_fits_every_machine_and_nothing_stays_of_it() {
+    let project = Project::new();
+    let path = project.root().join(".claude/settings.local.json");
+    let run = |args: &[&str]| {
+        let mut command = hookwire();
+        let bin = Path::new(env!("CARGO_BIN_EXE_hookwire")).parent().unwrap();
+        command.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
+        command.env("HOME", project.0.path().join("home")).env("XDG_RUNTIME_DIR", project.0.path().join("run"));
+        let output = command.args(args).current_dir(project.root()).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let (code, said) = run(&["install", "claude-code", "--shared", "--time-limit", "2m"]);
+    assert!(
+        code == Some(0) && said.contains(" events of claude-code -> hookwire hook claude-code --time-limit 2m, in ")
+    );
+    let installed: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let handler = &installed["hooks"]["PreToolUse"][0]["hooks"][0];
+    assert_eq!(
+        (&handler["command"], &handler["timeout"]),
+        (&json!("hookwire hook claude-code --time-limit 2m"), &json!(130))
+    );
+    let (_, said) = run(&["doctor", "claude-code"]);
+    assert!(said.contains("a probe was denied") && !said.contains("its command"), "{said}");
+
+    // One of another checkout is named as what it is.
+    let other = Project::new();
+    let words = [env!("CARGO_BIN_EXE_hookwire"), "hook", "claude-code", "--root"].join(" ");
+    let of_other = format!("{words} {}", other.root().canonicalize().unwrap().display());
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("hookwire hook claude-code --time-limit 2m", &of_other)).unwrap();
+    let (_, said) = run(&["doctor", "claude-code"]);
+    assert!(
+        said.contains("its command names another root, so the hooks of") && !said.contains("doesn't say `--root"),
+        "{said}"
+    );
+
+    assert_eq!(run(&["uninstall", "claude-code"]).0, Some(0));
+    assert!(!path.parent().unwrap().exists(), "the directory was made for the entry");
+    let (code, _) = run(&["install", "claude-code", "--shared", "--user"]);
+    assert_eq!(code, Some(2), "one of these excludes the other");
+    other.hosts().iter().chain(&project.hosts()).for_each(|host| {
+        let pid = rustix::process::Pid::from_raw(host.cast_signed()).unwrap();
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    });
+}
+
+#[test]
+fn a_host_is_shown_with_what_is_not_in_force_and_stopped() {
+    let project = Project::new();
+    let said = |args: &[&str], code: i32| {
+        let output = project.run(args, "");
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(said(&["status"], 0).starts_with("No host runs."));
+    project.hook("ls");
+    let [host] = project.hosts()[..] else { panic!("one host runs") };
+    let status = said(&["status"], 0);
+    for part in [format!("  process {host}, for "), "3 hooks in force".into(), "nobody is connected".into()] {
+        assert!(status.contains(&part), "{part}: {status}");
+    }
+    fs::write(project.root().join(".hookwire/guard.yaml"), "hooks: [").unwrap();
+    eventually("what is broken is shown", || said(&["status"], 0).contains("not in force: ").then_some(()));
+    assert!(said(&["stop"], 0).contains(&format!("process {host} has ended.")));
+    assert!(project.hosts().is_empty());
+    assert!(said(&["stop"], 0).contains("No host of this project runs"));
 }

@@ -343,7 +343,7 @@ fn commands_find_the_project_from_below() {
         &["trust", "show"],
         &["trust", "--yes"],
         &["list", "--format", "json"],
-        &["test", "--report", "tap"],
+        &["test", "--format", "tap"],
         &["test", "gard"],
         &["dispatch", "--dialect", "hookwire", LS],
         &["explain", LS],

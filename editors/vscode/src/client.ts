@@ -137,7 +137,7 @@ export class Server {
     const folder = workspace.workspaceFolders?.find((it) => it.uri.scheme === "file");
     const args = ["--log", settings.get("log", "warn"), "serve", ...settings.get<string[]>("server.extraArgs", [])];
     const run = { command, args, options: folder === undefined ? {} : { cwd: folder.uri.fsPath } };
-    const client = new LanguageClient("hookwire", "hookwire", { run, debug: run }, {
+    const client: LanguageClient = new LanguageClient("hookwire", "hookwire", { run, debug: run }, {
       documentSelector: selector(),
       outputChannel: this.output,
       stdioOptions: {
@@ -145,7 +145,11 @@ export class Server {
         stderr: (input) => createInterface({ input }).on("line", (line) => this.log(line)),
       },
       middleware: {
-        executeCommand: (command, args, next) => (isRefused(command) ? undefined : this.report(command, () => next(command, args))),
+        // Not with `next`: that shows a failure in a message of its own, with the request's name and code, beside VS Code's.
+        executeCommand: (command, args) =>
+          isRefused(command)
+            ? undefined
+            : this.report(command, () => client.sendRequest("workspace/executeCommand", { command, arguments: args })),
       },
     });
     const live: StaticFeature = {

@@ -7,7 +7,7 @@ mod update;
 
 use super::ending;
 use super::output::{Output, tell};
-use super::{Failure, Finding, definitions};
+use super::{Failure, Finding, Format, definitions, reports};
 use crate::definitions::approved::DEFINITIONS;
 use crate::definitions::cases::{self, CameOut, Case, Cases, Happening, Scene};
 use crate::engine::Honours;
@@ -21,7 +21,6 @@ use crate::support::nearest::{closest, did_you_mean};
 use crate::support::places;
 use crate::support::shell_word;
 use crate::verdict::Verdict;
-use clap::ValueEnum;
 use coverage::Coverage;
 use place::{Copied, Place, located};
 use std::collections::BTreeSet;
@@ -37,6 +36,7 @@ use tokio::process::Command;
 use tokio::runtime::Runtime;
 
 #[derive(clap::Args)]
+#[command(mut_arg("format", |it| it.value_parser(Format::parser(Format::OF_TEST))))]
 pub(super) struct TestArgs {
     /// Files of cases, and directories that hold some. Without any, .hookwire.
     paths: Vec<PathBuf>,
@@ -53,19 +53,6 @@ pub(super) struct TestArgs {
     /// Try the cases again whenever a file beside them changes.
     #[arg(long)]
     watch: bool,
-    /// How the results are told.
-    #[arg(long, value_enum, default_value_t = Report::Text)]
-    report: Report,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Report {
-    /// For people: what isn't as expected.
-    Text,
-    /// The Test Anything Protocol.
-    Tap,
-    /// The XML that continuous integration reads.
-    Junit,
 }
 
 /// What came of the cases of one file.
@@ -171,11 +158,15 @@ async fn once(given: &[PathBuf], args: &TestArgs, runtime: &Runtime, out: &mut O
     for file in files {
         tested.push(test(&file, args, runtime, &mut copied).await?);
     }
-    match args.report {
-        _ if out.json => tested.iter().for_each(|it| it.json(out)),
-        Report::Text => report::text(&tested, out),
-        Report::Tap => out.bytes(report::tap(&tested).as_bytes()),
-        Report::Junit => out.bytes(report::junit(&tested).as_bytes()),
+    match out.format {
+        Format::Json => tested.iter().for_each(|it| it.json(out)),
+        Format::Text => report::text(&tested, out),
+        Format::Tap => out.bytes(report::tap(&tested).as_bytes()),
+        Format::Junit => out.bytes(report::junit(&tested).as_bytes()),
+        Format::Github => {
+            reports::github(&report::findings(&tested)).lines().for_each(|line| out.line(line));
+        }
+        Format::Sarif => out.json(&reports::sarif(&report::findings(&tested))),
     }
     if tested.iter().all(|it| it.results.is_empty()) && !args.filter.is_empty() {
         return Err(Failure(format!("--filter {}: no case is called so", shell_word::argument(&args.filter))));

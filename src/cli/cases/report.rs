@@ -3,6 +3,7 @@
 use super::coverage::Coverage;
 use super::{Tested, Tried};
 use crate::cli::output::{Output, Tone, safe};
+use crate::cli::reports::Finding;
 use std::fmt::Write as _;
 
 impl Tested {
@@ -60,6 +61,17 @@ pub(super) fn text(tested: &[Tested], out: &mut Output) {
     if tested.len() > 1 {
         out.line(&format!("{n_cases} cases in {} files, {n_failed} not as expected", tested.len()));
     }
+}
+
+/// The cases that aren't as expected.
+pub(super) fn findings(tested: &[Tested]) -> Vec<Finding> {
+    let results = tested.iter().flat_map(|it| it.results.iter().map(|result| (&it.file, result)));
+    let failed = results.filter(|(_, tried)| tried.has_failed());
+    let finding = |(file, tried): (&String, &Tried)| {
+        let mismatch = tried.mismatch.as_deref().unwrap_or_default();
+        Finding::at_line(file, tried.line, "unexpected-verdict", format!("{}: {mismatch}", tried.name))
+    };
+    failed.map(finding).collect()
 }
 
 pub(super) fn tap(tested: &[Tested]) -> String {

@@ -220,5 +220,6 @@ pub(super) fn recent(session: &Session, params: RecentParams) -> RpcResult<Recen
         excerpt: session.host.journal.excerpt(after, limit.unwrap_or(usize::MAX), is_wanted),
         root: session.host.root().to_string_lossy().into_owned(),
         hooks: session.host.hooks(),
+        clients: session.others(),
     })
 }

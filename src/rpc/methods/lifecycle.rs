@@ -79,10 +79,12 @@ pub(super) fn shutdown(session: &Session) -> RpcResult<()> {
     Ok(())
 }
 
-/// Whoever has connected is answered; nobody new comes, and then the host ends.
+/// Whoever has connected is answered; nobody new comes, and then the host ends. The next event of an agent starts another.
 pub(super) fn retire(session: &Session) -> RpcResult<()> {
     let (Some(retires), Side::Guest(_)) = (session.host.retires.get(), session.side()) else {
-        return Err(RpcError::request("only a host that `hookwire hook` has started gives its place to another"));
+        return Err(RpcError::request(
+            "only a host that serves nobody in particular ends so; this one ends with the program that started it",
+        ));
     };
     // It could take the place itself and allow everything.
     if session.is_from_held() {

@@ -1,0 +1,112 @@
+//! The help of `hookwire` itself: its commands in groups, in the order in which somebody comes to need them.
+
+use clap::Command;
+use std::fmt::Write as _;
+
+/// The heading of the options that every command has.
+pub(super) const GLOBAL: &str = "Global options";
+
+/// Each command that is shown stands in one group. A test holds this against the commands that there are.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("Start", &["init", "install", "trust", "demo", "docs"]),
+    ("Write", &["check", "test", "dispatch", "explain", "list", "replay", "import"]),
+    ("Watch", &["status", "tail", "record", "approvals", "approve", "deny"]),
+    ("Run", &["hook", "serve", "run", "stop"]),
+    ("Manage", &["doctor", "uninstall", "state", "schema", "version", "completions"]),
+];
+
+/// What somebody types first, by command. A test runs each line.
+const EXAMPLES: &[(&str, &[&str])] = &[
+    ("init", &["hookwire init", "hookwire init --list", "hookwire init no-force-push"]),
+    ("install", &["hookwire install claude-code", "hookwire install codex --user --dry-run"]),
+    ("uninstall", &["hookwire uninstall claude-code"]),
+    ("trust", &["hookwire trust --yes", "hookwire trust list"]),
+    ("demo", &["hookwire demo"]),
+    ("docs", &["hookwire docs", "hookwire docs cookbook", "hookwire docs never-matches"]),
+    ("check", &["hookwire check", "hookwire check --fix", "hookwire check --format github"]),
+    ("test", &["hookwire test", "hookwire test --coverage", "hookwire test --format junit"]),
+    (
+        "dispatch",
+        &[
+            "hookwire dispatch --bash 'git push -f'",
+            "hookwire dispatch --write src/main.rs",
+            "hookwire dispatch --read .env",
+            r#"hookwire dispatch '{"event":"SessionStart"}'"#,
+        ],
+    ),
+    ("explain", &["hookwire explain --bash 'git push -f'"]),
+    ("list", &["hookwire list", "hookwire list --guards"]),
+    ("replay", &["hookwire replay session.jsonl", "hookwire replay session.jsonl --against .hookwire"]),
+    ("import", &["hookwire import claude-code --dry-run"]),
+    ("status", &["hookwire status", "hookwire status --format json"]),
+    ("tail", &["hookwire tail --no-follow", "hookwire tail --no-follow --denied --last 5"]),
+    ("record", &["hookwire record recorded --no-follow"]),
+    ("approvals", &["hookwire approvals", "hookwire approvals --watch"]),
+    ("approve", &["hookwire approve", "hookwire approve 3f2a --remember"]),
+    ("deny", &["hookwire deny --reason 'not today'"]),
+    ("hook", &[r#"echo '{"hook_event_name":"Stop"}' | hookwire hook claude-code"#]),
+    ("serve", &["hookwire serve", "hookwire serve --listen unix:hooks.sock --idle-exit 1s"]),
+    ("run", &["hookwire run -- make"]),
+    ("stop", &["hookwire stop", "hookwire stop --all"]),
+    ("doctor", &["hookwire doctor", "hookwire doctor claude-code"]),
+    ("state", &["hookwire state list", "hookwire state set build green --shared"]),
+    ("schema", &["hookwire schema", "hookwire schema protocol"]),
+    ("version", &["hookwire version", "hookwire version --check"]),
+    ("completions", &["hookwire completions zsh"]),
+];
+
+/// The examples of a command, for the end of its help.
+pub(super) fn examples(command: &Command) -> Option<String> {
+    let (_, examples) = EXAMPLES.iter().find(|(name, _)| *name == command.get_name())?;
+    let heading = command.get_styles().get_header();
+    let lines: String = examples.iter().map(|example| format!("\n  {example}")).collect();
+    Some(format!("{heading}Examples:{heading:#}{lines}"))
+}
+
+/// The command line with its commands in groups. clap has none for commands, so the list is written here. It is made only
+/// when it is shown: a process that answers an event has no time for it.
+pub(super) fn grouped(command: Command) -> Command {
+    let styles = command.get_styles();
+    let (heading, name) = (*styles.get_header(), *styles.get_literal());
+    let mut list = String::new();
+    for (group, names) in GROUPS {
+        // Writing to a string can't fail.
+        let _ = writeln!(list, "{heading}{group}:{heading:#}");
+        for command in names.iter().filter_map(|name| command.find_subcommand(name)) {
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            let _ = writeln!(list, "  {name}{:<12}{name:#} {}", command.get_name(), first_sentence(&about));
+        }
+        list.push('\n');
+    }
+    let template = format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}{{all-args}}{{after-help}}");
+    command
+        .override_usage("hookwire [OPTIONS] <COMMAND>")
+        .mut_subcommands(|command| command.hide(true))
+        .help_template(template)
+}
+
+fn first_sentence(text: &str) -> &str {
+    text.split(". ").next().unwrap_or_default().trim_end_matches('.')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn each_command_is_in_one_group_and_fits_a_line() {
+        let command = crate::cli::Cli::command();
+        let shown = command.get_subcommands().filter(|it| !it.is_hide_set()).map(Command::get_name);
+        let mut shown: Vec<&str> = shown.collect();
+        let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        shown.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(listed, shown);
+        let exemplified: Vec<&str> = EXAMPLES.iter().map(|(name, _)| *name).collect();
+        assert!(shown.iter().all(|name| exemplified.contains(name)), "{exemplified:?}");
+        let help = grouped(command).render_help().to_string();
+        let long: Vec<&str> = help.lines().filter(|line| line.chars().count() > 100).collect();
+        assert!(long.is_empty(), "{long:#?}");
+    }
+}
