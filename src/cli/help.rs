@@ -20,7 +20,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("init", &["hookwire init", "hookwire init --list", "hookwire init no-force-push"]),
     ("install", &["hookwire install claude-code", "hookwire install codex --user --dry-run"]),
     ("uninstall", &["hookwire uninstall claude-code"]),
-    ("trust", &["hookwire trust --yes", "hookwire trust list"]),
+    ("trust", &["hookwire trust --yes", "hookwire trust show"]),
     ("demo", &["hookwire demo"]),
     ("docs", &["hookwire docs", "hookwire docs cookbook", "hookwire docs never-matches"]),
     ("check", &["hookwire check", "hookwire check --fix", "hookwire check --format github"]),

@@ -100,8 +100,8 @@ pub(super) fn stop(args: &StopArgs, out: &mut Output) -> Result<Finding, Failure
 /// Ends one host, and says what became of it; whether it ended.
 fn end(mut host: Running, out: &mut Output) -> bool {
     let socket = host.socket.clone();
-    let (pid, root, ended) = match host.about() {
-        Ok(about) => (about.pid, about.root, host.stop(about.pid)),
+    let (pid, root, ended) = match host.process() {
+        Ok((pid, root)) => (pid, root, host.stop(pid)),
         Err(error) => (0, socket.display().to_string(), Err(error)),
     };
     if out.json {

@@ -526,7 +526,9 @@ impl EntryArgs {
         }
         self.allow_host.iter().for_each(|host| add("--allow-host", host.to_string()));
         self.model.iter().for_each(|model| add("--model", model.to_string()));
-        self.time_limit.iter().for_each(|time| add("--time-limit", humantime::format_duration(*time).to_string()));
+        self.time_limit
+            .iter()
+            .for_each(|time| add("--time-limit", humantime::format_duration(*time).to_string().replace(' ', "")));
         words.extend(self.live.then(|| "--project".to_string()));
         Ok(words)
     }

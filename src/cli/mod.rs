@@ -66,8 +66,8 @@ use tracing_subscriber::prelude::*;
 
 const ABOUT: &str = "A hook host for AI agents: lifecycle events in, one verdict out.
 
-Agents spawn `hookwire serve` and ask it over JSON-RPC what the hooks say; definitions are YAML, TOML
-or JSON files that are in force as soon as they are saved. `hookwire demo` shows it happen.";
+Agents spawn `hookwire serve` and ask it over JSON-RPC what the hooks say; definitions are YAML, TOML or JSON files that \
+are in force as soon as they are saved. `hookwire demo` shows it happen.";
 
 const EXIT_CODES: &str = "Exit codes: 0 fine; 1 findings, such as a deny or an error in a definition; 2 wrong usage or an \
                           internal error. `hookwire docs exit codes` has what 1 means for each command.";

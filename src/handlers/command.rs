@@ -315,11 +315,13 @@ impl Command {
     fn note_stderr(&self, call: &Call<'_>, output: &process::Output, answer: &Result<Answer, String>) {
         let stderr = self.secrets.mask(&String::from_utf8_lossy(&output.stderr));
         let stderr = stderr.trim();
-        let said = match answer {
-            Ok(answer) => answer.reason.as_deref().unwrap_or_default(),
-            Err(error) => error,
+        let is_told = match answer {
+            Ok(Answer { reason, additional_context, user_messages, .. }) => {
+                reason.iter().chain(additional_context).chain(user_messages).any(|said| said.contains(stderr))
+            }
+            Err(error) => error.contains(stderr),
         };
-        if stderr.is_empty() || said.contains(stderr) {
+        if stderr.is_empty() || is_told {
             return;
         }
         // The cause usually is at the end.
@@ -360,7 +362,7 @@ impl Command {
         if let (true, Some(code @ (1 | 3..=125))) = (reports && self.tells_somebody(), code) {
             let said = [stdout.trim(), exit.stderr.trim()].into_iter().filter(|text| !text.is_empty());
             let mut answer = Answer::default();
-            answer.remarks.push(format!("the command ended with {code}"));
+            call.transcript.note(json!({ "exit": code }));
             self.tell(&said.collect::<Vec<_>>().join("\n"), &mut answer);
             return Ok(answer);
         }

@@ -55,7 +55,7 @@ impl Running {
         let recent: Recent<'_> = serde_json::from_str(&recent)?;
         let list = self.client.request("hooks/list", &json!({}))?;
         // Which event it is makes no difference.
-        let explained = self.client.request("hooks/explain", &json!({ "event": { "event": "SessionStart" } }))?;
+        let explained = self.client.request("hooks/explain", &json!({ "event": "SessionStart" })).unwrap_or_default();
         let said = ["broken", "notices"].into_iter().flat_map(|list| explained[list].as_array());
         let not_in_force = said.flatten().map(text).collect();
         let directories: Vec<Directory> = serde_json::from_value(list["directories"].clone()).unwrap_or_default();

@@ -84,6 +84,16 @@ impl Running {
         Ok((recent.pid, recent.program.map(|it| it.into_owned())))
     }
 
+    /// Its process, and its project.
+    ///
+    /// # Errors
+    /// It doesn't answer, or not as a host does.
+    pub fn process(&mut self) -> Result<(u32, String)> {
+        let told = self.client.request("hooks/recent", &json!({ "limit": 0 }))?.to_string();
+        let recent: Recent<'_> = serde_json::from_str(&told)?;
+        Ok((recent.pid, recent.root.into_owned()))
+    }
+
     /// Its socket, its program and the arguments of that, for people: a line.
     fn started_with(&mut self) -> String {
         let told = match self.program() {

@@ -48,7 +48,7 @@ codes! {
         File("dialect: hooks-article\nhooks:\n  - { event: PreToolUse, mode: comand, command: 'true' }\n"),
         "Write one of the modes that the message names.";
     "bad-model": "A model is named in a way that says no provider.",
-        File("model: antropic:small\nhooks: []\n"),
+        File("defaults: { model: 'antropic:small' }\nhooks: []\n"),
         "Write `PROVIDER:NAME`, such as `anthropic:claude-haiku-4-5`.";
     "bad-regex": "A `matcher` is a regular expression on the tool's name, and this one can't be read.",
         File("hooks:\n  - { name: a, on: PreToolUse, matcher: '[', deny: Not here. }\n"),
@@ -63,7 +63,7 @@ codes! {
         File("hooks:\n  - { name: a, on: PreToolUse, when: 'tool.name ==', deny: Not here. }\n"),
         "Correct it at the place that is shown. See `hookwire docs definitions`.";
     "broken-trust": "What was trusted of a project can't be read, so nothing of it is in force.",
-        Project("hookwire init no-force-push > /dev/null\nfor it in ~/.local/share/hookwire/trust/*/; do printf x > \"$it/record.json\"; done\nhookwire check --format json"),
+        Project("mkdir .hookwire\nprintf 'hooks: [{ name: a, on: Stop, deny: Not here. }]' > .hookwire/guard.yaml\nhookwire --data-dir data trust --yes > /dev/null\nfind data/trust -type f | while read -r it; do printf x > \"$it\"; done\nhookwire --data-dir data check --format json"),
         "`hookwire trust` in the project makes it anew.";
     "case": "A file of cases (`guard.test.yaml`) has something that no case has.",
         Project("printf 'cases: [{ bash: ls }]' > guard.test.yaml\nhookwire check --format json guard.test.yaml"),
@@ -72,13 +72,13 @@ codes! {
         Project("hookwire init no-force-push > /dev/null\nprintf '\\n# Edited.\\n' >> .hookwire/no-force-push.yaml\nhookwire check --format json"),
         "`hookwire trust` shows what is new, and puts it in force if you say yes.";
     "contradiction": "Two fields say the same thing in different ways.",
-        File("hooks:\n  - { name: a, on: PreToolUse, guard: { human-approval: {} }, fail: closed, fail_open: true }\n"),
+        File("dialect: agent-hook-trait\nhooks:\n  - { name: a, on: pre_tool_call, fail: open, fail_open: false, command: 'true' }\n"),
         "Leave one of them out.";
     "duplicate-name": "Two hooks have one name. Both run, but verdicts and logs don't say which of them spoke.",
         File("hooks:\n  - { name: a, on: PreToolUse, if: Bash(rm *), deny: Not here. }\n  - { name: a, on: PreToolUse, if: Bash(dd *), deny: Not here. }\n"),
         "Give one of them another name.";
     "empty-file": "A definition file is empty. It may be half saved, so its last good hooks stay in force.",
-        Project("mkdir .hookwire\n: > .hookwire/guard.yaml\nhookwire check --format json --isolated --project"),
+        Project("mkdir d\nprintf 'hooks: [{ name: a, on: Stop, deny: Not here. }]' > d/guard.yaml\nhookwire --data-dir data serve --hooks d < /dev/null\n: > d/guard.yaml\nhookwire --data-dir data check --format json --hooks d"),
         "Write definitions into it, or remove the file.";
     "empty-if": "`if` names no rule, so the hook is for every call.",
         File("hooks:\n  - { name: a, on: PreToolUse, if: [], deny: Not here. }\n"),
@@ -95,8 +95,8 @@ codes! {
     "idle-priority": "`priority` changes nothing, because hooks of that dialect have an order of their own.",
         File("hooks:\n  - { name: a, on: PreToolUse, dialect: claude-code, priority: 1, deny: Not here. }\n"),
         "Leave `priority` out.";
-    "idle-reach": "`reach` changes nothing, because no rule of the hook is about files.",
-        File("hooks:\n  - { name: a, on: PreToolUse, if: WebFetch(example.com), reach: acts, deny: Not here. }\n"),
+    "idle-reach": "`reach` changes nothing: no rule of the hook is about files, or the hook judges acts whatever it says.",
+        File("hooks:\n  - { name: a, on: PreToolUse, if: Write(vendor/**), reach: tool, deny: Not here. }\n"),
         "Leave `reach` out, or write a rule over files, such as `Read(.env)`.";
     "idle-rewrite": "A `rewrite` changes nothing, or something that isn't there.",
         File("hooks:\n  - { name: a, on: PreToolUse, fail: closed, rewrite: { patch: {} } }\n"),
@@ -105,7 +105,7 @@ codes! {
         File("tools:\n  Read: [run_command]\nhooks: []\n"),
         "Leave the name out.";
     "last-good": "The last good state of the definitions can't be kept or read. If a file breaks before the next start, its hooks aren't in force.",
-        Project("mkdir -p .hookwire\nprintf 'hooks: []' > .hookwire/guard.yaml\nhookwire trust --yes > /dev/null\necho '{\"hook_event_name\":\"Stop\"}' | hookwire hook claude-code --no-host\nfor it in ~/.local/share/hookwire/last-good/*; do printf x > \"$it\"; done\nhookwire check --format json"),
+        Project("mkdir d\nprintf 'hooks: [{ name: a, on: Stop, deny: Not here. }]' > d/guard.yaml\nhookwire --data-dir data serve --hooks d < /dev/null\nfor it in data/last-good/*; do printf x > \"$it\"; done\nhookwire --data-dir data check --format json --hooks d"),
         "Look at the file that is named: who owns it, and whether the disk is full.";
     "literal-placeholder": "A text has what looks like a placeholder, but nothing is put in there.",
         File("hooks:\n  - { name: a, on: PreToolUse, deny: 'Not ${tool.name}.' }\n"),
@@ -168,7 +168,7 @@ codes! {
         File("hooks:\n  - { name: a, on: PreToolUse, fail: closed, command: ./nope.sh }\n"),
         "Correct the path. A relative one starts where the event happens, usually in the project's root.";
     "not-definitions": "A file among the definitions holds none, so nothing of it is in force.",
-        Project("mkdir .hookwire\nprintf 'hook: []' > .hookwire/notes.yaml\nhookwire check --format json --isolated --project"),
+        Project("mkdir .hookwire\nprintf 'hooks: [{ name: a, on: Stop, deny: Not here. }]' > .hookwire/guard.yaml\nprintf 'version: 3' > .hookwire/notes.yaml\nhookwire check --format json --isolated --project"),
         "Move it elsewhere, or write definitions below `hooks`. Their files end in .yaml, .yml, .toml or .json.";
     "not-read": "A file or a part of it is passed over, so the hooks in it aren't in force.",
         File("INHERIT: base.yml\nagents:\n  a: { hooks: { pre_run: [] } }\n"),
@@ -183,17 +183,17 @@ codes! {
         File("hooks:\n  - { name: a, on: PreToolUse, matcher: Write, fail: closed, command: 'cat \"$tool_input_path\"' }\n"),
         "Write `--` before it.";
     "quoted-variable": "A name of the event is in single quotes, where its value doesn't come.",
-        File("dialect: hooks-article\nhooks:\n  - { event: PreToolUse, mode: command, command: \"python3 -c 'print(\\\"$TOOL_NAME\\\")'\" }\n"),
+        File("dialect: hooks-article\nhooks:\n  - { event: PreToolUse, mode: command, command: \"test -f '$tool_input_path' && exit 2\" }\n"),
         "Write double quotes, if no shell reads what comes of it.";
     "several-handlers": "A hook has two handlers, and nobody knows which one is meant.",
         File("hooks:\n  - { name: a, on: PreToolUse, fail: closed, deny: Not here., command: 'true' }\n"),
         "Make two hooks of it.";
     "short-timeout": "The hook's `timeout` ends it before what it waits for.",
-        File("hooks:\n  - { name: a, on: PreToolUse, timeout: 5s, fail: closed, guard: { human-approval: { wait: 10m } } }\n"),
+        File("hooks:\n  - { name: a, on: PreToolUse, timeout: 5s, fail: closed, guard: { approval: { message: Go on?, wait: 10m } } }\n"),
         "Give it a longer `timeout`, or none.";
-    "small-model": "`small` is a name that each provider fills in; another release may take another model.",
-        File("hooks:\n  - { name: a, on: PreToolUse, fail: closed, model: anthropic:small, prompt: Is this safe? }\n"),
-        "Name the model that you have tried.";
+    "small-model": "A hook of another system names no model, so the small one of the provider whose key is set is asked.",
+        Project("printf 'dialect: hooks-article\\nhooks: [{ event: PreToolUse, mode: prompt, prompt: Is this safe? }]' > guard.yaml\nANTHROPIC_API_KEY=x hookwire check --format json --isolated guard.yaml"),
+        "Name the model that you have tried: `model: anthropic:claude-haiku-4-5`, or start with `--model`.";
     "syntax": "The text is no YAML, TOML or JSON. The file's last good hooks stay in force.",
         File("hooks:\n  - { name: a, on: [PreToolUse, deny: Not here. }\n"),
         "Look at the place, and at brackets and quotes that are open before it.";
@@ -204,10 +204,10 @@ codes! {
         Project("mkdir .hookwire\nseq 20002 | sed 's|.*|.hookwire/&.yaml|' | xargs touch\nhookwire check --format json --isolated --project | grep -o '\"code\":\"too-many-files\"' | sed 's/.*/{\"diagnostics\":[{&}]}/'"),
         "Write several hooks into one file.";
     "unclear-unit": "A number is read as seconds or milliseconds by different versions of the agent.",
-        File("{\"hooks\": {\"PreToolUse\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"true\", \"timeout\": 10}]}]}}\n"),
-        "Write a number from 1000 on, which is milliseconds in all versions.";
+        File("{\"dialect\": \"qwen\", \"hooks\": {\"PreToolUse\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"true\", \"timeout\": 10}]}]}}\n"),
+        "Update the agent, or write a number from 1000 on, which is milliseconds in all versions.";
     "undecidable-when": "`when` can't be decided: it asks a value for what such a value doesn't have.",
-        File("hooks:\n  - { name: a, on: PreToolUse, when: session.name == 'x', deny: Not here. }\n"),
+        File("hooks:\n  - { name: a, on: PreToolUse, when: tool.name, deny: Not here. }\n"),
         "Compare the value itself. `hookwire docs protocol` has the members of each event.";
     "unexpanded-home": "`~` stays as it is, because no shell reads this text.",
         File("hooks:\n  - { name: a, on: PreToolUse, fail: open, guard: { audit-log: { file: '~/a.jsonl' } } }\n"),

@@ -360,6 +360,26 @@ fn text_on_stdout_after_the_fact_is_fine() {
     assert_eq!((brief(&verdict), outcomes(&verdict)), ("allow".into(), vec!["lint success".into()]));
 }
 
+/// Where nothing waits for a decision, what a formatter finds is no failure, and its output is for the model.
+#[test]
+fn what_a_formatter_finds_reaches_the_model() {
+    for (run, expected) in [
+        ("echo found; echo more >&2; exit 1", json!(["allow", ["found\nmore"], "success"])),
+        ("exit 1", json!(["allow", null, "success"])),
+        ("echo found; exit 2", json!(["deny", ["found"], "blocking"])),
+        // Nothing like it was started.
+        ("exit 127", json!(["deny", null, "non_blocking_error"])),
+    ] {
+        let hook =
+            json!({"name": "h", "on": "PostToolUse", "fail": "closed", "command": {"run": run, "stdout": "context"}});
+        let (mut host, _dir) = TestHost::with(&definitions(&[hook]));
+        let event = json!({"event": "PostToolUse", "tool": {"name": "Write", "input": {}, "output": "o"}});
+        let verdict = host.dispatch(event);
+        let found = json!([verdict["decision"], verdict["additionalContext"], verdict["outcomes"][0]["status"]]);
+        assert_eq!(found, expected, "{run}: {verdict}");
+    }
+}
+
 #[test]
 fn stdout_goes_where_the_hook_says() {
     let deny = "echo '{\"decision\":\"deny\",\"reason\":\"no\"}'";
@@ -654,12 +674,15 @@ fn what_a_call_is_about_has_one_name() {
         json!({"name": "a", "dialect": "claude-code", "on": "PreToolUse", "matcher": "Write", "command": ["/bin/sh", "-c", "printf %s \"$0\" >&2; exit 2", "${path}"]}),
         json!({"name": "b", "on": "PreToolUse", "matcher": "LS", "rewrite": {"patch": {"about": "<${path}>"}}}),
         json!({"name": "c", "on": "custom:x", "fail": "closed", "command": ["/bin/sh", "-c", "printf %s \"$0\" >&2; exit 2", "${path}"]}),
+        // What another agent calls it.
+        json!({"name": "d", "on": "PreToolUse", "matcher": "Edit", "rewrite": {"patch": {"about": "${tool.input.path}"}}}),
     ]);
     let (mut host, _dir) = TestHost::with(&yaml);
     let call = |tool: &str, input: Value| json!({"event": "PreToolUse", "tool": {"name": tool, "input": input}});
     let denied = host.dispatch(call("Write", json!({"file_path": "/a"})));
     assert!(denied["reason"].as_str().unwrap().ends_with(": /a"), "{denied}");
     assert_eq!(host.dispatch(call("LS", json!({"path": "/a"})))["subject"]["about"], "</a>");
+    assert_eq!(host.dispatch(call("Edit", json!({"filePath": "/a"})))["subject"]["about"], "/a");
     assert_eq!(brief(&host.dispatch(json!({"event": "custom:x", "path": "/b"}))), "deny by c: /b");
 }
 

@@ -65,6 +65,17 @@ fn cases_tell_what_is_not_as_expected() {
     }
 }
 
+/// What its event is, a case says before it says what is expected.
+#[test]
+fn an_unfinished_case_reaches_its_hook() {
+    let dir = hooks(&[
+        (".hookwire/guard.yaml", "hooks: [{ name: a, on: PreToolUse, if: Bash(rm *), deny: Not here. }]"),
+        (".hookwire/guard.test.yaml", "cases: [{ bash: rm x }]"),
+    ]);
+    let output = hookwire().current_dir(dir.path()).args(["check", "--isolated", "--project"]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "1 hook in force, 0 errors, 0 warnings\n");
+}
+
 /// What another guard of the file can't tell changes nothing beside a certain deny, and doesn't give the reason.
 #[test]
 fn two_guards_in_one_file() {

@@ -1019,6 +1019,11 @@ fn hooks_that_no_agent_asks_about_are_told() {
         checked.contains(&format!("warning[never-asked]: {tree}")) && checked.contains("guard.yaml:2:5\n"),
         "{checked}"
     );
+    // A hook has one note, however many agents don't ask about it.
+    project.run(&["install", "codex"], "");
+    let checked = said(commands[0]);
+    let both = "`model` never runs here: claude-code, codex tell nobody of PreModelCall";
+    assert!(checked.contains(both) && checked.matches("`model` ").count() == 1, "{checked}");
     // Another agent asks about it, and what was missing is there again.
     project.run(&["install", "gemini"], "");
     project.run(&["install", "claude-code"], "");

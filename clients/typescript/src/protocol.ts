@@ -679,6 +679,8 @@ export interface ReadCommand {
 
 /** The reply to `hooks/recent`. */
 export interface Recent {
+  /** Who is connected beside who asks, each by the name that it has said; empty for one that has said none. */
+  clients?: string[];
   /** The last ends of `async` hooks, oldest first, whichever events they belong to. */
   ended?: Ended[];
   /** The generation of the hooks in force. */

@@ -690,6 +690,8 @@ class ReadCommand(TypedDict):
 class Recent(TypedDict):
     """The reply to `hooks/recent`."""
 
+    # Who is connected beside who asks, each by the name that it has said; empty for one that has said none.
+    clients: NotRequired[list[str]]
     # The last ends of `async` hooks, oldest first, whichever events they belong to.
     ended: NotRequired[list[Ended]]
     # The generation of the hooks in force.
