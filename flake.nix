@@ -1,4 +1,4 @@
-# `nix run github:OWNER/hookwire -- --version`. Not yet run: there was no Nix where it was written.
+# `nix run github:hookwire/hookwire -- --version`. Not yet run: there was no Nix where it was written.
 {
   description = "Hook host for AI agents: lifecycle events in over JSON-RPC, one verdict out";
 

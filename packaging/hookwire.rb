@@ -2,8 +2,8 @@
 # release and no Homebrew where it was written.
 class Hookwire < Formula
   desc "Hook host for AI agents: lifecycle events in over JSON-RPC, one verdict out"
-  homepage "https://github.com/OWNER/hookwire"
-  url "https://github.com/OWNER/hookwire/archive/refs/tags/v0.1.0.tar.gz"
+  homepage "https://github.com/hookwire/hookwire"
+  url "https://github.com/hookwire/hookwire/archive/refs/tags/v0.1.0.tar.gz"
   sha256 "SHA256"
   license any_of: ["MIT", "Apache-2.0"]
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs a release of hookwire, after its checksum was compared. Nothing is installed if it isn't the one of SHA256SUMS.
 #
-#   HOOKWIRE_FROM=https://github.com/OWNER/hookwire/releases/download/v0.1.0 packaging/install.sh [DIR]
+#   HOOKWIRE_FROM=https://github.com/hookwire/hookwire/releases/download/v0.1.0 packaging/install.sh [DIR]
 #
 # HOOKWIRE_FROM is where the release's files are: an https URL or a directory. DIR is ~/.local/bin, if it isn't given.
 set -eu

@@ -283,7 +283,7 @@ fn continuous_integration_fails_when_a_case_does() {
     let version = env!("CARGO_PKG_VERSION");
     let id = value_of(".pre-commit-hooks.yaml", "id:");
     for (key, says) in [
-        ("jobs:", format!("uses: OWNER/hookwire@v{version} ")),
+        ("jobs:", format!("uses: hookwire/hookwire@v{version} ")),
         ("repos:", format!("rev: v{version}, hooks: [{{ id: {id} }}]")),
     ] {
         assert!(all_blocks(|it| it.is_yaml(key)).iter().any(|it| it.text.contains(&says)), "{says}");
