@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a text holds.
+/// A definition file's text, read and checked.
 pub struct Checked {
     /// The text as a tree; `None` when it isn't YAML, TOML or JSON, or holds cases.
     pub root: Option<Node>,

@@ -51,7 +51,7 @@ pub struct Compiled {
     pub problems: std::ops::Range<usize>,
 }
 
-/// What a file holds.
+/// A definition file's hooks, policy and settings, compiled.
 pub struct CompiledFile {
     /// In order.
     pub hooks: Vec<Compiled>,
@@ -173,7 +173,7 @@ struct Compiler<'a> {
     tools: &'a [DeclaredTool],
     defaults: RawDefaults,
     mistakes: Mistakes,
-    /// What the reader of another system's file found in hooks that are not compiled yet.
+    /// Problems that the reader of another system's file found in hooks that are not compiled yet.
     foreign: Vec<Problem>,
     /// Names the content of the files that the hook names which is being compiled.
     named_files: Vec<u8>,
@@ -501,7 +501,7 @@ impl Compiler<'_> {
     }
 }
 
-/// What stands in for a definition of a person's own layers that can't be read: nobody can tell what it would have said,
+/// A hook in the place of a definition of a person's own layers that can't be read: nobody can tell what it would have said,
 /// so no tool is called until it is fixed. It denies at these gates besides.
 pub(super) fn deny_tools(name: Arc<str>, mut gates: Vec<Arc<str>>, source: Source, problem: &str) -> Arc<Hook> {
     gates.extend(On::tool_gates());

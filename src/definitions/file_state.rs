@@ -1,4 +1,4 @@
-//! What is known of one file of definitions, and what becomes of it when the file breaks: what was last good goes on
+//! One file of definitions as the host knows it. When the file breaks, its last good hooks go on
 //! judging, whether this host has seen it or an earlier one has kept it on disk.
 
 use super::compile::{Compiled, CompiledFile, compile, deny_tools};
@@ -44,7 +44,7 @@ pub(super) struct FileState {
     pub(super) named: Vec<Named>,
     /// The texts that its hooks and its policy come from, oldest first.
     pub(super) good: Vec<Arc<GoodText>>,
-    /// What a person should know at every event: the file is broken, and this host has not seen it whole.
+    /// A message for every event: the file is broken, and this host has not seen it whole.
     pub(super) told: Option<String>,
 }
 
@@ -118,7 +118,7 @@ pub(super) struct Place<'a> {
 const NO_HOOK: &str = "; no hook of this file is in force";
 const ALL_DENIED: &str = "; until it is fixed, every tool call is denied";
 
-/// What is said of a file that can't be read, and the text that stands before the place.
+/// The problem of a file that can't be read, and the text that stands before the place.
 pub(crate) fn unreadable(error: &Unread) -> (Problem, &str) {
     let before = match error {
         Unread::NotText(before) => before.as_str(),
@@ -271,7 +271,7 @@ impl Place<'_> {
         FileState { real, signature, racy, content, text, names, diagnostics, named, ..state }
     }
 
-    /// What these texts of the file put in force, one after the other.
+    /// The state in which these texts of the file leave it, read one after the other.
     pub(super) fn restore(&self, texts: &[Arc<GoodText>]) -> Option<FileState> {
         let restored = texts.iter().fold(None, |before: Option<FileState>, good| {
             let read = |path: &Path| {
@@ -332,7 +332,7 @@ impl Place<'_> {
         Defined { hook, digest, from: None }
     }
 
-    /// What a person should know at every event.
+    /// The message for every event.
     pub(super) fn told(&self, time: Option<&str>) -> String {
         let file = self.path.display();
         match time {

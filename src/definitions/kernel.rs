@@ -28,7 +28,7 @@ mod platform {
     use std::path::PathBuf;
     use std::sync::Arc;
 
-    /// What the kernel tells of, passed on by a thread of its own. Dropping it ends the thread.
+    /// A thread that passes on the changes of which the kernel tells. Dropping it ends the thread.
     pub(in super::super) struct Kernel {
         shared: Arc<Shared>,
         /// Written to at the end.

@@ -1,4 +1,4 @@
-//! What was last good, on disk: a host that starts beside a broken file goes on from where the last host stopped.
+//! Keeps the last good definitions on disk: a host that starts beside a broken file goes on from where the last host stopped.
 //!
 //! `<data>/hookwire/last-good/` has one record for each directory of definitions that people vouch for themselves. For
 //! each file it holds the texts from which the hooks in force come, with the scripts that were read with them. Whoever
@@ -30,7 +30,7 @@ pub enum LastGood {
 }
 
 impl LastGood {
-    /// The same for a host that keeps what it finds good.
+    /// This choice, made by a host that also keeps what it finds good.
     pub(crate) fn and_kept(self) -> LastGood {
         match self {
             LastGood::Ignored => LastGood::Ignored,
@@ -276,6 +276,6 @@ fn forget_oldest(dir: &Path) {
     let mut records: Vec<_> = fs::read_dir(dir).into_iter().flatten().flatten().collect();
     records.sort_by_cached_key(age);
     let n_spare = records.len().saturating_sub(MAX_RECORDS - 1);
-    // One that stays is forgotten next time.
+    // A record that can't be removed now is tried again next time.
     records.iter().take(n_spare).for_each(|entry| drop(fs::remove_file(entry.path())));
 }

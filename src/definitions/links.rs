@@ -20,7 +20,7 @@ impl Links {
         self.follow("/", path, |_, _| {})
     }
 
-    /// The same for a path in a directory without symlinks. `leads` hears what decides where it leads: the directory and
+    /// Follows a path from a directory without symlinks. `leads` hears what decides where it leads: the directory and
     /// the name of every symlink, of what the last one ends at, and of what doesn't exist.
     pub(super) fn follow(
         &mut self,
@@ -74,7 +74,7 @@ impl Links {
     }
 }
 
-/// What a part of a path leads to from where one is.
+/// The name by which a part of a path leads on from a directory; `None` if it stays there.
 fn step(part: Component<'_>) -> Option<OsString> {
     match part {
         Component::Normal(name) => Some(name.to_os_string()),

@@ -622,7 +622,7 @@ impl<'a> Lint<'a> {
         }
     }
 
-    /// What looks like a placeholder in a text that nothing is put into, or in the words of a shell where it is another's.
+    /// Warns of words that look like a placeholder in a text that nothing is put into, or in the words of a shell where it is another's.
     fn placeholders_that_nothing_fills(&mut self) {
         let kind = self.hook.handler.key();
         let Some(definition) = self.node.get(kind).filter(|_| self.hook.contract.dialect == NATIVE) else { return };
@@ -905,7 +905,7 @@ impl<'a> Lint<'a> {
         self.warn(problem.fix(Fix::remove("observe")));
     }
 
-    /// What the hook needs and the host hasn't got.
+    /// Names means that the hook needs and the host hasn't got.
     fn obstacle(&mut self, means: &Means) {
         if !self.hook.enabled {
             return;

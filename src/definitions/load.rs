@@ -31,11 +31,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-/// What is known of the files between loads.
+/// The files, as they are known between loads.
 pub struct Loader {
     dirs: Vec<LayerDir>,
     means: Means,
-    /// What an earlier host has kept of each directory.
+    /// The last good texts that an earlier host has kept of each directory.
     books: Vec<Option<Book>>,
     files: Files,
     /// Files that had changed at the last look, as they were then; see [`Look::Settled`].
@@ -71,7 +71,7 @@ pub enum Look<'a> {
     Settled,
 }
 
-/// What a load came to.
+/// The result of a load.
 pub struct Loaded {
     /// The set; the same as before if nothing changed.
     pub hooks: Arc<HookSet>,
@@ -122,7 +122,7 @@ struct Loss {
     looks: Option<Signature>,
 }
 
-/// What takes hooks away counts when it has stood for so long: writers truncate a file and fill it in pieces, or remove it
+/// How long a loss of hooks must have stood before it counts: writers truncate a file and fill it in pieces, or remove it
 /// and write it again, and its guards are not to be off in between.
 const LOSS_STANDS: Duration = Duration::from_millis(500);
 
@@ -439,7 +439,7 @@ impl Loader {
         }
     }
 
-    /// What an earlier host has kept of a file.
+    /// The state of a file that an earlier host has kept.
     fn restore(&self, index: usize, found: &Found) -> Option<FileState> {
         let book = self.books[index].as_ref()?;
         let file = found.path.strip_prefix(&self.dirs[index].path).unwrap_or(&found.path);
@@ -456,7 +456,7 @@ impl Loader {
         Place { path, real, signature: *signature, is_found: *is_found, layer, approved, means }
     }
 
-    /// What is known of a directory's files.
+    /// The files of a directory, as they are known.
     fn known(&self, index: usize) -> impl Iterator<Item = (&Key, &Arc<FileState>)> {
         self.files.range((index, PathBuf::new())..(index + 1, PathBuf::new()))
     }
@@ -692,7 +692,7 @@ fn read_state(
         Err(error) => {
             let (problem, before_it) = unreadable(error);
             let state = place.broken(before_it.into(), false, before.map(|it| &**it), vec![problem]);
-            // The same trouble as before is no news.
+            // Trouble that was told before is no news.
             let is_as_before = |before: &&Arc<FileState>| {
                 before.content.is_none()
                     && (before.signature, before.racy) == (state.signature, state.racy)
@@ -855,7 +855,7 @@ impl Scan {
         is_outer
     }
 
-    /// The same for a file, also within a layer.
+    /// Whether a file is loaded already, in an outer layer or in this one.
     fn is_loaded_already(&mut self, found: &Found) -> bool {
         let Some(known_as) = self.loaded.get(&found.real).cloned() else {
             // What leads nowhere is broken in each place.

@@ -27,7 +27,7 @@ pub(crate) struct Mending<'d> {
     text: &'d str,
     layer: Layer,
     checked: &'d Checked,
-    /// What the text holds, if it can be read.
+    /// The text as a tree, if it can be read.
     root: Option<Cow<'d, Node>>,
 }
 

@@ -23,7 +23,7 @@ pub struct Neighbours {
     root: PathBuf,
     own: Vec<PathBuf>,
     means: Means,
-    /// Those that were asked for last, at the end.
+    /// Sets that were joined lately; the one that was asked for last is at the end.
     kept: Mutex<Vec<Joined>>,
 }
 

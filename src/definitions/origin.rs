@@ -13,7 +13,7 @@ pub struct Origin<'a> {
     pub file: &'a str,
     /// Relative paths start here.
     pub dir: &'a Path,
-    /// What a person has approved of the project, if the file is read from that.
+    /// The approved state of the project, if the file is read from its copy.
     pub approved: Option<&'a Arc<Approved>>,
     /// Where the file really is, if a link leads to it.
     pub real_dir: Option<&'a Path>,
@@ -21,7 +21,7 @@ pub struct Origin<'a> {
     pub layer: Layer,
     /// The connection that registers the hooks, if they come over the wire.
     pub client: Option<&'a Arc<dyn Client>>,
-    /// What the host can do for hooks; `None` where that isn't known.
+    /// The host's means to run hooks; `None` where they aren't known.
     pub means: Option<&'a Means>,
     /// Reads a file that a hook names; the error is for people.
     pub read: &'a dyn Fn(&Path) -> Result<String, String>,

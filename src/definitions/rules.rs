@@ -14,7 +14,7 @@ use crate::syntax::fix::{Edit, Fix};
 use crate::syntax::node::{Node, NodeValue, Span};
 use crate::syntax::problem::Problem;
 
-/// What is wrong with a rule, or with a word of it.
+/// A mistake in a rule, or in a word of it.
 pub(super) struct Slip {
     code: &'static str,
     message: String,
@@ -23,7 +23,7 @@ pub(super) struct Slip {
     is_error: bool,
 }
 
-/// What was probably meant.
+/// The rule that was probably meant.
 enum Meant {
     /// This instead of a word of the rule.
     Instead(String, String),
@@ -56,7 +56,7 @@ impl Slip {
     }
 }
 
-/// What is known of the names of tools where a rule stands.
+/// The names of tools that count where a rule stands.
 #[derive(Clone, Copy)]
 pub(super) struct Vocabulary<'a> {
     /// A family's name stands for the tools of every agent.
@@ -562,7 +562,7 @@ fn misspelt_argument(name: &str, arguments: &'static [&'static str]) -> Option<&
     same.or_else(|| near().filter(|it| !differ_in_number(it, name)))
 }
 
-/// What was meant by a pattern over URLs that names no scheme, and that no URL's text fits therefore.
+/// The pattern that was meant by one over URLs that names no scheme, so that no URL's text fits it.
 fn with_scheme(pattern: &str) -> Option<String> {
     const SCHEMES: [&str; 9] =
         ["http://", "https://", "file:", "data:", "about:", "javascript:", "mailto:", "ftp://", "blob:"];
@@ -593,7 +593,7 @@ fn with_scheme(pattern: &str) -> Option<String> {
     Some(if host.contains(['/', ':']) { format!("https://{host}") } else { format!("domain:{host}") })
 }
 
-/// What follows a word that is written in other letters than it has to be.
+/// The rest of a pattern behind a word that is written in other letters than it has to be.
 fn other_case<'p>(pattern: &'p str, word: &str) -> Option<&'p str> {
     let (start, rest) = pattern.split_at_checked(word.len())?;
     (start != word && start.eq_ignore_ascii_case(word)).then_some(rest)
@@ -614,7 +614,7 @@ fn unexpanded(pattern: &str) -> Option<(&str, &str)> {
     (is_variable && !is_home && !rest.is_empty()).then_some((variable, rest))
 }
 
-/// What is between quotes that stand around all of a pattern.
+/// The pattern between quotes that stand around all of it.
 fn quoted(pattern: &str) -> Option<&str> {
     let quote = pattern.chars().next().filter(|c| matches!(c, '"' | '\''))?;
     let inner = pattern.strip_prefix(quote)?.strip_suffix(quote)?;
@@ -700,7 +700,7 @@ fn is_regex(text: &str) -> bool {
         || SIGNS.iter().any(|sign| text.contains(sign))
 }
 
-/// The same of a path: `src/.+`, `*.ts$`. `.*` may be about files that begin with a dot.
+/// Whether a pattern over paths looks like a regex: `src/.+`, `*.ts$`. `.*` may be about files that begin with a dot.
 fn is_regex_of_paths(pattern: &str) -> bool {
     let before = pattern.strip_suffix('$').and_then(|it| it.chars().next_back());
     let ends = before.is_some_and(char::is_alphanumeric) && pattern.contains(['.', '*']);
@@ -722,7 +722,7 @@ fn urls_of(pattern: &str) -> Option<Vec<String>> {
     Some(all.iter().flat_map(|it| globs_of(it, "*")).collect())
 }
 
-/// What is between the slashes of `/git push --force/`, where the first word is no path of a program.
+/// The pattern between the slashes of `/git push --force/`, where the first word is no path of a program.
 fn between_slashes(pattern: &str) -> Option<&str> {
     let inner = pattern.strip_prefix('/')?.strip_suffix('/')?;
     inner.split(' ').next().filter(|first| !first.is_empty() && !first.contains('/'))?;
@@ -781,7 +781,7 @@ fn glob_of(regex: &str, any: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What a text says with each of the alternatives of its groups: `git (push|pull)`.
+/// The text with each of the alternatives of its groups: `git (push|pull)`.
 fn alternatives(text: &str) -> Option<Vec<String>> {
     let end = text.match_indices(')').map(|(at, _)| at);
     let group = end.filter_map(|end| Some((text[..end].rfind('(')?, end)));

@@ -17,7 +17,7 @@ use std::sync::LazyLock;
 /// they are no slips.
 const LOOKALIKES: [&str; 5] = ["directory", "message_id", "mode", "toolResult", "turn_id"];
 
-/// What members are called elsewhere that have a name here which isn't near to it.
+/// Other systems' names of members whose name here isn't near to them.
 const OTHER_NAMES: [(&str, &str); 6] = [
     ("tool.args", "tool.input"),
     ("tool.arguments", "tool.input"),
@@ -34,7 +34,7 @@ const ARGUMENTS: [&str; 3] = ["command", "file_path", "filePath"];
 struct Known {
     /// Its members, each with its own where all of them are known.
     members: BTreeMap<String, BTreeSet<String>>,
-    /// Those of hookwire's own vocabulary.
+    /// Members of hookwire's own vocabulary.
     own: BTreeSet<String>,
     /// Names that other systems use for a member that has another place here.
     elsewhere: BTreeMap<&'static str, String>,
@@ -145,7 +145,7 @@ fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a String>) -> Opt
     (!is_number && word.len() > 2).then(|| found.to_string())
 }
 
-/// What a text names as a placeholder or a variable, and nothing is called.
+/// A placeholder or a variable of a text that nothing is called.
 pub(super) struct Stranger {
     pub(super) name: String,
     /// Where it is written, in bytes of the text.
@@ -161,7 +161,7 @@ pub(super) fn strange_placeholders(text: &str, own: &Placeholders) -> Vec<Strang
     found
 }
 
-/// What commands of every vocabulary have as variables.
+/// The variables that commands of every vocabulary have.
 const OF_TOOLS: [&str; 3] = ["tool_name", "tool_input_path", "tool_input_command"];
 
 /// The strangers among the variables of a shell text. Most of its variables are its own: only those that begin as the
@@ -268,7 +268,7 @@ pub(super) fn unguarded_path(text: &str) -> Option<&str> {
     None
 }
 
-/// What commands have of an event as variables whose value may hold blanks.
+/// The variables of an event whose value may hold blanks.
 const VARIABLES: [&str; 3] = ["tool_input", "tool_output", "prompt"];
 
 /// The first variable of the event that a shell text uses without quotes, where a shell makes several words of it.

@@ -47,7 +47,7 @@ const POLL: Duration = Duration::from_millis(500);
 /// The second look at a file that was just found changed.
 const SECOND_LOOK: Duration = Duration::from_millis(100);
 
-/// What may wait to be looked at: in a directory where others write all the time more happens than that.
+/// How many changes may wait to be looked at: in a directory where others write all the time, more happen than that.
 const MAX_WAITING: usize = 4096;
 
 /// Ends the watching when it is dropped.
@@ -56,7 +56,7 @@ pub struct Watcher(Sender);
 impl Drop for Watcher {
     fn drop(&mut self) {
         self.0.state.is_over.store(true, Ordering::Release);
-        // One that is full is being read. The thread may also have ended by itself.
+        // A queue that is full is being read. The thread may also have ended by itself.
         let _ = self.0.messages.try_send(Message::Wake);
     }
 }
@@ -67,7 +67,7 @@ enum Message {
     Wake,
 }
 
-/// What the queue's end is told, also when the queue is full.
+/// Messages that reach the end of the queue also when the queue is full.
 #[derive(Default)]
 struct State {
     is_over: AtomicBool,
@@ -95,7 +95,7 @@ struct Receiver {
     state: Arc<State>,
 }
 
-/// What a wait was ended by.
+/// The message that ended a wait.
 enum Told {
     Changed(notify::Result<Event>),
     /// More happened than could be told.

@@ -134,7 +134,7 @@ pub(super) struct RawToolNameLong {
     pub(super) argument: Option<String>,
 }
 
-/// The same, or only the name.
+/// A tool's name with its settings, or only the name.
 #[derive(Clone, Debug)]
 pub(super) struct RawToolName(pub(super) RawToolNameLong);
 
@@ -380,7 +380,7 @@ impl<'n> WrittenHook<'n> {
     }
 }
 
-/// What others call a field: the events that a hook is for, and the tools.
+/// Other systems' names of two fields: the events that a hook is for, and the tools.
 const OTHER_NAMES: [(&str, &[&str]); 2] = [
     ("on", &["method", "methods", "trigger", "triggers", "events"]),
     ("matcher", &["tool", "tools", "tool_name", "toolName"]),

@@ -35,7 +35,7 @@ pub struct Folded {
     pub additional_context: Vec<String>,
     /// The combined merge patch.
     pub context: Option<Value>,
-    /// What to do about a failed model call.
+    /// The way to go on after a failed model call.
     pub retry: Option<Retry>,
     /// Every signal to end the run, in order.
     pub signals: Vec<StopSignal>,

@@ -66,7 +66,7 @@ pub(super) async fn hold<T: Send + 'static>(
     }
 }
 
-/// The same where it is known to take long.
+/// Holds conditions that are known to take long, on another thread.
 pub(super) async fn hold_aside<T: Send + 'static>(
     engine: &Engine,
     limits: &RunLimits<'_>,

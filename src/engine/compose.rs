@@ -44,7 +44,7 @@ pub(super) fn plan(selected: Vec<Selected>, client: &'static Contract, event: &E
     arrange(selected, client, event, Equals::RunOnce)
 }
 
-/// What becomes of hooks that equal another one, where the dialect runs such hooks once.
+/// The fate of hooks that equal another one, where the dialect runs such hooks once.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Equals {
     RunOnce,

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct RunLimits<'a> {
     /// When hooks that haven't finished take their failure direction.
     pub deadline: Option<Instant>,
-    /// The same, before that time: see [`Question::early_deadline`](super::Question::early_deadline).
+    /// When they take it before that time: see [`Question::early_deadline`](super::Question::early_deadline).
     pub early_deadline: &'a CancellationToken,
     /// The client that sent the event.
     pub client: Option<&'a Arc<dyn Client>>,

@@ -296,7 +296,7 @@ impl Within {
     }
 }
 
-/// The same, for what a hook does itself.
+/// Decides about what a hook does itself.
 async fn decide_within(engine: &Engine, mut question: Question, within: Within) -> Verdict {
     if within.depth > MAX_DEPTH {
         return too_deep(engine, &question);

@@ -1,4 +1,4 @@
-//! What the engine remembers of sessions: send-backs in a row, and `once` hooks that have run.
+//! The engine's memory of sessions: send-backs in a row, and `once` hooks that have run.
 
 use super::MAX_SEND_BACKS;
 use crate::contract::Contract;
@@ -28,7 +28,7 @@ struct Known {
     n_once: usize,
 }
 
-/// What stands for a text of any length.
+/// A short value that stands for a text of any length.
 type Name = [u8; 32];
 
 impl Default for Sessions {

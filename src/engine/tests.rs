@@ -520,7 +520,7 @@ fn no_inner_layer_switches_off_an_outer_one() {
     }
 }
 
-/// The same between the layers of a list, in chains of other vocabularies.
+/// A list of one system switches off nothing of an outer layer, in chains of other vocabularies, too.
 #[test]
 fn a_list_switches_off_nothing_of_an_outer_layer_for_clients_of_others() {
     let inner = [

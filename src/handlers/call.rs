@@ -222,7 +222,7 @@ impl Moment {
         Moment::of(Facts::new(event, root))
     }
 
-    /// The same moment, of whose call nothing is known, for this reason.
+    /// This moment, with nothing known of its call, for this reason.
     pub fn unread(&self, why: &'static str) -> Moment {
         Moment::of(self.facts.unread(why))
     }
@@ -247,7 +247,7 @@ impl Moment {
         self.encoded(contract, contract.payload)
     }
 
-    /// The same, for a command's stdin.
+    /// The payload for a command's stdin.
     pub(super) fn stdin(&self, contract: &Contract) -> Bytes {
         self.encoded(contract, contract.stdin.unwrap_or(contract.payload))
     }

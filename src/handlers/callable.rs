@@ -257,7 +257,7 @@ impl Callable {
                 }
             }
             if let Some(approved) = &launch.approved {
-                // One that was made since then is nobody's.
+                // Nobody has approved an environment that was made since then.
                 venvs.retain(|venv| approved.was_there(venv));
             }
         }

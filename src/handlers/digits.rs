@@ -181,7 +181,7 @@ pub(super) fn read(text: &str, language: Language, event: &Event, handed: &Hande
     Ok(reply)
 }
 
-/// The same for a value that a call stores; `before` is what is stored in its place.
+/// Gives a value that a call stores its digits back; `before` is what is stored in its place.
 ///
 /// # Errors
 /// It can't be told which number is meant.

@@ -74,7 +74,7 @@ pub(super) fn changed(env: &[(String, String)]) -> Vec<String> {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Secrets {
     all: Vec<String>,
-    /// Those that a model must not read either. What a definition itself sets may be a path that a hook tells it of.
+    /// Values that a model must not read either. What a definition itself sets may be a path that a hook tells it of.
     kept_from_models: Vec<String>,
 }
 
@@ -96,7 +96,7 @@ impl Secrets {
     pub(super) fn new<'a>(values: impl Iterator<Item = &'a str>) -> Secrets {
         let lines = values.flat_map(str::lines).map(str::trim).filter(|line| line.len() >= SHORTEST_SECRET);
         let mut lines: Vec<String> = lines.map(str::to_string).collect();
-        // One that contains another goes first.
+        // A line that contains another one goes first.
         lines.sort_by_key(|line| std::cmp::Reverse(line.len()));
         lines.dedup();
         Secrets { kept_from_models: lines.clone(), all: lines }

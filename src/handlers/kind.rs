@@ -122,7 +122,7 @@ pub(crate) trait Kind: std::fmt::Debug + Sized + Send + Sync {
 pub(crate) enum TextKind {
     /// Filled in with what the event says, with the placeholders of the hook's vocabulary.
     Template,
-    /// The same, with hookwire's own placeholders whatever the vocabulary.
+    /// Filled in with what the event says, with hookwire's own placeholders whatever the vocabulary.
     NativeTemplate,
     /// A CEL expression over the event.
     Expression,

@@ -18,7 +18,7 @@ pub(super) fn run_by_text(text: &str, cwd: Option<&Path>, root: &Path) -> Vec<Pa
     written_in_text(text, root).into_iter().map(at).collect()
 }
 
-/// The same, each with how it is written once variables and `~` stand for what they are.
+/// The files that a text names, each with how it is written once variables and `~` stand for what they are.
 fn written_in_text(text: &str, root: &Path) -> Vec<(PathBuf, String)> {
     let root = root.to_string_lossy();
     let word = shell_word::argument(&root);
@@ -60,7 +60,7 @@ fn with_home(text: &str, home: &str) -> String {
     expanded + rest
 }
 
-/// The same of a program with its arguments.
+/// The files that a program with its arguments runs.
 pub(super) fn run_by_words<'w>(words: impl Iterator<Item = &'w str>, cwd: Option<&Path>, root: &Path) -> Vec<PathBuf> {
     run_by_text(&shell_word::command(words), cwd, root)
 }
@@ -169,7 +169,7 @@ impl ApprovedCommand {
         })
     }
 
-    /// The same for a word that no shell reads, or that is a text for one.
+    /// A word that no shell reads, or that is a text for one, with the copies of the files that it names.
     pub(super) fn word(&self, word: &str, cwd: &Path) -> String {
         let whole = self.named.iter().find(|file| file.path.as_os_str() == word);
         match whole.and_then(|file| self.approved.copy(&file.path, cwd)) {

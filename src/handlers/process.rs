@@ -212,7 +212,7 @@ pub(crate) async fn run(spec: Spec) -> Result<Output, ProcessError> {
     Ok(output)
 }
 
-/// The same for a child that no gate waits for: however many there are, they leave places to gates.
+/// Runs a child that no gate waits for: however many such children there are, they leave places to gates.
 pub(crate) async fn run_modestly(spec: Spec) -> Result<Output, ProcessError> {
     static MODEST: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(max_children() * 3 / 4));
     let _permit = MODEST.acquire().await.map_err(io::Error::other)?;

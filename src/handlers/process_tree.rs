@@ -175,7 +175,7 @@ pub fn leave(time: Duration) {
 /// Kills a call's processes; the status is there if the leader had exited.
 fn end(mut call: Call, leader: Leader) -> io::Result<Option<ExitStatus>> {
     let (number, group) = (call.number, call.child.id());
-    // Those below the leader are found through it, so before it dies. After
+    // Processes below the leader are found through it, so before it dies. After
     // its exit they are children of the host, and `tidy` finds them.
     let below = match leader {
         Leader::Exited => Vec::new(),

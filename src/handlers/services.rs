@@ -66,7 +66,7 @@ impl Services {
         }
     }
 
-    /// The same, with nobody to ask but the fakes of a test.
+    /// These services, with nobody to ask but the fakes of a test.
     pub fn faked(self, fakes: &Arc<Fakes>) -> Services {
         Services {
             approvals: Approvals::faked(fakes.clone()),

@@ -43,7 +43,7 @@ pub(super) struct Act {
     are_found: bool,
     /// Patterns of file names that it is about, whichever files these name.
     patterns: Vec<NamePattern>,
-    /// The same for what the run tells: each path with a sign for the part that isn't told.
+    /// Paths that only the run tells: each path with a sign for the part that isn't told.
     open: Vec<PathViews>,
     /// The run tells nothing but the name: the directory is known.
     is_open_in_name: bool,

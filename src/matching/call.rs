@@ -227,7 +227,7 @@ pub(super) fn path(path: &str, base: &Path) -> Option<Thing> {
     patience::allows_slow().then(|| Thing::Path(paths::views(path, base)))
 }
 
-/// The same; a `file:` URL may be taken for the file that it names, `~` for the home directory, and blanks at the ends
+/// What a path or a URL stands for: a `file:` URL may be taken for the file that it names, `~` for the home directory, and blanks at the ends
 /// for none, too. It may count from other `directories` as well.
 pub(crate) fn path_or_url(text: &str, base: &Path, directories: &[String]) -> Option<Vec<Thing>> {
     let trimmed = text.trim_matches(tools::is_blank);

@@ -150,7 +150,7 @@ impl Facts {
         Facts::within(event, &root.into(), Arc::default(), false)
     }
 
-    /// The same with the `names` of tools that definition files add. `has_scripts`: scripts that a call runs may be
+    /// Facts with the `names` of tools that definition files add. `has_scripts`: scripts that a call runs may be
     /// looked into, which happens when a condition asks.
     pub fn within(event: Arc<Event>, root: &Arc<Path>, names: Arc<ToolNames>, has_scripts: bool) -> Facts {
         let base = match event.cwd() {
@@ -160,12 +160,12 @@ impl Facts {
         Facts::at(base, event, names, has_scripts)
     }
 
-    /// The same with the names of tools that definition files add.
+    /// These facts with the names of tools that definition files add.
     pub fn with_names(self, names: &Arc<ToolNames>) -> Facts {
         Facts { names: names.clone(), ..self }
     }
 
-    /// The same moment, of whose call nothing is known, for this reason: every condition on it is in doubt.
+    /// This moment, with nothing known of its call, for this reason: every condition on it is in doubt.
     pub fn unread(&self, why: &'static str) -> Facts {
         Facts { unread: Some(why), ..Facts::at(self.base.clone(), self.event.clone(), self.names.clone(), false) }
     }
@@ -191,7 +191,7 @@ impl Facts {
         self.scripts.lock().clone()
     }
 
-    /// The same moment with another value: hooks can't change where it happens.
+    /// This moment with another value: hooks can't change where it happens.
     pub fn rewritten(&self, event: Arc<Event>) -> Facts {
         Facts::at(self.base.clone(), event, self.names.clone(), self.has_scripts)
     }

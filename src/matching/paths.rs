@@ -339,7 +339,7 @@ impl PathPattern {
         let is_wide = is_anywhere || names_directory || parts.iter().any(|part| loose(part).is_some());
         let wide = is_wide.then(|| format!("{start}{loosened}{end}"));
         let wide = wide.map(|wide| Ok::<_, String>((wide_from, self::glob(&wide)?))).transpose()?;
-        // Those of names that are behind a wildcard aren't looked up.
+        // Alternatives of names that are behind a wildcard aren't looked up.
         let is_looked_up = text.find('{').is_some_and(|at| !text[..at].contains(['*', '?', '[']));
         let alternatives = if is_looked_up { alternatives(&text, Braces::OfPath)? } else { vec![text] };
         Ok(Self { glob, from, prefix, beginnings: alternatives.iter().map(|it| Beginning::new(it)).collect(), wide })

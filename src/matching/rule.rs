@@ -100,7 +100,7 @@ struct Forms {
     /// One for each alternative in braces.
     commands: Vec<CommandRule>,
     path: Option<PathPattern>,
-    /// The same for a file of that name in any directory, where the pattern has no `/`.
+    /// The pattern for a file of that name in any directory, where the pattern has no `/`.
     anywhere: Option<PathPattern>,
     url: Option<UrlPattern>,
     text: Option<GlobMatcher>,
@@ -203,7 +203,7 @@ impl ToolRule {
         })
     }
 
-    /// The same of an event's tool, under every name that the asker may call it by.
+    /// Whether the rule names an event's tool, under any name that the asker may call it by.
     fn names_tool(&self, tool: &str, facts: &Facts, asker: Asker) -> bool {
         self.names_any(tool, facts.families(asker))
             || facts.mcp_name(asker).is_some_and(|name| self.names_any(name, &[]))

@@ -99,7 +99,7 @@ const EXPANDING: &[&str] = &["read_many_files"];
 pub enum Expands {
     /// All of them, and upper case for lower case.
     All,
-    /// Those that look like one.
+    /// The texts that look like a pattern.
     Patterns,
 }
 
@@ -252,7 +252,7 @@ impl<'a> Row<'a> {
         Row::found(name, known(name))
     }
 
-    /// The same, where the table was asked before.
+    /// The row of a tool for which the table was asked before.
     pub fn found(name: &'a str, tool: Option<&'static Tool>) -> Row<'a> {
         let typing = tool.filter(|it| it.kind == ArgumentKind::Shell).and_then(|_| keys_of(name));
         Row { name, tool, argument: typing }

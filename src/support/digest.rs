@@ -22,7 +22,7 @@ pub(crate) fn of_file(path: &Path) -> io::Result<String> {
     of_open_file(path).map(|(hash, _)| hash)
 }
 
-/// The same, and what the file that was read looks like.
+/// The digest of an open file, and what the file looked like.
 ///
 /// # Errors
 /// It can't be read, or is no regular file.

@@ -22,7 +22,7 @@ pub(crate) struct Signature {
 /// A file that was changed this shortly before it was read may change again within the clock's
 /// grain: it is read again next time. (git calls such entries racy.)
 const RACY: Duration = Duration::from_millis(100);
-/// The same for file systems that keep whole seconds.
+/// How shortly before, on file systems that keep whole seconds.
 const RACY_SECONDS: Duration = Duration::from_secs(2);
 /// The largest file, in bytes.
 pub(crate) const MAX_FILE: u64 = 4 << 20;

@@ -42,7 +42,7 @@ pub(crate) fn safe(text: &str) -> String {
     .into_owned()
 }
 
-/// The same for a text of several lines, which stay.
+/// A text of several lines with what a terminal would obey spelt out; the lines stay.
 pub(crate) fn safe_lines(text: &str) -> Cow<'_, str> {
     spelt_out(text, |c| matches!(c, '\n' | '\t').then_some(c))
 }

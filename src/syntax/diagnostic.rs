@@ -34,7 +34,7 @@ pub struct Diagnostic {
     pub hook: Option<String>,
     /// Where it is.
     pub range: Range,
-    /// The same place in bytes.
+    /// Where it is, in bytes.
     #[serde(skip)]
     pub span: Span,
     /// Edits that mend it, the best one first.

@@ -213,7 +213,7 @@ impl Node {
         }
     }
 
-    /// The same value without places. JSON has no infinity and no NaN: they become null.
+    /// The value without places. JSON has no infinity and no NaN: they become null.
     pub fn to_json(&self) -> serde_json::Value {
         use serde_json::Value;
         match &self.value {

@@ -310,7 +310,7 @@ fn handed_on(command: &Command) -> Vec<(Word, Option<Word>)> {
 }
 
 impl FileAct {
-    /// The same with its word as plain as it can be said.
+    /// This act with its word as plain as it can be said.
     fn plain(mut self) -> FileAct {
         // All that find comes across below a directory is that directory with all that it holds.
         if let Some(start) = self.word.text.strip_suffix("/**/*").filter(|_| self.word.found) {
@@ -327,7 +327,7 @@ impl FileAct {
         self
     }
 
-    /// The same from the directory at hand, where the directory isn't told.
+    /// This act from the directory at hand, where the directory isn't told.
     fn at_hand(&self) -> Option<FileAct> {
         let Named::Open { before, after } = self.named() else { return None };
         let path = after.strip_prefix('/').filter(|path| before.is_empty() && !path.is_empty())?;

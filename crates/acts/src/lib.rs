@@ -203,7 +203,7 @@ impl Command {
         (self.directories != directories::Directories::Unknown).then(|| self.directories.all())
     }
 
-    /// The same with other words.
+    /// This command with other words.
     fn with(&self, words: Vec<Word>) -> Command {
         let (span, writes) = (self.span.clone(), self.writes.clone());
         Command { words, span, writes, directories: self.directories.clone(), ..*self }
@@ -294,7 +294,7 @@ pub fn read(text: &str, shell: Shell) -> Script {
     read_within(text, shell, MAX_WORK).0
 }
 
-/// The same in fewer steps, and whether these were enough; a short text may take many, because functions call each other.
+/// Reads a text in fewer steps, and says whether these were enough; a short text may take many, because functions call each other.
 pub fn read_within(text: &str, shell: Shell, max_work: usize) -> (Script, bool) {
     let unread = |why, at| (Script { gaps: vec![Doubt { why, at }], ..Script::default() }, true);
     if text.len() > MAX_TEXT {

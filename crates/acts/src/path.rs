@@ -12,7 +12,7 @@ pub(super) fn is_path(text: &str) -> bool {
     text.contains('/') || text.starts_with(['.', '~'])
 }
 
-/// The same of what is known of a word.
+/// Whether a word is written as a path, as far as it is known.
 pub(super) fn is_written_as_path(word: &Word) -> bool {
     word.home || is_path(word.beginning())
 }

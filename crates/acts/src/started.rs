@@ -24,7 +24,7 @@ impl Script {
     }
 }
 
-/// The same command as it is mostly written, or the one that a program carries out in its own process.
+/// The command as it is mostly written, or the one that a program carries out in its own process.
 fn behind(words: &[Word]) -> Vec<Word> {
     let Some(name) = words.first().and_then(Word::as_constant).map(base_name) else { return Vec::new() };
     if let Some(short) = programs::in_short(name, words) {

@@ -35,7 +35,7 @@ impl Openness {
         }
     }
 
-    /// The same with another place.
+    /// This openness at another place.
     pub(super) fn moved(self, to: impl Fn(usize) -> usize) -> Openness {
         match self {
             Openness::Constant => Openness::Constant,
@@ -45,7 +45,7 @@ impl Openness {
         }
     }
 
-    /// The same behind another constant beginning.
+    /// This openness behind another constant beginning.
     pub(super) fn behind(self, at: usize) -> Openness {
         self.moved(|_| at)
     }
@@ -116,7 +116,7 @@ impl Word {
         if self.home { format!("~{}", self.text).into() } else { self.text.as_str().into() }
     }
 
-    /// The same if all of it is constant.
+    /// The text with its `~`, if all of it is constant.
     pub fn as_constant_path(&self) -> Option<Cow<'_, str>> {
         (self.openness == Openness::Constant).then(|| self.path())
     }

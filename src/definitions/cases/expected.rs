@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What a verdict is to be.
+/// The verdict that a case expects.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Expected {
     Deny,
@@ -83,13 +83,13 @@ impl Part {
         }
     }
 
-    /// What is true of a hook in a verdict, the most telling first.
+    /// The most telling word that is true of a hook in a verdict.
     fn of(hook: &str, verdict: &Verdict) -> Part {
         Part::ALL.into_iter().map(|(part, _)| part).find(|part| part.holds(hook, verdict)).unwrap_or(Part::Absent)
     }
 }
 
-/// What a case would have to expect of a verdict.
+/// The expectations with which a case would be as expected.
 #[derive(Debug, PartialEq)]
 pub(crate) struct CameOut {
     pub(crate) expected: Expected,
@@ -221,12 +221,12 @@ fn failure(verdict: &Verdict) -> Option<(&str, &str)> {
     decided.find_map(|outcome| Some((&*outcome.hook, outcome.error.as_deref()?)))
 }
 
-/// What the hooks that only observe would have come to.
+/// The strongest decision of the hooks that only observe.
 fn strongest_observed(verdict: &Verdict) -> Would {
     verdict.outcomes.iter().filter_map(Outcome::would).max().unwrap_or(Would::Allow)
 }
 
-/// The same with who would, and why.
+/// That decision, with the hook that would have made it, and why.
 fn observed_in(verdict: &Verdict, found: Would) -> String {
     let is_it = |it: &&Outcome| it.would() == Some(found);
     match verdict.outcomes.iter().find(is_it) {
@@ -253,7 +253,7 @@ fn describe(verdict: &Verdict) -> String {
 }
 
 impl CameOut {
-    /// What a case would have to expect of a verdict; `None` if a case can't say it.
+    /// The expectations that a verdict meets; `None` if a case can't say them.
     pub(crate) fn new(case: &Case, verdict: &Verdict) -> Option<CameOut> {
         if !verdict.errors.is_empty() {
             return None;

@@ -62,9 +62,9 @@ pub struct Cases {
 pub struct Case {
     /// The line on which it begins, counted from 1.
     pub line: usize,
-    /// What it is about: its name, else its command, path or event.
+    /// Its name, else its command, path or event.
     pub name: String,
-    /// What answers instead of what is outside.
+    /// Answers that stand for models, services and people.
     pub(crate) fakes: Answers,
     before: Vec<Step>,
     step: Step,
@@ -73,9 +73,9 @@ pub struct Case {
     reason: Option<String>,
     /// A part of what a hook says about its failure, which decides in its direction.
     failure: Option<String>,
-    /// What is to be true of hooks, by their names.
+    /// The word that must be true of each hook, by the hook's name.
     outcomes: BTreeMap<String, Part>,
-    /// What the hooks that only observe would come to.
+    /// The strongest decision of the hooks that only observe.
     observed: Option<Would>,
 }
 
@@ -104,7 +104,7 @@ enum EventSource {
 pub(crate) struct Scene<'a> {
     /// The working directory.
     pub(crate) dir: &'a Path,
-    /// What `~` stands for.
+    /// The directory that `~` stands for.
     pub(crate) home: &'a Path,
     /// The directory of the file of cases, where recorded sessions are looked for.
     pub(crate) files: &'a Path,
@@ -198,7 +198,7 @@ pub fn read(file: &str, text: &str) -> Result<Cases, Vec<Diagnostic>> {
     if lacking.is_empty() { Ok(cases.0) } else { Err(lacking) }
 }
 
-/// The same for a file whose cases may not say yet what is expected; gives the places of those, too.
+/// Reads a file whose cases may not say yet what is expected; gives the places of such cases, too.
 pub(crate) fn read_unfinished(file: &str, text: &str) -> Result<(Cases, Vec<Span>), Vec<Diagnostic>> {
     let lines = LineIndex::new(text);
     let format = Format::from_path(Path::new(file)).unwrap_or_default();
@@ -276,7 +276,7 @@ fn mistake(error: DecodeError) -> Problem {
 }
 
 impl RawCase {
-    /// What happens, in a few words.
+    /// The event in a few words.
     fn about(&self) -> String {
         let words = [
             ("", &self.bash),

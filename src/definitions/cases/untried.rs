@@ -75,7 +75,7 @@ fn cases_in(file: &Path) -> Option<Cases> {
     read_unfinished(&file.to_string_lossy(), &text).ok().map(|(cases, _)| cases)
 }
 
-/// Those of the hooks that no event of the cases would start.
+/// The hooks that no event of the cases would start.
 fn untouched_by<'h>(
     cases: &Cases,
     scene: &Scene<'_>,

@@ -84,7 +84,7 @@ pub(super) fn change(
         let found = || new.words.iter().map(|word| &word.text);
         match words.get(&n) {
             Some(meant) => found().eq(meant),
-            // One that runs a changed one has other words too.
+            // A command that runs a changed one has other words, too.
             None => {
                 found().eq(old.words.iter().map(|word| &word.text))
                     || edits.iter().any(|(at, _)| is_within(&old.span, at))

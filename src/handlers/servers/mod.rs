@@ -51,7 +51,7 @@ const MAX_TOOLS: usize = 1000;
 /// The longest wait between two starts of a server that keeps failing.
 const MAX_PAUSE: Duration = Duration::from_secs(30);
 
-/// Those that are ending count until they have ended.
+/// Places for servers. A server that is ending keeps its place until it has ended.
 static PROCESSES: Semaphore = Semaphore::const_new(process_tree::MAX_WORKERS);
 
 /// What a server is; equal ones are one server.

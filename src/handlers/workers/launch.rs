@@ -82,7 +82,7 @@ impl Launch {
                         format!("start Python: `{venv}` has no bin/python3; make it with `python3 -m venv {venv}`")
                     })?,
                     None => {
-                        // One that is made or removed later counts from then on, unless a person has approved what was there.
+                        // An environment that is made or removed later counts from then on, unless a person has approved what was there.
                         sources.extend(venvs.iter().map(|venv| venv.join("pyvenv.cfg")));
                         match venvs.iter().find_map(|venv| python_of(venv)) {
                             Some(python) => python,

@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 /// Calls that one worker may have in flight; more wait.
 const MAX_IN_FLIGHT: usize = 128;
-/// The same for one hook, beside those of all.
+/// Calls that one hook may have in flight beyond those of all hooks.
 const RESERVE: usize = 8;
 /// Calls that a worker may have given up on and still be working at, before another takes its place.
 const MAX_ABANDONED: usize = 8;

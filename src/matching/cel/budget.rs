@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 /// Steps of one evaluation: nodes evaluated, items visited, and 16 bytes of text read or made. Some 20 ms.
 const MAX_STEPS: usize = 1_000_000;
-/// The same where nobody has the time. Some 0.2 ms.
+/// Steps of one evaluation where nobody has the time. Some 0.2 ms.
 const QUICK_STEPS: usize = 10_000;
 const BYTES_PER_STEP: usize = 16;
 
@@ -33,7 +33,7 @@ impl Budget {
         Ok(())
     }
 
-    /// The same for reading or making so many bytes.
+    /// Takes the steps for reading or making so many bytes.
     pub(super) fn spend_on_text(&self, n_bytes: usize) -> Result<(), EvalError> {
         self.spend(n_bytes / BYTES_PER_STEP)
     }

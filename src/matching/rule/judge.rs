@@ -40,7 +40,7 @@ impl<'r> Asked<'r> {
         Asked { rules: [rule].into_iter().collect(), unless: Rules::new(), facts, asker }
     }
 
-    /// Those of the rules that are about something.
+    /// The rules that are about something.
     fn about(&self, is_about: impl Fn(&ToolRule) -> bool) -> Asked<'r> {
         let about = |rules: &Rules<'r>| rules.iter().copied().filter(|rule| is_about(rule)).collect();
         Asked { rules: about(&self.rules), unless: about(&self.unless), ..*self }
@@ -52,7 +52,7 @@ impl<'r> Asked<'r> {
         self.facts.holds(first, || self.holds_with_patch(reading))
     }
 
-    /// The same, unless it panics.
+    /// Whether the rules hold, with what patches are about. The caller catches panics.
     fn holds_with_patch(&self, reading: Reading) -> Truth {
         let own = self.holds_for_call(reading);
         let own = match reading {
@@ -211,7 +211,7 @@ pub(crate) fn declaration(tool: &str) -> String {
 /// A call that rules are held against.
 struct Judge<'a> {
     tool: &'a str,
-    /// Those that are about the tool.
+    /// The rules that are about the tool.
     asked: Asked<'a>,
     /// There are no rules but exceptions, so that every call fits.
     fits_all: bool,

@@ -289,7 +289,7 @@ impl Walk {
     }
 
     fn joined_elements(&self, name: &str, elements: Vec<Resolved>) -> Next {
-        // Those that vanish leave no blank behind.
+        // An empty expansion leaves no blank in the word.
         match self.variables.is_uneven(name) {
             true => Next::Open(format_compact!("${{{name}}}"), Openness::Computed(0, false)),
             false => self.joined(&whole(elements)),

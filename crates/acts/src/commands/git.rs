@@ -93,7 +93,7 @@ impl Walk {
         }
     }
 
-    /// The same by the file; where the text doesn't show what it writes there, a later push may be told anything.
+    /// Keeps the settings that a text writes into git's file; where the text doesn't show what it writes there, a later push may be told anything.
     pub(super) fn writes_settings_of_git(&mut self, text: Option<&str>) {
         const NOWHERE: Span = 0..0;
         let Some(text) = text else { return self.keep_configured_push(Word::computed(), &NOWHERE) };

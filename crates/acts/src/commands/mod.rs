@@ -183,7 +183,7 @@ pub(super) struct Walk {
 #[derive(Clone, PartialEq, Eq)]
 struct Passed {
     words: Rc<[Word]>,
-    /// The same without those that vanish if nothing has set them; nothing if none does.
+    /// The words without those that vanish if nothing has set them; `None` if no word does.
     set: Option<Rc<[Word]>>,
     /// `shift` may have taken any number of the first ones away.
     shifted: bool,
@@ -415,7 +415,7 @@ impl Walk {
         }
     }
 
-    /// The same, but for where the last chain of `&&` and `||` may have ended before its last pipeline.
+    /// Runs a list. Gives where the last chain of `&&` and `||` may have ended before its last pipeline, not joined yet.
     fn list_to_end<'l>(&mut self, list: &'l List) -> Option<Ends<'l>> {
         let (mut begins, mut ends) = (None::<State>, None::<Ends>);
         for (at, pipeline) in list.0.iter().enumerate() {
@@ -790,7 +790,7 @@ impl Walk {
             let (is_odd, may_set) = match part {
                 Part::Text { text, .. } => look_at(text, &self.variables),
                 Part::Variable { name, change, .. } => {
-                    // Those of one character are numbers, or operands: `$#`, `$?`, `$1`.
+                    // Names of one character are numbers, or operands: `$#`, `$?`, `$1`.
                     let is_special = name.len() == 1 && !name.starts_with(|c: char| c.is_alphabetic() || c == '_');
                     let is_number = is_special || matches!(change, Change::Length) || self.variables.is_number(name);
                     let mut given = self.positional.iter().flat_map(|given| given.words.iter());

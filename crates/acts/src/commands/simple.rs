@@ -335,7 +335,7 @@ impl Walk {
         output::printed(&texts, self.shell)
     }
 
-    /// The same as near as it can be told, if it may end up as code.
+    /// What the words print, as near as it can be told, if that may end up as code.
     fn nearly_prints(&self, words: &[Word]) -> Option<String> {
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
         output::nearly_printed(&texts, self.shell)

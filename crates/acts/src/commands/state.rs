@@ -15,7 +15,7 @@ pub(super) struct SetNames(Rc<Names>);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Names {
     here: HashSet<String>,
-    /// Those that another shell is given, too.
+    /// Names that another shell is given, too.
     exported: HashSet<String>,
     /// `set -a`: all are that are set from then on.
     exports_all: bool,

@@ -103,7 +103,7 @@ const MAX_SOURCES: usize = 16;
 const MAX_LOOKED: usize = 20_000;
 
 impl Variable {
-    /// One that is made of itself, or of too many, may be anything.
+    /// Adds a source. A variable that is made of itself, or of too many sources, may be anything.
     fn push(&mut self, source: Source, name: &str) {
         let of_itself = matches!(&source, Source::Pieces(pieces)
         if pieces.iter().any(|piece| match piece {

@@ -425,7 +425,7 @@ pub(in super::super) fn printed(words: &[&str], shell: Shell) -> Option<String> 
     spelt(words, shell).filter(|text| text.exact).map(|text| text.text)
 }
 
-/// The same, where shells differ or more is needed to tell it: as near as it can be told.
+/// What `echo` or `printf` prints, as near as it can be told where shells differ or more is needed to tell it.
 pub(in super::super) fn nearly_printed(words: &[&str], shell: Shell) -> Option<String> {
     spelt(words, shell).map(|text| text.text)
 }

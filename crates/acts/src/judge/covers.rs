@@ -52,7 +52,7 @@ impl Stage {
         self.leading.iter().all(&mut is_next)
     }
 
-    /// The same, if the options that stand in between only say how a runner finds what it runs by itself.
+    /// Whether the words lead a command, if the options that stand in between only say how a runner finds what it runs by itself.
     pub(super) fn leads_behind_plain_options(&self, command: &Command) -> bool {
         let is_plain = |word: &Word| running::PLAIN_RUNNER_OPTIONS.has(&word.text);
         let behind = command.words.iter().enumerate().filter(|(at, word)| *at == 0 || !is_plain(word));

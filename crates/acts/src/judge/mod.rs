@@ -63,7 +63,7 @@ struct Stage {
 #[derive(Debug, Clone)]
 struct Operand {
     glob: String,
-    /// The same as a path without `.`, `..` and needless slashes; none if it is a URL.
+    /// The glob as a path without `.`, `..` and needless slashes; none if it is a URL.
     path: Option<String>,
     /// It names what is done, not what it is done to: a sub-command, or what follows a `*` for one.
     verb: bool,
@@ -379,7 +379,7 @@ fn parted(words: &[String]) -> Vec<String> {
     parted
 }
 
-/// The same for options with one dash: `terraform apply *-auto-approve`, `rm *-rf*`. More letters than two end the name of
+/// An option with one dash behind a `*`: `terraform apply *-auto-approve`, `rm *-rf*`. More letters than two end the name of
 /// a file: `rm *-dir`.
 fn option_behind_star<'w>(word: &'w str, row: Option<&Row>) -> Option<&'w str> {
     let option = word.strip_prefix('*').filter(|option| option.starts_with('-'))?;

@@ -407,7 +407,7 @@ pub(super) fn without_excepted(text: &str, unless: &[&CommandRule], place: &Plac
             own.fill(b' ');
         }
     }
-    // Those of one text for a shell stand in one place.
+    // The commands of one text for a shell stand in one place.
     for command in others {
         // Of a wrapper its name stays: what it runs is a command of its own.
         let head = command.words.first().filter(|head| programs::wrapper_of(&head.text, &command.words).is_some());

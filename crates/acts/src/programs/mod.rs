@@ -255,7 +255,7 @@ pub(super) fn is_shells_own(name: &str, shell: Shell) -> bool {
 /// Variables that say how a program prints or what it runs for, whichever program it is.
 static PLAIN_VARIABLES: Names = Names::new("plain-variables");
 
-/// The same, where one value means the machines that others use.
+/// Variables that say what a program runs for, of which one value means the machines that others use.
 static MODE_VARIABLES: Names = Names::new("mode-variables");
 
 /// Whether to set a variable so runs nothing and leads nowhere: make reads `$(shell x)` in a value, and a locale may be a path.

@@ -120,7 +120,7 @@ impl<'w> Parsed<'w> {
         Parsed::read(words, row, &|_, _, _| None, true)
     }
 
-    /// The same for a rule, which says what sub-command a word may be that isn't constant.
+    /// Reads words for a rule, which says what sub-command a word may be that isn't constant.
     pub(in super::super) fn wanting(words: &'w [Word], row: Option<&'static Row>, wanted: Wanted<'_>) -> Parsed<'w> {
         Parsed::read(words, row, wanted, false)
     }

@@ -342,7 +342,7 @@ pub(in super::super) fn script_runs_code(name: &str, words: &[Word]) -> bool {
     if args.iter().any(is_open) || may_move() || files.iter().any(|option| given.has(option)) {
         return true;
     }
-    // Those of `-e`, else the first operand.
+    // The scripts of `-e`, else the first operand.
     let is_plain = |word: &Word| word.as_constant().is_some_and(is_plain);
     match given.has("-e") {
         true => given.values("-e").next().is_none() || !given.values("-e").all(|word| is_plain(&word)),

@@ -29,12 +29,12 @@ fn first(path: &'static str) -> &'static str {
     path.split([' ', '|']).next().unwrap_or_default()
 }
 
-/// The same command in other words.
+/// Other commands that mean what these words mean.
 pub(in super::super) fn twins(words: &[Word]) -> Vec<Vec<Word>> {
     const MOST: usize = 8;
     let mut all: Vec<Vec<Word>> = of(words);
     let mut at = 0;
-    // Those may have twins in turn.
+    // Twins may have twins in turn.
     while let Some(twin) = all.get(at).filter(|_| all.len() < MOST) {
         let is_new = |it: &Vec<Word>| {
             let is_same = |other: &[Word]| other.iter().map(|word| &word.text).eq(it.iter().map(|word| &word.text));

@@ -103,7 +103,7 @@ impl<'a> Text<'a> {
             }
             // Which files are git's is looked at apart.
             "git" => !has(words, "rm") && !has(words, "mv") && matches!(act.word.text.trim_end_matches('/'), "." | ":"),
-            // The same file system with other options.
+            // `remount` gives a file system other options and hides nothing.
             "mount" => words.iter().any(|word| word.text.contains("remount")),
             // What it comes across is looked for on the disk.
             "find" => act.reach == Reach::All,
