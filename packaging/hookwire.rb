@@ -1,4 +1,4 @@
-# A Homebrew formula. OWNER is where the copy of hookwire is, and SHA256 the sum of its source archive. Not yet run: there is no
+# A Homebrew formula. SHA256 is the sum of its source archive. Not yet run: there is no
 # release and no Homebrew where it was written.
 class Hookwire < Formula
   desc "Hook host for AI agents: lifecycle events in over JSON-RPC, one verdict out"
