@@ -550,6 +550,7 @@ fn hook(bench: &Bench, program: &Path) -> Figure {
         "session_id": "s", "cwd": hooks.path(), "hook_event_name": "PreToolUse", "tool_name": "Bash",
         "tool_input": { "command": "git push --force origin main" },
     });
+    assert!(program.is_file(), "{} is missing: build the whole workspace", program.display());
     let mut hook = Command::new(program);
     hook.args(["hook", "claude-code", "--isolated", "--hooks"]).arg(hooks.path()).arg("--root").arg(hooks.path());
     for place in ["--user-dir", "--data-dir"] {

@@ -100,6 +100,8 @@ struct Change {
     path: PathBuf,
     before: Option<String>,
     after: Option<String>,
+    /// What is there that isn't hookwire's.
+    others: Option<String>,
     kind: Kind,
 }
 
@@ -375,7 +377,16 @@ impl InstallArgs {
                 (Kind::Settings, after)
             }
         };
-        Ok(vec![Change { path, before, after, kind }])
+        let names_ours = |text: &String| {
+            let name = self.agent.name;
+            self.agent.is_its_program(text) || text.contains(&format!(r#""hook","{name}""#))
+        };
+        let others = match (self.agent.file(), kind) {
+            _ if !before.as_ref().is_some_and(names_ours) => before.clone(),
+            (Some(file), Kind::Settings) => self.settings(file, before.as_deref(), false)?,
+            _ => None,
+        };
+        Ok(vec![Change { path, before, after, others, kind }])
     }
 
     /// The programs in a directory, one an event.
@@ -399,7 +410,8 @@ impl InstallArgs {
                 false if is_ours => None,
                 false => before.clone(),
             };
-            changes.push(Change { path, before, after, kind: Kind::Program });
+            let others = before.clone().filter(|_| !is_ours);
+            changes.push(Change { path, before, after, others, kind: Kind::Program });
         }
         Ok(changes)
     }
@@ -620,8 +632,8 @@ impl Change {
         }
     }
 
-    /// Writes the file at once or not at all. What was there before hookwire is kept beside it until hookwire is
-    /// gone again.
+    /// Writes the file at once or not at all. What was there before hookwire, without entries of an earlier hookwire, is
+    /// kept beside it until hookwire is gone again.
     ///
     /// Settings may be a link into somebody's collection of them. The link stays, and what it leads to is edited, but
     /// never removed: nothing says who made it, and the link would lead nowhere. A file that is hookwire's alone takes
@@ -637,9 +649,9 @@ impl Change {
         };
         let after = self.after.as_deref().or(is_edited_behind_link.then_some("{}\n"));
         let kept = beside(&path, "before-hookwire");
-        match (&self.before, is_install) {
+        match (&self.others, is_install) {
             // What a link leads to stays there.
-            (Some(before), true) if !is_link || is_edited_behind_link => keep(&kept, before)?,
+            (Some(others), true) if !is_link || is_edited_behind_link => keep(&kept, others)?,
             (_, false) if std::fs::symlink_metadata(&kept).is_ok_and(|about| about.is_file()) => {
                 std::fs::remove_file(&kept)?;
             }

@@ -163,6 +163,10 @@ fn a_hosts_memory_outlives_the_event_and_its_death_allows_nothing() {
 
         let host = project.signal(rustix::process::Signal::STOP);
         assert_eq!(project.hook("git push -f"), "deny", "a host that is stopped");
+        let mut long = event("git push -f");
+        long["padding"] = "x".repeat(1 << 20).into();
+        let output = project.run(&["hook", "claude-code", "--project"], &long.to_string());
+        assert!(String::from_utf8_lossy(&output.stdout).contains("\"deny\""), "a host that reads nothing: {output:?}");
         project.kill_host();
         assert_eq!(project.hook("git push -f"), "deny", "a host that was killed");
         assert_ne!(project.hosts(), [host]);
@@ -444,7 +448,8 @@ fn a_small_program_asks_the_host_itself() {
     fs::set_permissions(&large, fs::Permissions::from_mode(0o644)).unwrap();
     assert_eq!(said(&[], &push), denied);
     assert_eq!(said(&[], "not JSON"), unreadable);
-    assert_eq!(said(&[], &event("ls").to_string()).1, "", "`once` is kept");
+    let list = || said(&[], &event("ls").to_string()).1;
+    assert!(list().contains("the first") && list().is_empty(), "`once` is kept");
     let failed = "hookwire failed, so this is denied: ";
     for (args, code, says) in [
         (&["--time-limit", "5s"][..], 2, failed),

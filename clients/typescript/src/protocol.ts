@@ -27,6 +27,30 @@ export interface Answer {
   userMessages?: string[];
 }
 
+/** `hooks/answer`: what the command of a coding agent's hook is asked. */
+export interface AnswerParams {
+  /** The agent, by the name that `hookwire install` takes. */
+  agent: string;
+  /** How long the whole event may take, in milliseconds. */
+  deadlineMs?: number | null;
+  /** The event, for agents that don't name it in what they send. */
+  event?: string | null;
+  /** If hookwire itself fails, the agent is told nothing; without this, what it is about to do is denied. */
+  failsOpen?: boolean;
+  /** The text on the command's standard input. */
+  sent: string;
+}
+
+/** The reply to `hooks/answer`: what the command is to do. */
+export interface AnswerResult {
+  /** What it exits with. */
+  exit: number;
+  /** What it writes to its standard error, if anything. */
+  stderr: string;
+  /** What it writes to its standard output, if anything. */
+  stdout: string;
+}
+
 /** Yes or no. */
 export type Approval = "approve" | "deny";
 

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 /// How long a host may be silent before it is asked whether it is alive.
 const SILENCE: Duration = Duration::from_secs(2);
+/// How long a host may read nothing of a long event.
+const STUCK: Duration = Duration::from_secs(4);
 /// The longest line that a host may answer with, in bytes.
 const MAX_ANSWER: usize = 256 * 1024 * 1024;
 
@@ -57,12 +59,20 @@ impl<'a> Question<'a> {
         let request = request("hooks/answer", &self.params());
         let mut send = || {
             let mut stream = connect()?;
-            stream.set_write_timeout(Some(self.time_limit))?;
+            stream.set_write_timeout(Some(STUCK))?;
             stream.write_all(request.as_bytes())?;
             Ok(stream)
         };
-        // It may end just now, because it was idle.
-        let stream = send().or_else(|_: Error| send()).map_err(Unanswered::Unreached)?;
+        let is_stuck = |error: &Error| matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
+        let stream = match send() {
+            // It may end just now, because it was idle.
+            Err(error) if !is_stuck(&error) => send(),
+            sent => sent,
+        };
+        let stream = stream.map_err(|error| match is_stuck(&error) {
+            true => Unanswered::Lost(Error::new(ErrorKind::TimedOut, "the host doesn't read")),
+            false => Unanswered::Unreached(error),
+        })?;
         let until = Instant::now() + self.time_limit;
         let mut line = Line { stream, read: Vec::new() };
         let answer = match line.answer(until.min(Instant::now() + SILENCE)) {

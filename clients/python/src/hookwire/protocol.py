@@ -37,6 +37,32 @@ class Answer(TypedDict):
     userMessages: NotRequired[list[str]]
 
 
+class AnswerParams(TypedDict):
+    """`hooks/answer`: what the command of a coding agent's hook is asked."""
+
+    # The agent, by the name that `hookwire install` takes.
+    agent: str
+    # How long the whole event may take, in milliseconds.
+    deadlineMs: NotRequired[int | None]
+    # The event, for agents that don't name it in what they send.
+    event: NotRequired[str | None]
+    # If hookwire itself fails, the agent is told nothing; without this, what it is about to do is denied.
+    failsOpen: NotRequired[bool]
+    # The text on the command's standard input.
+    sent: str
+
+
+class AnswerResult(TypedDict):
+    """The reply to `hooks/answer`: what the command is to do."""
+
+    # What it exits with.
+    exit: int
+    # What it writes to its standard error, if anything.
+    stderr: str
+    # What it writes to its standard output, if anything.
+    stdout: str
+
+
 class ApprovalAnswer(TypedDict):
     """`approvals/answer`."""
 
