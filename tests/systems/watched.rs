@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// A process that doesn't outlive its test.
@@ -230,7 +230,9 @@ fn a_host_that_is_too_old_to_be_asked_is_ended() {
     project.kill_host();
     let (key, _) = own.file_name().unwrap().to_str().unwrap().split_once('-').unwrap();
     let socket = runtime.join(format!("{key}-hook-000000000000.sock"));
-    let old = Process(Command::new("/bin/sh").args(["-c", "sleep 1000; :"]).arg(&socket).spawn().unwrap());
+    let old = Process(
+        Command::new("/bin/sh").args(["-c", "read nothing"]).arg(&socket).stdin(Stdio::piped()).spawn().unwrap(),
+    );
     let pid = old.0.id();
     let listener = UnixListener::bind(&socket).unwrap();
     std::thread::spawn(move || {
