@@ -112,6 +112,30 @@ fn a_command_that_changes_the_guards_asks() {
     assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
 }
 
+/// A program that starts is judged by what it does itself: agents run their hooks by a shell, below `hookwire run` too.
+#[test]
+fn a_start_that_asks_hookwire_is_none_that_changes_it() {
+    let mut world = World::new(false);
+    let hook = "${HOOKWIRE} hook claude-code --root '${PROJECT}' --user-dir ${HOME}/.config/hookwire --data-dir '${HOME}/.local/share/hookwire'";
+    for (argv, expect) in [
+        (["sh", "-c", hook], "allow"),
+        (["bash", "-lc", hook], "allow"),
+        (["sh", "-c", &format!("{hook} > .hookwire/guard.yaml")], "ask"),
+        (["sh", "-c", &format!("{hook}; rm -r .hookwire")], "ask"),
+        (["sh", "-c", "cat .hookwire/guard.yaml"], "allow"),
+        (["sh", "-c", "echo > .hookwire/guard.yaml"], "ask"),
+        (["python3", "-c", hook], "ask"),
+        (["${HOOKWIRE}", "hook", "claude-code"], "allow"),
+        (["${HOOKWIRE}", "trust", "--yes"], "ask"),
+        (["${WORK}/bin/other", "hook", "${HOME}/.config/hookwire"], "ask"),
+    ] {
+        let argv = argv.map(|word| world.filled(word));
+        let event = json!({ "event": "PreExec", "cwd": world.project(), "exec": { "argv": argv, "parents": [] } });
+        let verdict = world.host.dispatch(event);
+        assert_eq!(verdict["decision"], expect, "{argv:?}: {verdict}");
+    }
+}
+
 /// However little the command says itself.
 #[test]
 fn the_question_says_which_place_is_meant() {

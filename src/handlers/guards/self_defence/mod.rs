@@ -166,6 +166,13 @@ impl SelfDefence {
         let families = facts.families(asker);
         let ground = Ground::new(&self.places, facts.runs_in(), &call.services.root);
         let read = facts.call(layer);
+        let argv = facts.event.argv().unwrap_or_default();
+        if asks(&argv, &ground) {
+            return None;
+        }
+        // What a shell does itself when it starts is what its text says, as for a call.
+        let told =
+            text_of_shell(&argv).map(|(shell, text)| (text, matching::shell::read_within(text, shell, MOST_WORK).0));
         let mut is_hidden = false;
         // Agents apply the patches of a shell text themselves.
         for subject in read.alternatives.iter().chain(&read.others).chain(&read.beside).chain(&read.patch) {
@@ -176,6 +183,7 @@ impl SelfDefence {
                     }
                 }
                 Subject::Shell { text, script } => {
+                    let (text, script) = told.as_ref().map_or((&**text, &**script), |(text, script)| (text, script));
                     let harm = self.harm_of_text(text, script, &ground);
                     if let Some(harm) = harm.or_else(|| self.harm_of_files(script, facts, &ground)) {
                         return Some(harm);
@@ -340,6 +348,32 @@ impl SelfDefence {
             return None;
         };
         patches.into_iter().flat_map(matching::tools::unknown_headers).find_map(|line| self.mentioned(line))
+    }
+}
+
+/// What a shell that starts is told to run: `bash -lc TEXT`.
+fn text_of_shell<'e>(argv: &[&'e str]) -> Option<(Shell, &'e str)> {
+    let (program, rest) = argv.split_first()?;
+    let shell = Shell::named(program);
+    let is_text = |word: &str| !word.starts_with("--") && word.ends_with('c');
+    let at = rest.iter().take_while(|word| word.starts_with('-')).position(|word| is_text(word))?;
+    rest.get(at + 1).filter(|_| !matches!(shell, Shell::Other | Shell::Unknown)).map(|text| (shell, *text))
+}
+
+/// Whether what starts is what an agent's settings have it run to ask hookwire, or the shell that is told nothing else. Its
+/// words name where definitions are, and it only reads there.
+fn asks(argv: &[&str], ground: &Ground<'_>) -> bool {
+    let is_it = |program: &str, verb: &str| verb == "hook" && processes::is_hookwire(program, ground);
+    match (text_of_shell(argv), argv) {
+        (Some((shell, text)), _) => {
+            let script = matching::shell::read_within(text, shell, MOST_WORK).0;
+            let [command] = script.commands() else { return false };
+            let words: Option<Vec<&str>> = command.words.iter().map(Word::as_constant).collect();
+            let is_alone = script.names_all() && script.file_acts().iter().all(|act| act.by.is_some());
+            is_alone && words.is_some_and(|words| words.len() > 1 && is_it(words[0], words[1]))
+        }
+        (None, [program, verb, ..]) => is_it(program, verb),
+        (None, _) => false,
     }
 }
 
