@@ -325,7 +325,8 @@ struct ExecShape {
     real_path: Option<Text>,
     /// Its process.
     pid: Option<u64>,
-    /// The processes that it comes from, the nearest first: `pid` and `argv` of each.
+    /// The processes that it comes from, the nearest first: `pid` and `argv` of each. The first ones have
+    /// `sameProgram: true` if they certainly run the same program, the nearest has `realPath` if it is certain what it runs.
     parents: Option<Vec<Anything>>,
     /// The identifier of the event of the tool call that it belongs to, as its verdict had it, where that is certain.
     tool_call: Option<Text>,

@@ -104,7 +104,7 @@ impl Call {
         row.only_command(input).filter(|text| text.len() <= QUICK_TEXT)
     }
 
-    /// The start of a program, taken for a shell's call of one command, which is that text.
+    /// The start of a program, taken for a shell's call of one command, which is that text. Without words it is one of none.
     pub fn of_program(argv: Vec<&str>, text: Arc<str>) -> Call {
         let script = Script::of_program(argv, 0..text.len()).into();
         Call::about(Subject::Shell { text, script })

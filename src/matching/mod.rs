@@ -28,6 +28,7 @@ use call::Call;
 use caught::{PANICKED, caught};
 use globset::{GlobBuilder, GlobMatcher};
 use parking_lot::Mutex;
+use serde_json::Value;
 use shell::Shell;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -417,7 +418,9 @@ impl Facts {
         if self.event.spec.start {
             let unclear = || Call::unclear("the words of the program aren't texts".into());
             let text = self.event.text("/tool/input/command").unwrap_or_default();
-            return self.event.argv().map_or_else(unclear, |argv| Call::of_program(argv, text.into()));
+            let Some(argv) = self.event.argv() else { return unclear() };
+            let is_step = shell::is_step(&starters(&self.event), &argv);
+            return Call::of_program(if is_step { Vec::new() } else { argv }, text.into());
         }
         let tool = self.tool().unwrap_or_default();
         Call::read(row, tool, self.event.tool_input(), &self.base, self.shell(row))
@@ -428,4 +431,16 @@ impl Facts {
         let declared = if self.names.0.is_empty() { None } else { self.names.get(self.tool()?) };
         declared.filter(|it| it.layer <= layer && self.families.is_empty())
     }
+}
+
+/// Who starts the program of a PreExec, the nearest first.
+fn starters(event: &Event) -> Vec<shell::Starter<'_>> {
+    let parents = event.at("/exec/parents").and_then(Value::as_array).into_iter().flatten();
+    parents
+        .map(|it| shell::Starter {
+            argv: it.get("argv").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect(),
+            is_same: it.get("sameProgram") == Some(&Value::Bool(true)),
+            file: it.get("realPath").and_then(Value::as_str),
+        })
+        .collect()
 }

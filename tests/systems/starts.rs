@@ -54,6 +54,56 @@ fn a_rule_holds_for_a_program_that_starts() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// What a command of git starts as a step of its own was decided with that command; what it is told to start wasn't.
+#[test]
+fn a_step_of_a_command_is_not_asked_about_again() {
+    let deny = json!({ "name": "x", "on": "PreToolUse", "if": ["Bash(git reset --hard)", "Bash(git push --force*)"], "deny": "no" });
+    let (mut host, _dir) = host(&[deny]);
+    let mut judge = |parents: Value, started: &str| {
+        let words = |text: &str| text.split(' ').map(str::to_string).collect::<Vec<_>>();
+        let mut event = start(&words(started));
+        event["exec"]["parents"] = parents;
+        for parent in event["exec"]["parents"].as_array_mut().unwrap() {
+            parent["argv"] = json!(words(parent["argv"].as_str().unwrap()));
+        }
+        host.dispatch(event)["decision"].as_str().unwrap().to_string()
+    };
+    let reset = "/usr/lib/git-core/git reset --hard -q";
+    for (by, same, started, expect) in [
+        ("git stash", true, reset, "allow"),
+        ("git -C x -c a.b=c stash push -u", true, reset, "allow"),
+        ("git worktree add x", true, reset, "allow"),
+        ("git submodule--helper update", true, reset, "allow"),
+        // Whoever calls itself so.
+        ("git stash", false, reset, "deny"),
+        ("stash", true, reset, "deny"),
+        // An alias, and what it is told to start.
+        ("git p", true, "git push --force", "deny"),
+        ("git submodule--helper foreach git push --force", true, "git push --force", "deny"),
+        ("git bisect run git reset --hard", true, "git reset --hard", "deny"),
+        ("sh -c stash", true, reset, "deny"),
+    ] {
+        let parents = json!([{ "pid": 7, "argv": by, "sameProgram": same }]);
+        assert_eq!(judge(parents, started), expect, "{by}: {started}");
+    }
+    // Over HTTP, programs of their own push and fetch for it.
+    let send = "git send-pack --stateless-rpc --stdin x";
+    let helper = |file: &str| json!({ "argv": "git-remote-https origin x", "realPath": file });
+    let git = |words: &str, same: bool| json!({ "argv": words, "sameProgram": same });
+    let own = "/usr/libexec/git-core/git-remote-https";
+    for (parents, started, expect) in [
+        (json!([git("git clone x", true)]), "git remote-https origin x", "allow"),
+        (json!([git("sh -c x", false)]), "git-upload-pack x", "allow"),
+        (json!([helper(own), git("git remote-https origin x", true), git("git push", true)]), send, "allow"),
+        (json!([helper(own), git("git push", false)]), send, "ask"),
+        (json!([helper(own), git("git fetch", true)]), send, "ask"),
+        (json!([helper("/tmp/git-core/git-remote-https"), git("git push", true)]), send, "ask"),
+        (json!([]), send, "ask"),
+    ] {
+        assert_eq!(judge(parents.clone(), started), expect, "{parents}: {started}");
+    }
+}
+
 /// Who watches starts hears of other names before the reload has its reply, and of none that it can miss.
 #[test]
 fn other_definitions_are_told_to_who_watches_starts() {

@@ -315,7 +315,8 @@ export interface EventAgent {
 export interface EventExec {
   /** Its words, its own name first. */
   argv: string[];
-  /** The processes that it comes from, the nearest first: `pid` and `argv` of each. */
+  /** The processes that it comes from, the nearest first: `pid` and `argv` of each. The first ones have
+   * `sameProgram: true` if they certainly run the same program, the nearest has `realPath` if it is certain what it runs. */
   parents?: unknown[] | null;
   /** The file as the caller named it. */
   path?: string | null;

@@ -24,6 +24,78 @@ impl Script {
     }
 }
 
+/// Commands of git that start others only as steps of their own work, as `git stash` starts `git reset --hard`. Not here are
+/// those that start what they are told to: `bisect run`, `submodule foreach`, `fetch` and `push` with a program of their own.
+const WITH_STEPS: &[&[&str]] = &[
+    &["am"],
+    &["checkout"],
+    &["cherry-pick"],
+    &["gc"],
+    &["merge"],
+    &["pull"],
+    &["rebase"],
+    &["revert"],
+    &["stash"],
+    &["submodule--helper", "add"],
+    &["submodule--helper", "clone"],
+    &["submodule--helper", "update"],
+    &["switch"],
+    &["worktree"],
+];
+/// What speaks to another repository for a command of git. It pushes nothing itself: `send-pack` and `http-push` do.
+const TRANSPORT: &[&str] =
+    &["receive-pack", "remote-ext", "remote-fd", "remote-http", "remote-https", "upload-archive", "upload-pack"];
+/// Where git has such programs, whoever installed it.
+const GIT_PROGRAMS: &[&str] = &["/usr/lib/git-core", "/usr/libexec/git-core", "/usr/local/libexec/git-core"];
+
+/// Who starts a program.
+#[derive(Debug, Default)]
+pub struct Starter<'e> {
+    /// Its words.
+    pub argv: Vec<&'e str>,
+    /// It certainly is the same program.
+    pub is_same: bool,
+    /// The file that it runs, where that is certain.
+    pub file: Option<&'e str>,
+}
+
+/// Whether a program that starts is a step of the work of those that start it, the nearest first. Rules are about what
+/// somebody asks for, and that was judged when the first one started.
+pub fn is_step(by: &[Starter<'_>], started: &[&str]) -> bool {
+    let Some((nearest, others)) = by.split_first() else { return false };
+    let verb = git_words(started).and_then(|words| words.first().copied());
+    match verb {
+        None => false,
+        Some(verb) if TRANSPORT.contains(&verb) => true,
+        Some("send-pack" | "http-push") => {
+            let is_helper = |file: &str| {
+                let (directory, name) = file.rsplit_once('/').unwrap_or_default();
+                GIT_PROGRAMS.contains(&directory) && name.starts_with("git-remote-http")
+            };
+            let pushes =
+                |it: &Starter<'_>| it.is_same && git_words(&it.argv).is_some_and(|it| it.starts_with(&["push"]));
+            nearest.file.is_some_and(is_helper) && others.iter().any(pushes)
+        }
+        // No step of another command pushes: code that was loaded into git would.
+        Some("push") => false,
+        Some(_) => {
+            let words = git_words(&nearest.argv).filter(|_| nearest.is_same).unwrap_or_default();
+            WITH_STEPS.iter().any(|it| words.starts_with(it))
+        }
+    }
+}
+
+/// The words from git's command on: `push x` of `git -C y push x`, and of `git-push x`.
+fn git_words<'e>(argv: &[&'e str]) -> Option<Vec<&'e str>> {
+    let (name, rest) = argv.split_first()?;
+    if let Some(verb) = base_name(name).strip_prefix("git-") {
+        return Some([&[verb], rest].concat());
+    }
+    let words: Vec<Word> = argv.iter().copied().map(Word::constant).collect();
+    let verb = programs::git_verb(&words).0.filter(|_| base_name(name) == "git")?;
+    Some(argv.get(verb..)?.to_vec())
+}
+
 /// The command as it is mostly written, or the one that a program carries out in its own process.
 fn behind(words: &[Word]) -> Vec<Word> {
     let Some(name) = words.first().and_then(Word::as_constant).map(base_name) else { return Vec::new() };

@@ -339,7 +339,8 @@ class EventExec(TypedDict):
 
     # Its words, its own name first.
     argv: list[str]
-    # The processes that it comes from, the nearest first: `pid` and `argv` of each.
+    # The processes that it comes from, the nearest first: `pid` and `argv` of each. The first ones have
+    # `sameProgram: true` if they certainly run the same program, the nearest has `realPath` if it is certain what it runs.
     parents: NotRequired[list[Any] | None]
     # The file as the caller named it.
     path: NotRequired[str | None]

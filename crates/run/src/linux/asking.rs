@@ -17,6 +17,10 @@ pub struct Ancestor {
     pub pid: i32,
     /// Its arguments.
     pub argv: Vec<Vec<u8>>,
+    /// It certainly runs the program that is started.
+    pub is_same_program: bool,
+    /// The file that it certainly runs, if that was looked for.
+    pub file: Option<PathBuf>,
 }
 
 /// A program that is about to start.
@@ -119,8 +123,17 @@ impl Asking {
     fn event(&self, start: &Start<'_>) -> Value {
         let words =
             |argv: &[Vec<u8>]| argv.iter().map(|it| String::from_utf8_lossy(it).into_owned()).collect::<Vec<_>>();
-        let parents: Vec<Value> =
-            start.parents.iter().map(|it| json!({ "pid": it.pid, "argv": words(&it.argv) })).collect();
+        let parent = |it: &Ancestor| {
+            let mut parent = json!({ "pid": it.pid, "argv": words(&it.argv) });
+            if it.is_same_program {
+                parent["sameProgram"] = json!(true);
+            }
+            if let Some(file) = &it.file {
+                parent["realPath"] = json!(file.to_string_lossy());
+            }
+            parent
+        };
+        let parents: Vec<Value> = start.parents.iter().map(parent).collect();
         let mut event = json!({
             "event": "PreExec",
             "session": self.session,

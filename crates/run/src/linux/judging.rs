@@ -1,7 +1,7 @@
 //! Which rules are asked about a program, and under which names.
 
-use super::asking::{Start, Verdict};
-use super::lookup;
+use super::asking::{Ancestor, Start, Verdict};
+use super::lookup::{self, Seen};
 use super::programs::{ProgramFile, Snapshot, base_name, is_loader_name, loaded_program};
 use super::remote::Base;
 use super::supervisor::Supervisor;
@@ -9,6 +9,9 @@ use super::tree;
 use libc::pid_t;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+/// How many of those that a program comes from are looked at for what they run.
+const MAX_LOOKED_AT: usize = 4;
 
 /// A program with its arguments, as it is judged.
 pub struct Program {
@@ -64,7 +67,8 @@ impl Judge<'_> {
             return Verdict::Allow;
         }
         (self.before_asking)();
-        let parents = tree::ancestors(self.process, self.supervisor.pid, &program.argv);
+        let mut parents = tree::ancestors(self.process, self.supervisor.pid, &program.argv);
+        self.look_at_parents(&mut parents, program);
         let cwd = lookup::working_directory(self.tid).unwrap_or_else(|| PathBuf::from("/"));
         for (name, real_path) in names {
             let mut argv = program.argv.clone();
@@ -81,6 +85,29 @@ impl Judge<'_> {
             }
         }
         Verdict::Allow
+    }
+
+    /// Looks what the nearest parents run, about which no process can lie. Only one that is called as the program is may be it.
+    fn look_at_parents(&self, parents: &mut [Ancestor], program: &Program) {
+        let Some(file) = &program.file else { return };
+        let name = |argv: &[Vec<u8>]| argv.first().map(|it| base_name(it).to_vec());
+        for parent in parents.iter_mut().take(MAX_LOOKED_AT).filter(|it| name(&it.argv) == name(&program.argv)) {
+            parent.is_same_program = self.runs_as(parent.pid, file);
+        }
+        if let Some(nearest) = parents.first_mut().filter(|it| !it.is_same_program) {
+            // In a mount namespace of its own, a file may stand at any path.
+            let running = lookup::running_file(nearest.pid);
+            let is_there = |path: &Path, seen: &Seen| lookup::at(path).is_some_and(|key| key == seen.key);
+            nearest.file =
+                running.map(|seen| (seen.real_path(), seen)).filter(|(path, it)| is_there(path, it)).map(|it| it.0);
+        }
+    }
+
+    /// Whether a process runs this file, or another one that is the same named program.
+    fn runs_as(&self, pid: pid_t, file: &ProgramFile) -> bool {
+        let Some(running) = lookup::running_file(pid).map(|it| self.snapshot.look_at(&it)) else { return false };
+        let named = |file: &ProgramFile| file.kind.named.as_ref().map(|it| it.path.clone());
+        running.key == file.key || named(file).is_some_and(|it| named(&running) == Some(it))
     }
 
     /// The names under which rules are asked, each with the file that it means: what the program calls itself, as what it

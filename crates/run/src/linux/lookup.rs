@@ -132,6 +132,11 @@ fn open_below(directory: &OwnedFd, path: &[u8], how: ResolveFlag) -> Result<Owne
     openat2(directory, path, OpenHow::new().flags(OFlag::O_PATH | OFlag::O_CLOEXEC).resolve(how))
 }
 
+/// Which file is at a path.
+pub fn at(path: &Path) -> Option<FileKey> {
+    stat(path).ok().map(|stat| FileKey::from_stat(&stat))
+}
+
 /// Which file a process runs.
 pub fn running(pid: pid_t) -> Option<FileKey> {
     stat(format!("/proc/{pid}/exe").as_str()).ok().map(|stat| FileKey::from_stat(&stat))

@@ -68,7 +68,7 @@ pub fn ancestors(process: pid_t, supervisor: pid_t, started: &[Vec<u8>]) -> Vec<
         if pid != process || argv != started {
             // A process that was forked for this start still looks like the one that forked it.
             ancestors.pop_if(|it| it.pid == process && it.argv == argv);
-            ancestors.push(Ancestor { pid, argv });
+            ancestors.push(Ancestor { pid, argv, is_same_program: false, file: None });
         }
         let Some(parent) = parent_of(pid) else { break };
         pid = parent;
