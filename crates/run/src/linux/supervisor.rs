@@ -22,7 +22,10 @@ use std::time::{Duration, Instant};
 const END_PATIENCE: Duration = Duration::from_secs(5);
 /// How often something is looked at that nothing tells of.
 const LOOK: Duration = Duration::from_millis(1);
-const START_PATIENCE: Duration = Duration::from_secs(10);
+/// How long starts wait for a host that hasn't said yet what its rules name.
+pub const SILENCE: Duration = Duration::from_secs(30);
+/// Why they are refused then.
+pub const SILENT: &str = "hookwire's host doesn't say what its rules name";
 
 /// All that starts are judged by.
 pub struct Supervisor {
@@ -134,9 +137,9 @@ impl Supervisor {
             return snapshot.clone();
         }
         before_waiting();
-        let waited = self.has_snapshot.wait_timeout_while(snapshot, START_PATIENCE, |it| it.is_none());
+        let waited = self.has_snapshot.wait_timeout_while(snapshot, SILENCE, |it| it.is_none());
         let snapshot = waited.unwrap_or_else(PoisonError::into_inner).0;
-        snapshot.clone().unwrap_or_else(|| Err("hookwire's host doesn't say what its rules name".into()))
+        snapshot.clone().unwrap_or_else(|| Err(SILENT.into()))
     }
 
     /// From here on, starts are judged by this.

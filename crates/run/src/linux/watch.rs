@@ -2,7 +2,7 @@
 
 use super::host::{Link, Message, await_soon};
 use super::programs::Snapshot;
-use super::supervisor::Supervisor;
+use super::supervisor::{SILENCE, SILENT, Supervisor};
 use super::sys;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::{Value, json};
@@ -22,13 +22,8 @@ const START_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Watches until nothing is left, and ends the process then.
 pub fn run(supervisor: &Arc<Supervisor>, link: Link) {
-    let mut link = match begin(supervisor, link) {
-        Ok(link) => Some(link),
-        Err(error) => {
-            supervisor.publish(Err(format!("hookwire's host doesn't say what its rules name: {error}")));
-            None
-        }
-    };
+    let begun = Instant::now();
+    let mut link = begin(supervisor, link).ok();
     let (mut pause, mut front_is_gone) = (RETRY.0, false);
     loop {
         let alarm = PollFd::new(supervisor.pool.alarm(), PollFlags::POLLIN);
@@ -60,6 +55,10 @@ pub fn run(supervisor: &Arc<Supervisor>, link: Link) {
             Some(link) => Some(link),
             None => reach(supervisor, pause),
         };
+        // A host on a busy machine is asked again first, while starts wait.
+        if link.is_none() && begun.elapsed() >= SILENCE {
+            supervisor.publish(Err(SILENT.into()));
+        }
         pause = if link.is_some() { RETRY.0 } else { (pause * 2).min(RETRY.1) };
     }
 }
