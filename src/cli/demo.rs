@@ -19,8 +19,11 @@ use tempfile::TempDir;
 #[derive(clap::Args)]
 pub(super) struct DemoArgs {
     /// Write every message that goes over the wire into this file, `>` to the host and `<` from it.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "run")]
     wire: Option<PathBuf>,
+    /// Show instead how rules hold where programs start: an agent below `hookwire run`, whose Makefile pushes by force.
+    #[arg(long)]
+    run: bool,
 }
 
 const GUARD: &str = include_str!("../../examples/quickstart/hooks/guard.yaml");
@@ -61,6 +64,9 @@ struct Judged {
 }
 
 pub(super) fn run(args: &DemoArgs, out: &mut Output) -> Result<Finding, Failure> {
+    if args.run {
+        return super::demo_run::run(out);
+    }
     play(args, &Place::new()?, out)?;
     Ok(Finding::Fine)
 }
@@ -184,7 +190,7 @@ fn print_step(out: &mut Output, step: &Step, judged: &Judged) {
 }
 
 /// Prints what belongs to the event above: who says it, and what.
-fn detail(out: &mut Output, who: &str, tone: Tone, what: &str) {
+pub(super) fn detail(out: &mut Output, who: &str, tone: Tone, what: &str) {
     let (head, rest) = wrapped(&safe(what), WIDTH - 20);
     let who = if who.is_empty() { String::new() } else { format!("{who}:") };
     for (who, line) in std::iter::once((&*who, head)).chain(rest.into_iter().map(|line| ("", line))) {

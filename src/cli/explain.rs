@@ -4,6 +4,7 @@ use super::output::{Output, Tone, safe, short, tell};
 use super::replay::EventArgs;
 use super::tail::{Clean, print};
 use super::{DefinitionArgs, Failure, Finding};
+use crate::event::PRE_EXEC;
 use crate::matching::Facts;
 use crate::rpc::protocol::{ExplainResult, Explanation};
 use crate::running;
@@ -37,7 +38,10 @@ fn explain_last(root: &Path, n: usize, out: &mut Output) -> Result<(ExplainResul
     }
     // A session ends with events about itself, and a call with one about its result: who asks means what the agent
     // wanted to do.
-    let is_before = |(record, _): &(Value, usize)| record["event"] == "PreToolUse";
+    // A program that wasn't let start is what a call wanted, too.
+    let is_before = |(record, _): &(Value, usize)| {
+        record["event"] == "PreToolUse" || record["event"] == PRE_EXEC && record["verdict"]["decision"] != "allow"
+    };
     let is_call = |(record, _): &(Value, usize)| record["tool"].is_string();
     if judged.iter().any(is_before) {
         judged.retain(is_before);

@@ -8,6 +8,7 @@ mod cases;
 mod cookbook;
 mod deferred;
 mod demo;
+mod demo_run;
 mod docs;
 mod doctor;
 mod ending;

@@ -236,6 +236,27 @@ fn below(event: &Event) -> String {
     if names.is_empty() { String::new() } else { format!("below {}", names.join(", ")) }
 }
 
+/// A program that starts in its place in the tree, a line for each: the farthest it comes from first, itself last.
+pub(super) fn tree(event: &Event) -> Vec<String> {
+    /// The longest line of it, and how many it comes from are shown.
+    const WIDTH: usize = 60;
+    const MOST: usize = 8;
+    let words = |argv: &Value| {
+        let words: Vec<&str> = argv.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let program = words.first().map(|it| it.rsplit('/').next().unwrap_or(it));
+        program.into_iter().chain(words.iter().skip(1).copied()).collect::<Vec<_>>().join(" ")
+    };
+    let parents = event.at("/exec/parents").and_then(Value::as_array).into_iter().flatten().take(MOST);
+    let mut lines: Vec<String> = parents.map(|parent| words(&parent["argv"])).collect();
+    lines.reverse();
+    lines.extend(event.at("/exec/argv").map(words));
+    lines
+        .iter()
+        .enumerate()
+        .map(|(depth, line)| format!("{}{}", "  ".repeat(depth), short(line, WIDTH - 2 * depth)))
+        .collect()
+}
+
 /// Time, agent, event, what it is about; verdict, who decided, why, how long.
 pub(super) fn print(record: &Clean, out: &mut Output) {
     let record = record.value();
@@ -270,6 +291,10 @@ pub(super) fn print(record: &Clean, out: &mut Output) {
     let head: Vec<String> = head.into_iter().filter(|part| !part.is_empty()).collect();
     out.line(&head.join("  "));
     let decision = verdict["decision"].as_str().unwrap_or_default();
+    // A start that goes on needs no more than the line above.
+    for line in event.iter().filter(|it| it.spec.start && decision != "allow").flat_map(tree) {
+        out.line(&out.tone(Tone::Dim, &format!("    {line}")));
+    }
     let tone = Decision::from_word(decision).map_or(Tone::Warn, Tone::of);
     let micros: u64 =
         verdict["outcomes"].as_array().into_iter().flatten().filter_map(|it| it["durationMicros"].as_u64()).sum();

@@ -76,6 +76,41 @@ fn the_timeline_is_what_the_wire_says() {
     assert!(without_numbers(&text_of(&drawn)) == without_numbers(&printed), "run docs/images/draw-demo: {printed}");
 }
 
+/// Real programs, below the real supervisor; where it can't hold them, the demo says that and plays nothing.
+#[test]
+fn a_forced_push_is_stopped_where_it_starts() {
+    if !is_there("git") || !is_there("make") {
+        return;
+    }
+    let output = hookwire().args(["demo", "--run"]).output().unwrap();
+    let (printed, said) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    if said.contains("this demo needs a kernel that can hold what starts") {
+        assert!(std::env::var_os("CI").is_none() && printed.is_empty(), "{said}{printed}");
+        return;
+    }
+    assert!(output.status.success(), "{said}{printed}");
+    let mut rest = &printed[..];
+    for step in [
+        "Bash  make test",
+        "3 tests passed",
+        "exit:          0",
+        "Bash  make publish",
+        "      make publish",
+        "        git publish",
+        "          git push --force origin HEAD:main",
+        "deny",
+        "no-force-push: Force pushes are off; push a branch and open a pull request.",
+        "exit:          2",
+        "Bash  git push origin HEAD:fix",
+        "exit:          0",
+        "The remote's main branch is where it was.",
+    ] {
+        let at = rest.find(step).unwrap_or_else(|| panic!("`{step}` is not in the rest of\n{printed}"));
+        rest = &rest[at + step.len()..];
+    }
+    assert!(printed.lines().all(|line| line.chars().count() <= 80), "too long for a terminal:\n{printed}");
+}
+
 /// What a picture says, line by line.
 fn text_of(svg: &str) -> String {
     let mut text = String::new();
