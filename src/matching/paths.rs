@@ -663,6 +663,8 @@ impl Walk<'_> {
         let mut pending: Vec<Vec<u8>> = names(bytes);
         let mut at = PathBuf::from("/");
         let mut links = 0;
+        // Links that were followed, each with the names that were still to come.
+        let mut followed: Vec<(PathBuf, Vec<Vec<u8>>)> = Vec::new();
         // Set once a name doesn't exist: below it there is nothing to look up until `..` leads out again.
         let mut missing = 0usize;
         while let Some(name) = pending.pop() {
@@ -702,6 +704,13 @@ impl Walk<'_> {
                             self.magic = true;
                             return None;
                         }
+                        // Who comes by here again comes by for ever: such a link leads to no file, and can only be
+                        // removed or replaced itself. A chain that is merely long may be short for who starts within it.
+                        if followed.iter().any(|(link, rest)| *link == at && *rest == pending) {
+                            missing = 1;
+                            continue;
+                        }
+                        followed.push((at.clone(), pending.clone()));
                         let target = std::fs::read_link(&at).ok()?;
                         let target = target.as_os_str().as_bytes();
                         at.pop();

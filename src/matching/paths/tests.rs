@@ -21,6 +21,9 @@ fn fixture() -> (tempfile::TempDir, PathBuf) {
         ("proj/src/link_out", "../../outside"),
         ("proj/src/dangling.ts", "nowhere.txt"),
         ("proj/src/loop", "loop"),
+        ("proj/src/round", "../docs/round"),
+        ("proj/docs/round", "../src/round"),
+        ("proj/src/spiral", "spiral/x"),
         ("proj/docs/link_in", "../src"),
         ("proj/notes.md", "src/a.ts"),
         ("proj/abs_in", absolute.to_str().unwrap()),
@@ -74,7 +77,12 @@ fn more_paths() {
         ("src/**/*.ts", "src/a.ts/x.ts", &root, true, true),
         ("src/**/*.ts", &long, &root, true, false),
         ("src/**/*.ts", &deep, &root, true, false),
-        ("docs/**", "src/loop", &root, true, false),
+        // A link that leads to itself is a file by itself; what only leads further and further may lead anywhere.
+        ("docs/**", "src/loop", &root, false, false),
+        ("src/**", "src/loop", &root, true, true),
+        ("src/**", "src/round", &root, true, true),
+        ("docs/**", "src/round/../../docs/x", &root, true, true),
+        ("docs/**", "src/spiral", &root, true, false),
         // Tools take `..` away by the names, or leave it to the kernel.
         ("/**/outside/**", "src/link_out/../link_out/x.ts", &root, true, false),
         ("src/**", "src/link_out/../link_out/x.ts", &root, true, false),
