@@ -4,7 +4,7 @@
 use super::call::{self, Subject, Thing};
 use super::globbed::NamePattern;
 use super::paths::{self, PathPattern, PathViews, Standing};
-use super::shell::{self, Access, Certainty, FileAct, Named, Reach};
+use super::shell::{self, Access, Certainty, FileAct, Named, Reach, Shell};
 use super::{Asker, Facts, ToolNaming, patience, tools};
 use crate::syntax::source::Layer;
 use serde_json::Value;
@@ -148,6 +148,15 @@ impl Facts {
                     let mut found = script.file_acts();
                     if !script.names_all() {
                         found.extend(shell::named_in_text(text));
+                    }
+                    // What a shell's text may do is done by what it starts, and each of those is a start of its own.
+                    if self
+                        .event
+                        .argv()
+                        .and_then(|argv| argv.first().map(|it| Shell::named(it)))
+                        .is_some_and(|it| it != Shell::Other)
+                    {
+                        found.retain(|act| act.certainty == Certainty::Certain);
                     }
                     found.sort_by_key(|act| act.at.start);
                     let is_guess = place > 0 || !families.contains(&"Bash");
