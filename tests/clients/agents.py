@@ -3,7 +3,7 @@
 
 BIN is a directory with the agents' programs. Nothing leaves this machine: the model is a server of this program.
 Each agent has `hookwire install` done in a project of its own, or http hooks that ask a host; what counts is what the
-agent really did.
+agent really did. A second table is of agents below `hookwire run`, whose programs do what no text of a call shows.
 """
 
 import json
@@ -98,12 +98,30 @@ def events(*items, named=False, done=False):
     return "text/event-stream", "".join(lines) + ("data: [DONE]\n\n" if done else "")
 
 
+# What the calls of tools came to, as the model is told: for each protocol the results within a request.
+def anthropic_results(request):
+    blocks = [b for m in request.get("messages", []) if isinstance(m["content"], list) for b in m["content"]]
+    return [block for block in blocks if block.get("type") == "tool_result"]
+
+
+def chat_results(request):
+    return [message for message in request.get("messages", []) if message["role"] == "tool"]
+
+
+def gemini_results(request):
+    parts = [part for content in request.get("contents", []) for part in content.get("parts", [])]
+    return [part for part in parts if "functionResponse" in part]
+
+
+def responses_results(request):
+    return [item for item in request.get("input", []) if item.get("type", "").endswith("_call_output")]
+
+
 def anthropic(path, request, on_turn):
     if "count_tokens" in path:
         return "application/json", '{"input_tokens": 10}'
     tools = [tool["name"] for tool in request.get("tools", [])]
-    blocks = [b for m in request["messages"] if isinstance(m["content"], list) for b in m["content"]]
-    results = sum(block.get("type") == "tool_result" for block in blocks)
+    results = len(anthropic_results(request))
     command = on_turn(results) if "Bash" in tools else None
     if command:
         start = {"type": "tool_use", "id": f"toolu_{results}", "name": "Bash", "input": {}}
@@ -128,7 +146,7 @@ def anthropic(path, request, on_turn):
 
 
 def chat(path, request, on_turn):
-    results = sum(message["role"] == "tool" for message in request["messages"])
+    results = len(chat_results(request))
     names = [tool["function"]["name"] for tool in request.get("tools") or []]
     name = next((it for it in names if it in ("run_shell_command", "bash", "run_commands")), None)
     command = on_turn(results) if name else None
@@ -154,8 +172,7 @@ def chat(path, request, on_turn):
 
 
 def gemini(path, request, on_turn):
-    parts = [part for content in request.get("contents", []) for part in content.get("parts", [])]
-    results = sum("functionResponse" in part for part in parts)
+    results = len(gemini_results(request))
     declared = [f["name"] for tool in request.get("tools") or [] for f in tool.get("functionDeclarations", [])]
     command = on_turn(results) if "run_shell_command" in declared else None
     part = {"text": "All done."}
@@ -171,8 +188,7 @@ def gemini(path, request, on_turn):
 
 
 def responses(path, request, on_turn):
-    items = request.get("input", [])
-    results = sum(item.get("type", "").endswith("_call_output") for item in items)
+    results = len(responses_results(request))
     tools = [tool.get("name") or tool.get("type") for tool in request.get("tools", [])]
     name = next((it for it in tools if it in ("shell_command", "exec_command", "shell", "local_shell")), None)
     command = on_turn(results) if name else None
@@ -198,15 +214,20 @@ def claude_code(url, home, prompt):
     return ["claude", "-p", prompt, "--allowedTools", "Bash", "--model", "claude-sonnet-4-5"], env
 
 
-def codex(url, home, prompt):
+def codex(url, home, prompt, is_sandboxed=False):
     (home / ".codex").mkdir(exist_ok=True)
     (home / ".codex/config.toml").write_text(
         f'model = "gpt-5"\nmodel_provider = "local"\n[model_providers.local]\nname = "local"\nbase_url = "{url}/v1"\n'
         'wire_api = "responses"\nenv_key = "LOCAL_KEY"\n'
         f'[projects."{home.parent / "project"}"]\ntrust_level = "trusted"\n'
     )
-    flags = ["--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust", "--skip-git-repo-check"]
+    sandbox = ["--sandbox", "workspace-write"] if is_sandboxed else ["--dangerously-bypass-approvals-and-sandbox"]
+    flags = [*sandbox, "--dangerously-bypass-hook-trust", "--skip-git-repo-check"]
     return ["codex", "exec", *flags, prompt], {"LOCAL_KEY": "x", "CODEX_HOME": str(home / ".codex")}
+
+
+def codex_sandboxed(url, home, prompt):
+    return codex(url, home, prompt, is_sandboxed=True)
 
 
 def gemini_cli(url, home, prompt):
@@ -280,15 +301,14 @@ def over_http(hookwire, project, base):
     return known
 
 
-def run(bin_dir, hookwire, agent, prompt, commands, between=None):
-    """Runs one session; gives what the project holds, what the model heard and what the agent printed."""
-    program, speak, _ = AGENTS[agent]
-    scratch = pathlib.Path(tempfile.mkdtemp(prefix=f"hookwire-{agent}-"))
+def make_project(bin_dir, hookwire, name, hooks):
+    """Makes a project with definitions that are approved; gives its place, its environment and what approves again."""
+    scratch = pathlib.Path(tempfile.mkdtemp(prefix=f"hookwire-{name}-"))
     home, project, runtime = scratch / "home", scratch / "project", scratch / "run"
     for folder in (home, project / ".hookwire", runtime):
         folder.mkdir(parents=True)
     runtime.chmod(0o700)
-    (project / ".hookwire/hooks.yaml").write_text(HOOKS)
+    (project / ".hookwire/hooks.yaml").write_text(hooks)
     base = {key: os.environ[key] for key in ("PATH", "LANG", "TERM", "USER") if key in os.environ}
     base |= {"HOME": str(home), "XDG_RUNTIME_DIR": str(runtime), "PATH": f"{bin_dir}:{base['PATH']}", "CI": "true"}
     subprocess.run(["git", "init", "-q"], cwd=project, env=base, check=True)
@@ -296,6 +316,28 @@ def run(bin_dir, hookwire, agent, prompt, commands, between=None):
     # The project's own definitions count only once a person has approved them.
     trust = lambda: subprocess.run([hookwire, "trust", "--yes"], cwd=project, env=base, check=True, stdout=subprocess.DEVNULL)
     trust()
+    return project, base, trust
+
+
+def drive(argv, project, env):
+    """Runs an agent to its end; gives what it printed."""
+    out = project.parent / "out.txt"
+    with out.open("wb") as sink:
+        child = subprocess.Popen(argv, cwd=project, env=env, stdin=subprocess.DEVNULL, stdout=sink,
+                                 stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            child.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+    return out.read_text(errors="replace")
+
+
+def run(bin_dir, hookwire, agent, prompt, commands, between=None):
+    """Runs one session; gives what the project holds, what the model heard and what the agent printed."""
+    program, speak, _ = AGENTS[agent]
+    project, base, trust = make_project(bin_dir, hookwire, agent, HOOKS)
+    scratch, home = project.parent, project.parent / "home"
     if agent.endswith(", http"):
         base |= over_http(hookwire, project, base)
     else:
@@ -311,22 +353,13 @@ def run(bin_dir, hookwire, agent, prompt, commands, between=None):
 
     model = Model(speak, on_turn)
     argv, env = program(model.url, home, prompt)
-    out = scratch / "out.txt"
-    with out.open("wb") as sink:
-        child = subprocess.Popen(argv, cwd=project, env=base | env, stdin=subprocess.DEVNULL, stdout=sink,
-                                 stderr=subprocess.STDOUT, start_new_session=True)
-        try:
-            child.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
+    printed = drive(argv, project, base | env)
     model.shutdown()
     # The host, and what the agent has left behind.
     subprocess.run(["pkill", "-KILL", "-f", str(scratch)], check=False)
     files = sorted(path.name for path in project.iterdir() if not path.name.startswith("."))
     seen = (project / "seen.txt").read_text() if (project / "seen.txt").exists() else ""
     heard = json.dumps([request for _, request in model.requests])
-    printed = out.read_text(errors="replace")
     shutil.rmtree(scratch, ignore_errors=True)
     return files, heard, seen, printed
 
@@ -405,12 +438,138 @@ def check(bin_dir, hookwire, agent):
     return found, printed + "\n--- prompt ---\n" + blocked
 
 
+# Below `hookwire run`. The remote is in the project, where a sandbox lets things be written.
+FORCED = "git push --force ./remote HEAD:main"
+BELOW_HOOKS = """
+defaults: { fail: closed }
+hooks: [{ name: no-force-push, on: PreToolUse, if: Bash(git push --force*), deny: Force pushes are off here. }]
+"""
+BELOW_FILES = {
+    "Makefile": f"push:\n\t{FORCED}\nwork:\n\tcc -o hello hello.c && ./hello > hello.txt\n\tgit push ./remote HEAD:refs/heads/work\n",
+    "package.json": json.dumps({"name": "work", "scripts": {"push": FORCED}}),
+    "push.sh": f"#!/bin/sh\necho pushing\n{FORCED}\n",
+    "hello.c": '#include <stdio.h>\nint main(void) { return puts("hello") < 0; }\n',
+}
+# Each way to start the push, and the program that its place in the tree is below.
+WAYS = {
+    "make": ("make push", "make"),
+    "npm": ("npm run push", "npm"),
+    "python": (f"python3 -c 'import subprocess; subprocess.run({json.dumps(FORCED.split())})'", "python3"),
+    "alias": ("git p", "git"),
+    "script": ("./push.sh", "push.sh"),
+}
+# The program, what speaks to it, what reads its results, whether it has hooks too, and whether it has a sandbox of its own.
+BELOW = {
+    "claude-code": (claude_code, anthropic, anthropic_results, False, False),
+    "claude-code, hooks": (claude_code, anthropic, anthropic_results, True, False),
+    "codex": (codex, responses, responses_results, False, False),
+    "codex, hooks": (codex, responses, responses_results, True, False),
+    "codex, sandbox": (codex_sandboxed, responses, responses_results, False, True),
+    "gemini": (gemini_cli, gemini, gemini_results, False, False),
+    "qwen": (qwen, chat, chat_results, False, False),
+    "opencode": (opencode, chat, chat_results, False, False),
+    "copilot": (copilot, chat, chat_results, False, False),
+}
+
+
+def push_target(project, env):
+    """Where the remote's main branch is."""
+    asked = subprocess.run(["git", "-C", "remote", "rev-parse", "main"], cwd=project, env=env, check=True, capture_output=True, text=True)
+    return asked.stdout.strip()
+
+
+def make_remote(project, env):
+    """Gives the project a remote whose main branch only a forced push can move, and ways to start one."""
+    for name, text in BELOW_FILES.items():
+        (project / name).write_text(text)
+    (project / "push.sh").chmod(0o755)
+    git = lambda *words: subprocess.run(["git", *words], cwd=project, env=env, check=True, capture_output=True)
+    for key, value in {"user.name": "a", "user.email": "a@b", "alias.p": FORCED.removeprefix("git ")}.items():
+        git("config", key, value)
+    (project / ".git/info/exclude").write_text("remote\n.hookwire\n")
+    git("init", "-q", "--bare", "remote")
+    git("add", ".")
+    git("commit", "-q", "-m", "one")
+    git("push", "-q", "./remote", "HEAD:main")
+    git("commit", "-q", "--amend", "-m", "another")
+
+
+def check_below(bin_dir, hookwire, agent):
+    """Runs an agent that is told to push by force in each way, and then to do ordinary work."""
+    program, speak, results_of, has_hooks, is_sandboxed = BELOW[agent]
+    project, env, _ = make_project(bin_dir, hookwire, agent.replace(", ", "-"), BELOW_HOOKS)
+    make_remote(project, env)
+    # Codex makes the program of its sandbox in its home, and not below /tmp.
+    home = pathlib.Path(tempfile.mkdtemp(prefix="home-", dir=os.path.dirname(hookwire))) if is_sandboxed else project.parent / "home"
+    if has_hooks:
+        subprocess.run([hookwire, "install", agent.split(",")[0]], cwd=project, env=env, check=True, stdout=subprocess.DEVNULL)
+    outside = pathlib.Path.home() / f"outside-{project.parent.name}"
+    commands = [command for command, _ in WAYS.values()] + ["make work", f"touch {outside}"]
+    model = Model(speak, lambda results: commands[results] if results < len(commands) else None)
+    argv, own = program(model.url, home, "Do it.")
+    before = push_target(project, env)
+    printed = drive([hookwire, "run", "--idle-exit", "1m", "--", *argv], project, env | own)
+    model.shutdown()
+    held = push_target(project, env) == before
+    results = max((results_of(request) for _, request in model.requests), key=len, default=[])
+    told = [json.dumps(result) for result in results]
+    tail = [hookwire, "tail", "--no-follow", "--denied", "--last", "100", "--format", "json"]
+    tail = subprocess.run(tail, cwd=project, env=env, check=True, capture_output=True, text=True).stdout
+    starts = [row["params"]["exec"] for row in map(json.loads, tail.splitlines()) if row["event"] == "PreExec"]
+    parents = [" ".join(word for parent in start["parents"] for word in parent["argv"]) for start in starts]
+    found = {}
+    for at, (way, (_, below)) in enumerate(WAYS.items()):
+        # Where the agent has hooks, a text that may push is refused already.
+        reasons = ["Force pushes are off here.", *(["no-force-push"] if has_hooks else [])]
+        reason = at < len(told) and any(it in told[at] for it in reasons)
+        is_seen = any(below in words for words in parents) or has_hooks
+        found[way] = held and reason and is_seen
+    branches = subprocess.run(["git", "-C", "remote", "branch"], cwd=project, env=env, capture_output=True, text=True).stdout
+    found["work"] = (project / "hello.txt").exists() and "work" in branches and len(told) == len(commands)
+    found["sandbox"] = not outside.exists() if is_sandboxed else "-"
+    outside.unlink(missing_ok=True)
+    # Unheld, each way does move the branch: the table above says something.
+    for way, (command, _) in WAYS.items():
+        subprocess.run(["git", "-C", "remote", "update-ref", "refs/heads/main", before], cwd=project, env=env, check=True)
+        subprocess.run(["sh", "-c", command], cwd=project, env=env, capture_output=True)
+        if push_target(project, env) == before:
+            found[way] = "no push"
+    # The host, and what the agent has left behind.
+    subprocess.run(["pkill", "-KILL", "-f", str(project.parent)], check=False)
+    shutil.rmtree(project.parent, ignore_errors=True)
+    shutil.rmtree(home, ignore_errors=True)
+    return found, printed + "\n--- what the model was told ---\n" + "\n".join(told)
+
+
+def table_below(bin_dir, hookwire, names):
+    """Prints the table of agents below `hookwire run`; whether something failed."""
+    probe = subprocess.run([str(pathlib.Path(hookwire).with_name("hookwire-run")), "--probe"], capture_output=True, text=True)
+    if probe.returncode:
+        print(f"SKIPPED, because starts can't be held here: {probe.stderr}")
+        return bool(os.environ.get("CI"))
+    columns = [*WAYS, "work", "sandbox"]
+    print(f"\n{'below hookwire run':<20}" + "".join(f"{column:<9}" for column in columns))
+    failed = False
+    for agent in (it for it in BELOW if it.split(",")[0] in names or it in names):
+        found, printed = check_below(bin_dir, hookwire, agent)
+        words = {key: value if isinstance(value, str) else "passed" if value else "FAILED" for key, value in found.items()}
+        is_bad = not set(words.values()) <= {"passed", "-"}
+        failed |= is_bad
+        print(f"{agent:<20}" + "".join(f"{words[column]:<9}" for column in columns), flush=True)
+        if is_bad:
+            print(printed[-4000:])
+    return failed
+
+
 def main():
     bin_dir, hookwire = os.path.abspath(sys.argv[1]), os.path.abspath(os.environ["HOOKWIRE"])
-    names = sys.argv[2:] or list(AGENTS)
+    only_below = "--below" in sys.argv
+    names = [it for it in sys.argv[2:] if it != "--below"] or [*AGENTS, *BELOW]
+    if only_below:
+        sys.exit(table_below(bin_dir, hookwire, names))
     failed = False
     print(f"{'agent':<19}{'deny':<8}{'rewrite':<10}{'context':<10}{'prompt':<9}{'stop':<7}{'session':<16}{'edit':<7}host killed")
-    for agent in names:
+    for agent in (it for it in names if it in AGENTS):
         found, printed = (check_apart if agent in APART else check)(bin_dir, hookwire, agent)
         words = {key: value if isinstance(value, str) else "passed" if value else "FAILED" for key, value in found.items()}
         failed |= "FAILED" in words.values()
@@ -418,6 +577,7 @@ def main():
               f"{words['stop']:<7}{words['session']:<16}{words['edit']:<7}{words['host killed']}", flush=True)
         if "FAILED" in words.values():
             print(printed[-4000:])
+    failed |= table_below(bin_dir, hookwire, names)
     sys.exit(failed)
 
 
