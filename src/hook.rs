@@ -385,6 +385,7 @@ impl Hook {
             source: &self.source,
             judges_acts: self.judges_acts(),
             is_verdict: self.is_verdict(),
+            fail: self.fail,
         }
     }
 

@@ -101,7 +101,7 @@ pub(super) fn stop(args: &StopArgs, out: &mut Output) -> Result<Finding, Failure
 fn end(mut host: Running, out: &mut Output) -> bool {
     let socket = host.socket.clone();
     let (pid, root, ended) = match host.process() {
-        Ok((pid, root)) => (pid, root, host.stop(pid)),
+        Ok((pid, root, _)) => (pid, root, host.stop()),
         Err(error) => (0, socket.display().to_string(), Err(error)),
     };
     if out.json {

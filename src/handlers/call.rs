@@ -3,7 +3,7 @@
 use super::environment::Variables;
 use super::error::HandlerError;
 use super::services::Services;
-use crate::contract::{Contract, NATIVE};
+use crate::contract::{Contract, Fail, NATIVE};
 use crate::event::{Event, On, Phase};
 use crate::matching::rule::Condition;
 use crate::matching::tools::{self, ArgumentKind, Found, MainArgument};
@@ -67,6 +67,8 @@ pub struct HookView<'a> {
     pub judges_acts: bool,
     /// It is a fixed deny or ask.
     pub is_verdict: bool,
+    /// What it says itself of a failure.
+    pub fail: Option<Fail>,
 }
 
 impl HookView<'_> {

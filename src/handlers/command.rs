@@ -15,7 +15,7 @@ use super::named_files::{ApprovedCommand, Words, run_by_text, run_by_words};
 use super::output_log::OutputLog;
 use super::process;
 use super::shell_text;
-use crate::contract::{Exit, NATIVE};
+use crate::contract::{Exit, Fail, NATIVE};
 use crate::event::On;
 use crate::matching::paths;
 use crate::matching::tools::MainArgument;
@@ -357,9 +357,11 @@ impl Command {
             stdout: if self.stdout.is_none() { masked.as_deref().unwrap_or(&stdout) } else { "" },
             stderr: &self.secrets.mask(&String::from_utf8_lossy(&output.stderr)),
         };
-        // Who only reports has nothing to fail: what it found is what the output is for. A shell's own codes begin at 126.
-        let reports = contract.dialect == NATIVE && !call.is_at_gate();
-        if let (true, Some(code @ (1 | 3..=125))) = (reports && self.tells_somebody(), code) {
+        // Who only reports has nothing to fail, unless it says so: what it found is what the output is for. A shell's own
+        // codes begin at 126.
+        let may_fail = call.is_at_gate() || matches!(call.hook.fail, Some(Fail::Closed | Fail::Ask));
+        let reports = contract.dialect == NATIVE && !may_fail && self.tells_somebody();
+        if let (true, Some(code @ (1 | 3..=125))) = (reports, code) {
             let said = [stdout.trim(), exit.stderr.trim()].into_iter().filter(|text| !text.is_empty());
             let mut answer = Answer::default();
             call.transcript.note(json!({ "exit": code }));

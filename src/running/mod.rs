@@ -84,14 +84,14 @@ impl Running {
         Ok((recent.pid, recent.program.map(|it| it.into_owned())))
     }
 
-    /// Its process, and its project.
+    /// Its process, its project, and how many others are connected.
     ///
     /// # Errors
     /// It doesn't answer, or not as a host does.
-    pub fn process(&mut self) -> Result<(u32, String)> {
+    pub fn process(&mut self) -> Result<(u32, String, usize)> {
         let told = self.client.request("hooks/recent", &json!({ "limit": 0 }))?.to_string();
         let recent: Recent<'_> = serde_json::from_str(&told)?;
-        Ok((recent.pid, recent.root.into_owned()))
+        Ok((recent.pid, recent.root.into_owned(), recent.clients.len()))
     }
 
     /// Its socket, its program and the arguments of that, for people: a line.

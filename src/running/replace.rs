@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 /// How long is waited for the end of the old host, because it may hold the file of the shared state.
 const LAST: Duration = Duration::from_secs(1);
+/// How long a person waits for the end of a host that nobody else is connected to.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// In the names of sockets of hosts that were started by a hook.
 const BY_HOOK: &str = "-hook-";
 
@@ -40,12 +42,14 @@ impl Running {
     ///
     /// # Errors
     /// It doesn't answer, or refuses and says why: it ends with the program that started it.
-    pub fn stop(mut self, pid: u32) -> Result<Stopped> {
+    pub fn stop(mut self) -> Result<Stopped> {
+        let (pid, _, n_clients) = self.process()?;
         self.client.request("host/retire", &json!({}))?;
         let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(Stopped::WhenLeft) };
         // It counts whoever is connected.
         drop(self);
-        Ok(if await_end(pid) { Stopped::Gone } else { Stopped::WhenLeft })
+        let is_gone = await_end(pid, if n_clients == 0 { PATIENCE } else { LAST });
+        Ok(if is_gone { Stopped::Gone } else { Stopped::WhenLeft })
     }
 }
 
@@ -87,12 +91,12 @@ fn retire(mut host: Running, pid: u32, is_too_old: bool) {
     }
     // It counts whoever is connected.
     drop(host);
-    await_end(pid);
+    await_end(pid, LAST);
 }
 
 /// Whether a process ends soon.
-fn await_end(pid: Pid) -> bool {
-    let until = Instant::now() + LAST;
+fn await_end(pid: Pid, time: Duration) -> bool {
+    let until = Instant::now() + time;
     while test_kill_process(pid).is_ok() {
         if Instant::now() > until {
             return false;

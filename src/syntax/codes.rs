@@ -242,6 +242,9 @@ codes! {
     "unreadable": "A file can't be read. Its last good hooks stay in force.",
         Project("mkdir .hookwire\nprintf 'a: \\377' > .hookwire/guard.yaml\nhookwire check --format json --isolated --project"),
         "Look who may read it, and whether it is text in UTF-8.";
+    "unset-variable": "A command of an agent's own settings uses a variable that only that agent sets.",
+        File("{\"hooks\": {\"PreToolUse\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"echo $CLAUDE_ENV_FILE\"}]}]}}\n"),
+        "Set it with `env`, or carry the hooks over with `hookwire import`.";
     "wrong-event": "A hook in the form of the hooks article has an `event` where the key above it is one.",
         File("dialect: hooks-article\nhooks:\n  PreToolUse:\n    - { event: Stop, mode: command, command: 'true' }\n"),
         "Leave it out.";

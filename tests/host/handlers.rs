@@ -363,20 +363,22 @@ fn text_on_stdout_after_the_fact_is_fine() {
 /// Where nothing waits for a decision, what a formatter finds is no failure, and its output is for the model.
 #[test]
 fn what_a_formatter_finds_reaches_the_model() {
-    for (run, expected) in [
-        ("echo found; echo more >&2; exit 1", json!(["allow", ["found\nmore"], "success"])),
-        ("exit 1", json!(["allow", null, "success"])),
-        ("echo found; exit 2", json!(["deny", ["found"], "blocking"])),
+    for (fail, run, expected) in [
+        ("open", "echo found; echo more >&2; exit 1", json!(["allow", ["found\nmore"], "success"])),
+        ("open", "exit 1", json!(["allow", null, "success"])),
+        ("open", "echo found; exit 2", json!(["deny", ["found"], "blocking"])),
         // Nothing like it was started.
-        ("exit 127", json!(["deny", null, "non_blocking_error"])),
+        ("open", "echo found; exit 127", json!(["allow", null, "non_blocking_error"])),
+        // It is a guard.
+        ("closed", "echo found; exit 1", json!(["deny", null, "blocking"])),
     ] {
-        let hook =
-            json!({"name": "h", "on": "PostToolUse", "fail": "closed", "command": {"run": run, "stdout": "context"}});
+        let command = json!({"run": run, "stdout": "context"});
+        let hook = json!({"name": "h", "on": "PostToolUse", "fail": fail, "command": command});
         let (mut host, _dir) = TestHost::with(&definitions(&[hook]));
         let event = json!({"event": "PostToolUse", "tool": {"name": "Write", "input": {}, "output": "o"}});
         let verdict = host.dispatch(event);
         let found = json!([verdict["decision"], verdict["additionalContext"], verdict["outcomes"][0]["status"]]);
-        assert_eq!(found, expected, "{run}: {verdict}");
+        assert_eq!(found, expected, "{fail} {run}: {verdict}");
     }
 }
 
