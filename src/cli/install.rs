@@ -377,11 +377,11 @@ impl InstallArgs {
                 (Kind::Settings, after)
             }
         };
+        let agent = self.place.agent;
         let names_ours = |text: &String| {
-            let name = self.agent.name;
-            self.agent.is_its_program(text) || text.contains(&format!(r#""hook","{name}""#))
+            agent.is_its_program(text) || text.contains(&format!(r#""hook","{}""#, agent.name))
         };
-        let others = match (self.agent.file(), kind) {
+        let others = match (agent.file(), kind) {
             _ if !before.as_ref().is_some_and(names_ours) => before.clone(),
             (Some(file), Kind::Settings) => self.settings(file, before.as_deref(), false)?,
             _ => None,
