@@ -290,7 +290,8 @@ fn continuous_integration_fails_when_a_case_does() {
     }
     let entry = repo(&value_of(".pre-commit-hooks.yaml", "entry:")).display().to_string();
     let action = format!("export GITHUB_ACTION_PATH={}; {}", repo("").display(), value_of("action.yml", "run:"));
-    let in_a_part = format!("mkdir -p part; mv .hookwire part; {entry} || code=$?; mv part/.hookwire .; exit ${{code:-0}}");
+    let in_a_part =
+        format!("mkdir -p part; mv .hookwire part; {entry} || code=$?; mv part/.hookwire .; exit ${{code:-0}}");
     for script in [action, format!("{entry} .hookwire/no-force-push.yaml"), in_a_part] {
         let checkout = Checkout::new();
         assert!(checkout.bash("hookwire init no-force-push").status.success());

@@ -165,7 +165,13 @@ pub fn detach(tid: pid_t, signal: c_int) -> Result<()> {
     trace(libc::PTRACE_DETACH, tid, signal as usize)
 }
 
-fn trace(request: libc::c_uint, tid: pid_t, data: usize) -> Result<()> {
+/// A request of `ptrace`.
+#[cfg(target_env = "musl")]
+type TraceRequest = c_int;
+#[cfg(not(target_env = "musl"))]
+type TraceRequest = libc::c_uint;
+
+fn trace(request: TraceRequest, tid: pid_t, data: usize) -> Result<()> {
     let none: *mut c_void = std::ptr::null_mut();
     // SAFETY: with these three requests the kernel takes `data` as a number and reads or writes no memory of ours.
     match unsafe { libc::ptrace(request, tid, none, data as *mut c_void) } {
