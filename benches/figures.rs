@@ -62,7 +62,7 @@ struct Figure {
     notes: Vec<String>,
 }
 
-const ROWS: [Row; 14] = [
+const ROWS: [Row; 15] = [
     Row {
         name: "latency",
         what: "dispatch over stdio, one in flight, p50",
