@@ -707,6 +707,8 @@ impl Walk<'_> {
                         // Who comes by here again comes by for ever: such a link leads to no file, and can only be
                         // removed or replaced itself. A chain that is merely long may be short for who starts within it.
                         if followed.iter().any(|(link, rest)| *link == at && *rest == pending) {
+                            // Nothing is allowed by it all the same.
+                            self.magic = true;
                             missing = 1;
                             continue;
                         }
