@@ -51,7 +51,10 @@ fn explain_last(root: &Path, n: usize, out: &mut Output) -> Result<(ExplainResul
     judged.sort_by(|(a, _), (b, _)| a["at"].as_str().cmp(&b["at"].as_str()));
     let n_judged = judged.len();
     let Some((record, host)) = n_judged.checked_sub(n.max(1)).map(|at| judged.swap_remove(at)) else {
-        let problem = format!("the running hosts of this project have {n_judged} events; `hookwire tail` shows them");
+        let problem = match n_judged {
+            0 => "no host that runs here has judged an event yet: name one, such as --bash 'git push'".to_string(),
+            _ => format!("the running hosts of this project have {n_judged} events; `hookwire tail` shows them"),
+        };
         return Err(Failure(format!("--last: {problem}")));
     };
     let mut params = record["params"].clone();
@@ -130,7 +133,7 @@ pub(super) fn explain(args: &ExplainArgs, out: &mut Output) -> Result<Finding, F
     if !far.is_empty() {
         let names: Vec<&str> = far.iter().map(|it| &*it.hook).collect();
         let mark = out.tone(Tone::Dim, "no    ");
-        let what = "are for other events, tools or agents, or switched off";
+        let what = "for other events, tools or agents, or switched off";
         out.line(&format!("{mark}  {} {what}: {}", names.len(), short(&names.join(", "), MAX_NAMES)));
     }
     for it in &result.acts {

@@ -168,7 +168,8 @@ pub(super) fn install(args: &InstallArgs, out: &mut Output) -> Result<Finding, F
     if place.dry_run {
         return Ok(Finding::Fine);
     }
-    out.line(&format!("{} `hookwire uninstall {name}` takes it back.", place.agent.then));
+    let user = if place.user { " --user" } else { "" };
+    out.line(&format!("{} `hookwire uninstall {name}{user}` takes it back.", place.agent.then));
     let definitions = place.root.join(DEFINITIONS);
     if !place.user && !definitions.is_dir() {
         out.line("There are no hooks yet: `hookwire init` writes a starter, `hookwire init --list` shows ready ones.");

@@ -379,9 +379,11 @@ impl DefinitionArgs {
         let is_trusted = || !self.isolated && approved::is_approved(&self.root);
         if project.is_dir() && !is_loaded && !is_trusted() {
             let project = self.as_given(&project.to_string_lossy());
-            tell(format_args!(
-                "{project} is there but nobody has trusted it, so it isn't loaded: `hookwire trust` shows it and puts it in force, `--project` loads it as it is this once"
-            ));
+            let why = match self.isolated {
+                true => "`--isolated` leaves it out",
+                false => "nobody has trusted it, so it isn't loaded: `hookwire trust` shows it and puts it in force",
+            };
+            tell(format_args!("{project} is there but {why}; `--project` loads it as it is this once"));
         }
         Ok(host)
     }

@@ -71,6 +71,7 @@ pub(super) fn run(args: &TrustArgs, out: &mut Output) -> Result<Finding, Failure
                 was_trusted |= trust::revoke(&store, root)?;
             }
             reload();
+            let root = root.canonicalize().unwrap_or_else(|_| root.clone());
             let root = root.display();
             if out.json {
                 out.json(&json!({ "revoked": was_trusted }));

@@ -234,7 +234,10 @@ impl Mistakes {
         let joint = if error.path.is_empty() || error.path.starts_with('[') { "" } else { "." };
         let code = if error.is_unknown_field { "unknown-field" } else { "wrong-type" };
         let message = format!("`{}{joint}{}`: {}", entry.key, error.path, error.message);
-        let help = error.suggestion().map(|it| format!("did you mean `{it}`?"));
+        let is_text = error.path.is_empty() && entry.value.text().is_some();
+        let as_map =
+            || AS_MAP.iter().find(|(key, _)| is_text && entry.key == *key).map(|(_, map)| format!("write `{map}`"));
+        let help = error.suggestion().map(|it| format!("did you mean `{it}`?")).or_else(as_map);
         let fixes = error.fix.map(|fix| *fix).into_iter().collect();
         self.push(Problem { help, fixes, ..Problem::error(&error.span, code, message) });
     }
@@ -366,7 +369,10 @@ impl<'n> WrittenHook<'n> {
                     };
                     let meant = OTHER_NAMES.iter().find(|it| is_another_name(it)).map(|(own, _)| *own);
                     let nearest = meant.or(nearest).or_else(|| dialects::mark_like(unknown));
-                    match dialects::with_field(unknown) {
+                    // Alone, it is what people write who haven't read what it is called here.
+                    let has_mark = |it: &Entry| it.key != entry.key && dialects::with_field(&it.key).is_some();
+                    let is_slip = meant.is_some() && !entries.iter().any(has_mark);
+                    match dialects::with_field(unknown).filter(|_| !is_slip) {
                         Some((dialect, help)) => {
                             let message = format!("unknown field `{unknown}`: this looks like {dialect}");
                             mistakes.push(Problem::error(&entry.key_span, "unknown-field", message).help(help));
@@ -380,9 +386,17 @@ impl<'n> WrittenHook<'n> {
     }
 }
 
+/// How handlers are written for which a text alone says too little.
+const AS_MAP: [(&str, &str); 4] = [
+    ("http", "http: { url: ... }"),
+    ("callable", "callable: { python: 'module:function' }"),
+    ("rewrite", "rewrite: { program: ... }"),
+    ("mcp", "mcp: { server: ..., tool: ... }"),
+];
+
 /// Other systems' names of two fields: the events that a hook is for, and the tools.
 const OTHER_NAMES: [(&str, &[&str]); 2] = [
-    ("on", &["method", "methods", "trigger", "triggers", "events"]),
+    ("on", &["method", "methods", "trigger", "triggers", "event", "events"]),
     ("matcher", &["tool", "tools", "tool_name", "toolName"]),
 ];
 

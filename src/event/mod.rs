@@ -448,7 +448,11 @@ impl Event {
         let name = match event {
             Some(Value::String(name)) => name.as_str(),
             Some(_) => return Err(NotAnEvent("`event` is a string".into())),
-            None => return Err(NotAnEvent("`event` is missing: the name of the moment".into())),
+            None => {
+                return Err(NotAnEvent(
+                    "`event` is missing: the name of the moment; an agent's own payload needs its `dialect`".into(),
+                ));
+            }
         };
         let Some(spec) = spec(name) else {
             return Err(NotAnEvent(unknown_event(name).to_string()));
@@ -905,7 +909,7 @@ mod tests {
     fn refuses_what_is_not_an_event() {
         for (data, expected) in [
             (json!([]), "an event is a JSON object"),
-            (json!({}), "`event` is missing: the name of the moment"),
+            (json!({}), "`event` is missing: the name of the moment; an agent's own payload needs its `dialect`"),
             (json!({"event": 3}), "`event` is a string"),
             (json!({"event": "PreTolUse"}), "unknown event `PreTolUse`; did you mean `PreToolUse`?"),
             (json!({"event": "Stop", "step": "x"}), "`step`: invalid type: string \"x\", expected u64"),

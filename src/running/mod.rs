@@ -63,7 +63,8 @@ pub fn only(root: &Path) -> Result<Client> {
         running = replace::without_superseded(running);
     }
     if running.len() < 2 {
-        let none = || Error::other(format!("no host runs for {} (`hookwire serve --root {0}` does)", root.display()));
+        let none =
+            || Error::other(format!("no host runs for {} yet: an agent's first event starts one", root.display()));
         return running.pop().map(|it| it.client).ok_or_else(none);
     }
     let told: Vec<_> = running.iter_mut().map(Running::started_with).collect();

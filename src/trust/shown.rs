@@ -2,6 +2,7 @@
 
 use super::{Change, Review};
 use crate::definitions::cases::is_cases_file;
+use crate::support::amounts::number_of;
 use crate::support::line_diff::{Fate, line_diff};
 use crate::support::visible::safe;
 
@@ -50,7 +51,7 @@ pub fn shown(review: &Review) -> Vec<(Look, String)> {
     let passed_over = review.diagnostics.iter().filter(|it| review.is_empty && it.code == "not-definitions");
     lines.extend(passed_over.map(|it| (Look::Mistake, safe(&it.one_line()))));
     let names: Vec<&str> = review.hooks.iter().map(|hook| &*hook.name).collect();
-    lines.push((Look::Plain, format!("{} hooks: {}", names.len(), safe(&names.join(", ")))));
+    lines.push((Look::Plain, format!("{}: {}", number_of(names.len(), "hook"), safe(&names.join(", ")))));
     lines
 }
 

@@ -171,7 +171,10 @@ hooks:
         (&["state", "delete", "text"], "0"),
         (&["state", "delete", "text"], "1"),
         (&["state", "increment", "calls", "-5"], "0 -4"),
-        (&["state", "get", "x", "--root", "/"], "2 hookwire: no host runs for / (`hookwire serve --root /` does)"),
+        (
+            &["state", "get", "x", "--root", "/"],
+            "2 hookwire: no host runs for / yet: an agent's first event starts one",
+        ),
     ] {
         assert_eq!(world.said(arguments), expected, "{arguments:?}");
     }

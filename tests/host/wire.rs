@@ -610,7 +610,11 @@ fn only_those_who_asked_are_notified() {
 #[test]
 fn errors_name_the_field_and_say_what_to_do() {
     let rows = [
-        ("hooks/dispatch", "{}", "`event` is missing: the name of the moment"),
+        (
+            "hooks/dispatch",
+            "{}",
+            "`event` is missing: the name of the moment; an agent's own payload needs its `dialect`",
+        ),
         ("hooks/dispatch", "3", "an event is a JSON object"),
         ("hooks/dispatch", "[1,2]", "`params` is one object, found a list of 2"),
         ("hooks/dispatch", r#"{"event":"PreTolUse"}"#, "unknown event `PreTolUse`; did you mean `PreToolUse`?"),
@@ -635,7 +639,11 @@ fn errors_name_the_field_and_say_what_to_do() {
             r#"{"payload":{},"deadlineMs":-7}"#,
             "`deadlineMs`: expected a whole number, 0 or more, found `-7`",
         ),
-        ("hooks/explain", "{}", "`event` is missing: the name of the moment"),
+        (
+            "hooks/explain",
+            "{}",
+            "`event` is missing: the name of the moment; an agent's own payload needs its `dialect`",
+        ),
         ("hooks/check", r#"{"txt":""}"#, "`txt`: unknown field `txt`, expected `text` or `file`; did you mean `text`?"),
         ("hooks/check", "7", "expected a map, found a number"),
         ("hooks/register", "{}", "`hooks` is missing or empty; it is a list of hooks as in a definition file"),

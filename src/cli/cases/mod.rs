@@ -183,6 +183,12 @@ async fn once(given: &[PathBuf], args: &TestArgs, runtime: &Runtime, out: &mut O
 
 /// What is said of a path that isn't there: people may mean a file by its beginning, or a case by its name.
 fn missing(path: &Path) -> Failure {
+    if path == definitions() {
+        let path = path.display();
+        return Failure(format!(
+            "{path}: no such directory; `hookwire init no-force-push` makes it, with a rule and its cases"
+        ));
+    }
     let mut files = BTreeSet::new();
     // Without a directory, there is nothing to name.
     let _ = collect(&definitions(), &mut files, 0);
