@@ -372,7 +372,12 @@ impl DefinitionArgs {
     /// guards in it would be missing without a word.
     fn host(&self, options: HostOptions) -> Result<Arc<Host>, Failure> {
         let host = self.host_with(options)?;
-        // Whoever looks here wonders why the project's own guards do nothing.
+        self.tell_left_out();
+        Ok(host)
+    }
+
+    /// Says that the project's own guards do nothing, to whoever would wonder.
+    fn tell_left_out(&self) {
         let project = self.root.join(DEFINITIONS);
         let full = |dir: &PathBuf| dir.canonicalize().ok();
         let is_loaded = self.project || self.hooks.iter().any(|dir| full(dir) == full(&project));
@@ -385,7 +390,6 @@ impl DefinitionArgs {
             };
             tell(format_args!("{project} is there but {why}; `--project` loads it as it is this once"));
         }
-        Ok(host)
     }
 
     fn host_with(&self, options: HostOptions) -> Result<Arc<Host>, Failure> {

@@ -57,6 +57,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Finding, Failure> {
         }
         return Ok(Finding::Fine);
     }
+    hooks.host.definitions.tell_left_out();
     let own = std::env::current_exe()?;
     let mut supervisor = Command::new(supervisor()?);
     supervisor.arg("--socket").arg(host.path());
