@@ -133,6 +133,8 @@ pub(super) fn path_of_variable(name: &str) -> Option<String> {
     let argument = name.strip_prefix("tool_input_").filter(|it| !it.is_empty());
     match (name, argument) {
         ("tool_name", _) => Some("tool.name".into()),
+        // The one of a shell's text, whatever the call names its path.
+        ("tool_input_path", _) => Some("path".into()),
         (_, Some(argument)) => Some(format!("tool.input.{argument}")),
         _ => None,
     }
