@@ -2,7 +2,9 @@
 //! dialects, the tables of the book and the tests read. How an agent's events and replies are translated is its dialect's,
 //! which has the same name.
 //!
-//! A new agent is one new file, its dialect, and a row in `FILES`.
+//! A new agent is one new file and a row in `FILES`. Its dialect is made of its [`Speech`], unless it has one of its own.
+
+mod speech;
 
 use crate::support::places;
 use crate::syntax::node::Node;
@@ -10,6 +12,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::sync::LazyLock;
+
+pub use speech::{Mcp, Moment, Pair, Reply, Say, Speech};
 
 /// The name of each agent, its file, and the text of its plug-in, which has the command in the line that begins with
 /// `const COMMAND = `.
@@ -20,8 +24,20 @@ const FILES: &[(&str, &str, &str)] = &[
     ("qwen", include_str!("qwen.toml"), ""),
     ("copilot", include_str!("copilot.toml"), ""),
     ("cline", include_str!("cline.toml"), ""),
-    ("opencode", include_str!("opencode.toml"), include_str!("opencode.js")),
+    ("opencode", include_str!("opencode.toml"), concat!(include_str!("plugin.js"), include_str!("opencode.js"))),
+    ("cursor", include_str!("cursor.toml"), ""),
+    ("antigravity", include_str!("antigravity.toml"), ""),
+    ("kiro", include_str!("kiro.toml"), ""),
+    ("droid", include_str!("droid.toml"), ""),
+    ("grok", include_str!("grok.toml"), ""),
+    ("kimi", include_str!("kimi.toml"), ""),
+    ("amp", include_str!("amp.toml"), concat!(include_str!("plugin.js"), include_str!("amp.js"))),
+    ("pi", include_str!("pi.toml"), concat!(include_str!("plugin.js"), include_str!("pi.js"))),
+    ("windsurf", include_str!("windsurf.toml"), ""),
 ];
+
+/// The agents whose dialects are made of their facts.
+pub const DESCRIBED: [&str; 9] = ["cursor", "antigravity", "kiro", "droid", "grok", "kimi", "amp", "pi", "windsurf"];
 
 /// Every coding agent.
 pub static AGENTS: LazyLock<Vec<Agent>> = LazyLock::new(|| {
@@ -47,8 +63,10 @@ pub struct Agent {
     pub program: String,
     /// The version that is known.
     pub version: String,
-    /// The npm package with which hookwire was tried; without one the agent is known by its description alone.
+    /// The npm package with which hookwire was tried.
     pub package: Option<String>,
+    /// What hookwire goes by, where the agent wasn't tried.
+    pub by_description: Option<String>,
     /// How it is told of a hook.
     pub form: Form,
     /// Where hooks stand in a project.
@@ -87,13 +105,17 @@ pub struct Agent {
     pub without_hooks: Vec<String>,
     /// Variables that do so, or say what else is in its settings.
     pub variables: Vec<String>,
+    /// Members that its payloads have and those of agents whose hooks it also runs haven't.
+    pub known_by: Vec<String>,
+    /// How it speaks, if it has no dialect of its own.
+    pub speaks: Option<Speech>,
 }
 
 /// Where hooks stand.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Place {
-    /// What `install` writes: a file, or a directory with a program for each event.
+    /// What `install` writes: a file, or a directory with a program for each event. It is empty where the agent has no hooks.
     pub entry: String,
     /// What may hold the person's own hooks. `*.json` is every such file of a directory.
     pub hooks: Vec<String>,
@@ -111,7 +133,7 @@ pub enum Form {
     Plugin,
 }
 
-/// A JSON file with `{EVENT: [HANDLER]}` or `{EVENT: [{hooks: [HANDLER]}]}` at one of its members.
+/// A JSON or TOML file with `{EVENT: [HANDLER]}`, `{EVENT: [{hooks: [HANDLER]}]}` or `[HANDLER]` at one of its members.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct HookFile {
@@ -119,9 +141,17 @@ pub struct HookFile {
     pub at: String,
     /// The members beside it that the file must have. All of such a file is hookwire's.
     pub own: Option<Map<String, Value>>,
+    /// The members beside it that a file must have which holds others' settings, too.
+    pub beside: Map<String, Value>,
     /// Handlers are in groups with a matcher.
     pub has_groups: bool,
-    /// The member of a handler that is its command.
+    /// The events whose handlers are in none.
+    pub without_groups: Vec<String>,
+    /// The member of a handler that names its event. Then all handlers are in one list.
+    pub event: Option<String>,
+    /// The members that each handler has beside those that are named here.
+    pub handler: Map<String, Value>,
+    /// The member of a handler that is its command, with `/` between the names on the way.
     pub command: String,
     /// The command says the event, because the payload doesn't.
     pub names_event: bool,
@@ -186,7 +216,11 @@ impl Default for HookFile {
         HookFile {
             at,
             own,
+            beside: Map::new(),
             has_groups: true,
+            without_groups: Vec::new(),
+            event: None,
+            handler: speech::of_type_command(),
             command,
             names_event: false,
             timeout,
@@ -220,11 +254,28 @@ pub fn by_name(name: &str) -> Result<&'static Agent, String> {
     AGENTS.iter().find(|agent| agent.name == name).ok_or_else(|| format!("the facts of {name} can't be read"))
 }
 
+impl HookFile {
+    /// Whether an event's handlers are in groups with a matcher.
+    pub fn groups(&self, event: &str) -> bool {
+        self.has_groups && self.event.is_none() && !self.without_groups.iter().any(|it| it == event)
+    }
+
+    /// Whether a person's hooks there can be read as definitions.
+    pub fn is_read(&self) -> bool {
+        self.at == "hooks" && self.event.is_none() && self.handler.contains_key("type") && self.beside.is_empty()
+    }
+
+    /// The command of a handler.
+    pub(crate) fn command_in<'v>(&self, handler: &'v Value) -> &'v str {
+        handler.pointer(&format!("/{}", self.command)).and_then(Value::as_str).unwrap_or_default()
+    }
+}
+
 impl Place {
     /// The files that are known by name.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         let others = self.hooks.iter().filter(|file| **file != self.entry && !file.contains('*'));
-        others.chain([&self.entry]).map(String::as_str)
+        others.chain([&self.entry]).map(String::as_str).filter(|file| !file.is_empty())
     }
 }
 

@@ -89,6 +89,9 @@ pub(super) fn doctor(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Fai
             Some(program) => version(agent, program, &mut report)?,
             None => report.say(Health::Doubtful, &format!("there is no `{}` on PATH", agent.program)),
         }
+        if let Some(source) = &agent.by_description {
+            report.say(Health::Doubtful, &format!("hookwire was not tried with it, and goes by {source}"));
+        }
         if found.is_empty() {
             let health = if is_wanted { Health::Bad } else { Health::Doubtful };
             report.say(health, &format!("it doesn't ask hookwire: `hookwire install {}`", agent.name));
@@ -215,10 +218,11 @@ fn probe(dialect: &Dialect, command: &str, root: &Path) -> Result<u128, String> 
     }
     let output = child.wait_with_output().map_err(failed)?;
     let said = String::from_utf8_lossy(&output.stdout);
-    if said.contains(PROBE_DENIED) {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let is_exit = dialect.row(&event.name).is_some_and(|row| row.denies_by_exit) && output.status.code() == Some(2);
+    if said.contains(PROBE_DENIED) || is_exit && stderr.contains(PROBE_DENIED) {
         return Ok(started.elapsed().as_millis());
     }
-    let stderr = String::from_utf8_lossy(&output.stderr);
     let why = stderr.lines().next().unwrap_or("it said nothing");
     Err(format!("a probe was not denied ({}, {why})", output.status))
 }

@@ -102,7 +102,7 @@ fn answer(args: &HookArgs, asked: &mut Asked) -> Result<Said, Failure> {
             if let Some(problem) = problem {
                 tracing::warn!(%problem, "No host; the event is judged without one.");
             }
-            Ok(asked.said(Ok(judge_here(args, &hooks, payload)?)))
+            Ok(asked.said(Ok(judge_here(args, asked.agent, &hooks, payload)?)))
         }
     }
 }
@@ -134,13 +134,18 @@ fn ask_host(args: &HookArgs, hooks: &StandingArgs, sent: &str) -> Result<Said, U
 }
 
 /// Judges the event in this process.
-fn judge_here(args: &HookArgs, hooks: &StandingArgs, payload: Value) -> Result<Value, Failure> {
-    let event = asked::event(args.agent, payload, args.time_limit).map_err(|error| Failure(error.to_string()))?;
+fn judge_here(
+    args: &HookArgs,
+    agent: &'static Dialect,
+    hooks: &StandingArgs,
+    payload: Value,
+) -> Result<Value, Failure> {
+    let event = asked::event(agent, payload, args.time_limit).map_err(|error| Failure(error.to_string()))?;
     let host = hooks.host.definitions.host_with(hooks.options()?)?;
     let runtime = runtime()?;
     let _socket = share(&host, &runtime, super::serve::MAX_MESSAGE);
-    let (verdict, _) = runtime.block_on(super::replay::judge(&host, args.agent, &event));
-    let reply = args.agent.reply_to(&event, &verdict);
+    let (verdict, _) = runtime.block_on(super::replay::judge(&host, agent, &event));
+    let reply = agent.reply_to(&event, &verdict);
     runtime.block_on(super::ending::settle(&host));
     Ok(reply)
 }

@@ -79,6 +79,10 @@ pub(super) fn run(args: &ImportArgs, out: &mut Output) -> Result<Finding, Failur
             let problem = format!("the hooks of {name} are code that runs within it, so no definition can do the same");
             return Err(Failure(format!("{problem}; what they check can be written as definitions")));
         }
+        None if args.agent.file().is_some_and(|file| !file.is_read()) => {
+            let problem = format!("hookwire doesn't read the hooks of {name} yet");
+            return Err(Failure(format!("{problem}; what they do can be written as definitions")));
+        }
         None => {
             let settings = args.settings()?;
             let mut found = Vec::new();

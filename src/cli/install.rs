@@ -6,6 +6,7 @@ use super::{Failure, Finding, agent, project};
 use crate::agents::{Agent, Form, HookFile, Place, Unit};
 use crate::definitions::approved::{self, DEFINITIONS};
 use crate::dialects::{self, Dialect};
+use crate::event::set_pointer;
 use crate::handlers::HostPort;
 use crate::services::models::ModelRef;
 use crate::support::amounts::number_of;
@@ -15,7 +16,7 @@ use crate::syntax::formats::{self, Format};
 use crate::syntax::node::Step;
 use crate::syntax::problem::Problem;
 use crate::syntax::writer::{At, Op, rewritten};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::io::{Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -168,6 +169,9 @@ pub(super) fn install(args: &InstallArgs, out: &mut Output) -> Result<Finding, F
     if place.dry_run {
         return Ok(Finding::Fine);
     }
+    if let Some(source) = &place.agent.by_description {
+        out.line(&format!("hookwire was not tried with {}. It goes by {source}.", place.agent.title));
+    }
     let user = if place.user { " --user" } else { "" };
     out.line(&format!("{} `hookwire uninstall {name}{user}` takes it back.", place.agent.then));
     let definitions = place.root.join(DEFINITIONS);
@@ -218,7 +222,7 @@ impl InstallArgs {
             Err(Failure(problem)) => return Some(Entry::Unreadable(problem)),
         };
         match &self.place.agent.form {
-            Form::File(file) => self.entry_of_file(file, &text),
+            Form::File(file) => self.entry_of_file(file, Format::from_path(&path).unwrap_or_default(), &text),
             Form::Programs => None,
             Form::Plugin => {
                 let words = text.lines().find_map(|line| line.strip_prefix(COMMAND)?.strip_suffix(';'))?;
@@ -243,29 +247,31 @@ impl InstallArgs {
         (!asked.is_empty()).then_some(Entry::Asks { commands, missing, edits, remarks })
     }
 
-    fn entry_of_file(&self, file: &HookFile, text: &str) -> Option<Entry> {
-        let settings = match json_of(text) {
+    fn entry_of_file(&self, file: &HookFile, format: Format, text: &str) -> Option<Entry> {
+        let settings = match value_of(text, format) {
             Ok(settings) => settings,
             Err(Failure(problem)) => return Some(Entry::Unreadable(problem)),
         };
         let hooks = &settings[&file.at];
-        for (value, what) in [(&settings, "it isn't a JSON object"), (hooks, &not_an_object(file))] {
-            if !value.is_null() && !value.is_object() {
+        let is_fit = if file.event.is_some() { hooks.is_array() } else { hooks.is_object() };
+        for (is_wrong, what) in
+            [(!settings.is_object(), "it isn't a JSON object"), (!hooks.is_null() && !is_fit, &not_so(file))]
+        {
+            if is_wrong {
                 return Some(Entry::Unreadable(what.to_string()));
             }
         }
         // Each handler of ours with its group; where there are no groups, it is its own.
         let ours = |event: &str| -> Vec<(Value, Value)> {
-            let groups = hooks[event].as_array().cloned().unwrap_or_default();
+            let groups = file.listed(hooks, event).cloned();
             let handlers = |group: &Value| group["hooks"].as_array().cloned().unwrap_or_else(|| vec![group.clone()]);
-            let all = groups.iter().flat_map(|group| handlers(group).into_iter().map(|it| (group.clone(), it)));
+            let all = groups.flat_map(|group| handlers(&group).into_iter().map(move |it| (group.clone(), it)));
             all.filter(|(_, handler)| self.is_ours(file, handler)).collect()
         };
         let asked = self.place.agent.events();
         let missing: Vec<&str> = asked.iter().copied().filter(|event| ours(event).is_empty()).collect();
         let gates = self.place.agent.dialect()?.row("PreToolUse").map(|row| ours(row.name)).unwrap_or_default();
-        let text = |handler: &Value| handler[&file.command].as_str().map(str::to_string);
-        let commands: Vec<String> = gates.iter().filter_map(|(_, handler)| text(handler)).collect();
+        let commands: Vec<String> = gates.iter().map(|(_, handler)| file.command_in(handler).to_string()).collect();
         let edits = gates.iter().flat_map(|(group, handler)| edits(file, group, handler)).collect();
         (missing.len() < asked.len()).then(|| self.asks(commands, missing, edits))
     }
@@ -285,7 +291,14 @@ impl InstallArgs {
     }
 
     pub(super) fn path(&self) -> Result<PathBuf, Failure> {
-        self.at(&self.place().entry)
+        let Agent { name, title, .. } = self.place.agent;
+        match &*self.place().entry {
+            "" if self.place.user => Err(Failure(format!("{title} has no hooks for all projects: leave --user out"))),
+            "" => Err(Failure(format!(
+                "{title} has hooks for all projects of a user and no others: `hookwire install {name} --user`"
+            ))),
+            entry => self.at(entry),
+        }
     }
 
     /// Where a path of the place leads.
@@ -365,26 +378,27 @@ impl InstallArgs {
             return self.programs(&path, install);
         }
         let before = read(&path)?;
+        let format = Format::from_path(&path).unwrap_or_default();
         let (kind, after) = match self.place.agent.file() {
             None => (Kind::Own, install.then(|| self.plugin()).transpose()?),
             Some(file @ HookFile { own: Some(own), .. }) => {
                 let bare = install.then(|| serde_json::to_string_pretty(own)).transpose()?;
-                (Kind::Own, bare.map(|bare| self.settings(file, Some(&bare), true)).transpose()?.flatten())
+                let fill = |bare: String| self.settings(file, Format::Json, Some(&bare), true);
+                (Kind::Own, bare.map(fill).transpose()?.flatten())
             }
             Some(file) => {
-                let after = self.settings(file, before.as_deref(), install).map_err(|Failure(problem)| {
+                let after = self.settings(file, format, before.as_deref(), install).map_err(|Failure(problem)| {
                     Failure(format!("{}: {problem}; nothing was written", path.display()))
                 })?;
                 (Kind::Settings, after)
             }
         };
         let agent = self.place.agent;
-        let names_ours = |text: &String| {
-            agent.is_its_program(text) || text.contains(&format!(r#""hook","{}""#, agent.name))
-        };
+        let names_ours =
+            |text: &String| agent.is_its_program(text) || text.contains(&format!(r#""hook","{}""#, agent.name));
         let others = match (agent.file(), kind) {
             _ if !before.as_ref().is_some_and(names_ours) => before.clone(),
-            (Some(file), Kind::Settings) => self.settings(file, before.as_deref(), false)?,
+            (Some(file), Kind::Settings) => self.settings(file, format, before.as_deref(), false)?,
             _ => None,
         };
         Ok(vec![Change { path, before, after, others, kind }])
@@ -428,58 +442,94 @@ impl InstallArgs {
 
     /// The settings with our entries, or without them; all else stays as it is written. Nothing if they would be
     /// empty.
-    fn settings(&self, file: &HookFile, before: Option<&str>, install: bool) -> Result<Option<String>, Failure> {
-        let text = before.filter(|text| !text.trim().is_empty()).unwrap_or("{}\n");
-        let settings = json_of(text)?;
+    fn settings(
+        &self,
+        file: &HookFile,
+        format: Format,
+        before: Option<&str>,
+        install: bool,
+    ) -> Result<Option<String>, Failure> {
+        let empty = if format == Format::Json { "{}\n" } else { "" };
+        let text = before.filter(|text| !text.trim().is_empty()).unwrap_or(empty);
+        let settings = value_of(text, format)?;
         if !settings.is_object() {
             return Err(Failure("it isn't a JSON object".into()));
         }
         let entry = |event| Ok((event, self.handlers(file, event)?));
         let entries = self.place.agent.events().into_iter().map(entry).collect::<Result<Vec<_>, Failure>>()?;
         let wanted = |(event, entry): &(&str, Value)| {
-            let groups = settings[&file.at][*event].as_array();
-            groups.is_some_and(|groups| groups.iter().filter(|it| self.is_ours(file, it)).eq([entry]))
+            file.listed(&settings[&file.at], event).filter(|it| self.is_ours(file, it)).eq([entry])
         };
-        if install && entries.iter().all(wanted) {
+        let lacks = |settings: &Value| file.beside.iter().find(|(key, _)| settings.get(key.as_str()).is_none());
+        if install && entries.iter().all(wanted) && lacks(&settings).is_none() {
             return Ok(before.map(str::to_string));
         }
         let cannot = || Failure("it can't be changed without changing more than our entries".into());
-        let mut after = rewritten(text, Format::Json, &self.removals(file, &settings)).ok_or_else(cannot)?;
+        let mut after = rewritten(text, format, &self.removals(file, &settings)).ok_or_else(cannot)?;
+        for key in self.added(file, format).iter().filter(|key| !install && settings.get(key.as_str()).is_some()) {
+            after = rewritten(&after, format, &[(vec![Step::Key(key)], Op::Remove)]).ok_or_else(cannot)?;
+        }
+        if let Some((key, value)) = lacks(&settings).filter(|_| install) {
+            let op = Op::Set(value.clone(), At::End);
+            after = rewritten(&after, format, &[(vec![Step::Key(key)], op)]).ok_or_else(cannot)?;
+        }
         for (event, entry) in entries.iter().filter(|_| install) {
-            let now = json_of(&after)?;
-            let (hooks, path) = (&now[&file.at], vec![Step::Key(&file.at), Step::Key(event)]);
-            let op = match &hooks[*event] {
-                _ if !hooks.is_null() && !hooks.is_object() => return Err(Failure(not_an_object(file))),
+            let now = value_of(&after, format)?;
+            let (at, hooks) = (Step::Key(&file.at), &now[&file.at]);
+            let (path, list) = match &file.event {
+                Some(_) => (vec![at], hooks),
+                None if !hooks.is_null() && !hooks.is_object() => return Err(Failure(not_so(file))),
+                None => (vec![at, Step::Key(event)], &hooks[*event]),
+            };
+            let op = match list {
                 Value::Array(_) => Op::Append(entry.clone()),
                 Value::Null => Op::Set(json!([entry]), At::End),
+                _ if file.event.is_some() => return Err(Failure(not_so(file))),
                 _ => return Err(Failure(format!("its `{}.{event}` isn't a list", file.at))),
             };
-            after = rewritten(&after, Format::Json, &[(path, op)]).ok_or_else(cannot)?;
+            after = rewritten(&after, format, &[(path, op)]).ok_or_else(cannot)?;
         }
-        let is_empty = json_of(&after)?.as_object().is_none_or(Map::is_empty);
-        Ok((install || !is_empty || before.is_some_and(|it| it.trim() == "{}")).then_some(after))
+        let left = value_of(&after, format)?;
+        // What the file must have says nothing by itself.
+        let is_left = |(key, value): (&String, &Value)| file.beside.get(key) != Some(value);
+        let is_empty = left.as_object().is_none_or(|left| !left.iter().any(is_left)) && !has_comment(&after, format);
+        let was_empty = before.is_some_and(|it| value_of(it, format).is_ok_and(|before| before == left));
+        Ok((install || !is_empty || was_empty).then_some(after))
+    }
+
+    /// The members that `install` has added to a file which was there before, and which the file must have.
+    fn added(&self, file: &HookFile, format: Format) -> Vec<String> {
+        let kept = self.path().ok().and_then(|path| read(&beside(&path, "before-hookwire")).ok()?);
+        let Some(kept) = kept.and_then(|kept| value_of(&kept, format).ok()) else { return Vec::new() };
+        file.beside.keys().filter(|key| kept.get(key.as_str()).is_none()).cloned().collect()
     }
 
     /// Our entry of an event.
     fn handlers(&self, file: &HookFile, event: &str) -> Result<Value, Failure> {
-        let handler = handler(file, self.entry.timeout(), &self.command(file.names_event.then_some(event))?);
-        Ok(if file.has_groups { json!({ "hooks": [handler] }) } else { handler })
+        let handler = handler(file, event, self.entry.timeout(), &self.command(file.names_event.then_some(event))?);
+        Ok(if file.groups(event) { json!({ "hooks": [handler] }) } else { handler })
     }
 
     /// Whether a group of an event, or a handler, is ours.
     fn is_ours(&self, file: &HookFile, value: &Value) -> bool {
-        let is_ours = |it: &Value| self.place.agent.is_its_command(it[&file.command].as_str().unwrap_or_default());
+        let is_ours = |it: &Value| self.place.agent.is_its_command(file.command_in(it));
         is_ours(value) || value["hooks"].as_array().is_some_and(|handlers| handlers.iter().any(is_ours))
     }
 
     /// What takes our handlers out, and what is empty then. The last ones go first: the others keep their positions.
     fn removals<'s>(&self, file: &'s HookFile, settings: &'s Value) -> Vec<(Vec<Step<'s>>, Op<'s>)> {
-        let events = settings[&file.at].as_object().into_iter().flatten();
+        let hooks = &settings[&file.at];
+        let at = vec![Step::Key(&file.at)];
         let (mut removed, mut n_left) = (Vec::new(), 0);
-        for (event, groups) in events {
+        let lists = match &file.event {
+            Some(_) => vec![(at.clone(), hooks)],
+            None => {
+                hooks.as_object().into_iter().flatten().map(|(event, it)| (vec![at[0], Step::Key(event)], it)).collect()
+            }
+        };
+        for (path, groups) in lists {
             let groups = groups.as_array().map(Vec::as_slice).unwrap_or_default();
             let mut n_others = groups.len();
-            let path = vec![Step::Key(&file.at), Step::Key(event)];
             for (n, group) in groups.iter().enumerate().rev().filter(|(_, group)| self.is_ours(file, group)) {
                 let place = [&path[..], &[Step::Index(n)]].concat();
                 let handlers = group["hooks"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -493,12 +543,13 @@ impl InstallArgs {
                 removed.extend(ours.map(|(m, _)| (within(m), Op::Remove)));
             }
             match n_others {
-                0 if !groups.is_empty() => removed.push((path, Op::Remove)),
+                0 if !groups.is_empty() && path.len() > 1 => removed.push((path, Op::Remove)),
+                0 if !groups.is_empty() => {}
                 _ => n_left += 1,
             }
         }
         if n_left == 0 && !removed.is_empty() {
-            removed.push((vec![Step::Key(&file.at)], Op::Remove));
+            removed.push((at, Op::Remove));
         }
         removed
     }
@@ -525,6 +576,18 @@ impl PlaceOfEntry {
             }
         }
         Ok(n_changed)
+    }
+}
+
+impl HookFile {
+    /// What is listed for an event among the hooks of a file.
+    fn listed<'v>(&self, hooks: &'v Value, event: &str) -> impl Iterator<Item = &'v Value> {
+        let (list, member) = match &self.event {
+            Some(member) => (hooks, Some(member)),
+            None => (&hooks[event], None),
+        };
+        let items = list.as_array().map(Vec::as_slice).unwrap_or_default();
+        items.iter().filter(move |it| member.is_none_or(|member| it[member] == *event))
     }
 }
 
@@ -573,12 +636,17 @@ fn remove_empty(file: &Path, base: Option<&Path>) {
 }
 
 /// A handler as it is written.
-fn handler(file: &HookFile, seconds: u64, command: &str) -> Value {
+fn handler(file: &HookFile, event: &str, seconds: u64, command: &str) -> Value {
     let timeout = match &file.unit {
         Unit::Seconds => seconds,
         Unit::Millis | Unit::ByAmount(_) => seconds.saturating_mul(1000),
     };
-    let mut handler = json!({ "type": "command", &file.command: command, &file.timeout: timeout });
+    let mut handler = Value::Object(file.handler.clone());
+    if let Some(member) = &file.event {
+        handler[member] = event.into();
+    }
+    set_pointer(&mut handler, &format!("/{}", file.command), command.into());
+    handler[&file.timeout] = timeout.into();
     if let Some(closed) = &file.fails_closed {
         handler[&closed.member] = closed.value.clone();
     }
@@ -587,7 +655,7 @@ fn handler(file: &HookFile, seconds: u64, command: &str) -> Value {
 
 /// What of an entry isn't as it was written, so that the agent doesn't ask or doesn't obey.
 fn edits(file: &HookFile, group: &Value, found: &Value) -> Vec<String> {
-    let written = handler(file, TIMEOUT, "");
+    let written = handler(file, "", TIMEOUT, "");
     let narrowed = group["matcher"].as_str().filter(|it| !["", "*", ".*"].contains(it));
     let mut told: Vec<_> = narrowed.map(|it| format!("its entry is only for `{it}`")).into_iter().collect();
     for (key, value) in found.as_object().into_iter().flatten().filter(|(key, value)| written[key] != **value) {
@@ -610,8 +678,9 @@ fn edits(file: &HookFile, group: &Value, found: &Value) -> Vec<String> {
     told
 }
 
-fn not_an_object(file: &HookFile) -> String {
-    format!("its `{}` isn't an object", file.at)
+fn not_so(file: &HookFile) -> String {
+    let form = if file.event.is_some() { "a list" } else { "an object" };
+    format!("its `{}` isn't {form}", file.at)
 }
 
 impl Change {
@@ -690,9 +759,14 @@ fn read(path: &Path) -> Result<Option<String>, Failure> {
 }
 
 /// What settings hold.
-fn json_of(text: &str) -> Result<Value, Failure> {
+fn value_of(text: &str, format: Format) -> Result<Value, Failure> {
     let told = |problems: Vec<Problem>| problems.into_iter().next().map(|it| it.message).unwrap_or_default();
-    formats::parse(text, Format::Json).map(|root| root.to_json()).map_err(|problems| Failure(told(problems)))
+    formats::parse(text, format).map(|root| root.to_json()).map_err(|problems| Failure(told(problems)))
+}
+
+/// Whether settings without a member may hold a person's remarks.
+fn has_comment(text: &str, format: Format) -> bool {
+    format == Format::Toml && !text.trim().is_empty()
 }
 
 /// The path in full of the program that agents start: the small one, which is quicker, if it is there and as new as this.

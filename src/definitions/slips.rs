@@ -58,7 +58,7 @@ static KNOWN: LazyLock<Known> = LazyLock::new(|| {
         members.entry(name.to_string()).or_default();
     }
     let mut elsewhere = BTreeMap::new();
-    for dialect in DIALECTS {
+    for dialect in DIALECTS.iter() {
         for (theirs, ours) in dialect.members.iter().chain(dialect.events.iter().flat_map(|row| row.members)) {
             let mut steps = ours.split('/').skip(1);
             let Some(first) = steps.next() else { continue };

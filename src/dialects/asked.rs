@@ -50,12 +50,13 @@ impl Asked {
         Asked { agent, moment, fails_open: false, time_limit: hookwire_ask::TIME_LIMIT }
     }
 
-    /// The payload that the agent sent, with the event's name in it. `option` is what names an event beside the payload.
+    /// The payload that the agent sent, with the event's name in it; from here on, `agent` is who asks. `option` is what names an event beside the payload.
     ///
     /// # Errors
     /// Says why it can't be read.
     pub fn read(&mut self, sent: &[u8], option: &str) -> Result<Value, String> {
         let mut payload = read(self.agent, &mut self.moment, sent)?;
+        self.agent = speaker(self.agent, &payload);
         name_event(self.agent, &mut self.moment, &mut payload).map_err(|problem| format!("{option}{problem}"))?;
         Ok(payload)
     }
@@ -89,8 +90,10 @@ pub fn agent(name: &str) -> Result<&'static Dialect, String> {
 }
 
 /// The payload that an agent sent. If it can't be read, what is known of the event is taken from what can be.
-fn read(agent: &Dialect, moment: &mut Moment, sent: &[u8]) -> Result<Value, String> {
+pub(super) fn read(agent: &Dialect, moment: &mut Moment, sent: &[u8]) -> Result<Value, String> {
     let text = std::str::from_utf8(sent).map_err(|_| "the event is not UTF-8".to_string());
+    // Cursor sends one or two marks of the byte order on Windows.
+    let text = text.map(|text| text.trim_start_matches('\u{feff}'));
     let payload = text.and_then(|text| parse_event(text).map_err(|error| format!("the event is not JSON: {error}")));
     if payload.is_err() {
         let text = String::from_utf8_lossy(sent);
@@ -102,6 +105,21 @@ fn read(agent: &Dialect, moment: &mut Moment, sent: &[u8]) -> Result<Value, Stri
         moment.is_unknown_gate = agent.may_be_gate(&moment.name) && agent.tool_members().all(|it| members.contains(it));
     }
     payload
+}
+
+/// Who asks: another agent may run the hooks of this one, and is answered in its own words. It is known by its payloads.
+/// Facts of agents are read only if a payload lacks the session, which each agent names in its own way.
+pub fn speaker(agent: &'static Dialect, payload: &Value) -> &'static Dialect {
+    let session = agent.members.iter().find(|(_, ours)| *ours == "/session").map(|(theirs, _)| *theirs);
+    if session.is_none_or(|place| payload.pointer(place).is_some()) {
+        return agent;
+    }
+    let is_its = |it: &&agents::Agent| {
+        let has = |member: &String| payload.get(member.as_str()).is_some();
+        it.also_reads.iter().any(|name| name == agent.name()) && !it.known_by.is_empty() && it.known_by.iter().all(has)
+    };
+    let speaker = agents::AGENTS.iter().find(is_its).and_then(|it| by_name(it.name).ok());
+    speaker.unwrap_or(agent)
 }
 
 /// The event's name in a payload that can't be read. Of several names none counts.

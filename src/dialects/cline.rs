@@ -86,6 +86,7 @@ pub(super) static DIALECT: Dialect = Dialect {
             caller: Some("use_mcp_tool"),
             server: "/tool/input/server_name",
             tool: "/tool/input/tool_name",
+            within: None,
         }),
     }),
 };

@@ -44,6 +44,8 @@ pub(super) static DIALECT: Dialect = Dialect {
         same("PreCompact").blocks(),
         same("PostCompact"),
         EventRow::new("Interrupt", "RunError"),
+        EventRow::new("PreModelRequest", "PreModelCall"),
+        EventRow::new("PostModelRequest", "PostModelCall"),
     ],
     event_name: "/hook_event_name",
     members: &[

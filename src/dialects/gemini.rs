@@ -10,7 +10,7 @@
 use super::claude_code;
 use super::native::AGENT;
 use super::replies::{
-    BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, text, unread_reply, unreadable, whole,
+    BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, removes, text, unread_reply, unreadable, whole,
 };
 use super::{CodingAgent, Dialect, EventRow, Files, McpNames, Refusal, settings};
 use crate::contract::{Contract, Exit, TOOL_NAME, Target};
@@ -74,7 +74,12 @@ pub(super) static DIALECT: Dialect = Dialect {
     agent: Some(CodingAgent {
         refusal: Refusal::ExitCode(&[]),
         withholds: true,
-        mcp: Some(McpNames { caller: None, server: "/mcp_context/server_name", tool: "/mcp_context/tool_name" }),
+        mcp: Some(McpNames {
+            caller: None,
+            server: "/mcp_context/server_name",
+            tool: "/mcp_context/tool_name",
+            within: None,
+        }),
     }),
 };
 
@@ -121,17 +126,6 @@ fn changes(event: &Event) -> Option<&'static str> {
         "PreModelCall" => Some("llm_request"),
         "PostModelCall" => Some("llm_response"),
         _ => None,
-    }
-}
-
-/// Whether members of the one are gone in the other. Recursion is bounded by the depth limit of the parser
-/// that read the values.
-fn removes(before: &Value, after: &Value) -> bool {
-    match (before, after) {
-        (Value::Object(before), Value::Object(after)) => {
-            before.iter().any(|(key, value)| after.get(key).is_none_or(|after| removes(value, after)))
-        }
-        _ => false,
     }
 }
 

@@ -10,6 +10,7 @@ mod claude_code;
 mod cline;
 mod codex;
 mod copilot;
+mod described;
 mod files;
 mod gemini;
 mod hooks_article;
@@ -37,7 +38,7 @@ use crate::verdict::{Decision, Verdict};
 use hookwire_ask::said::Said;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use asked::Moment;
 
@@ -61,14 +62,14 @@ pub(crate) fn sent(mut params: Value, dialect: &str) -> Option<Event> {
 /// The dialect whose hooks have a field that hookwire's own haven't, and how a file says that it is written for it.
 pub(crate) fn with_field(field: &str) -> Option<(&'static str, String)> {
     let has = |dialect: &&&Dialect| dialect.files.as_ref().is_some_and(|files| files.marks.contains(&field));
-    let name = DIALECTS.iter().find(has)?.name();
+    let name = BUILT_IN.iter().find(has)?.name();
     Some((name, how_to_write(name)))
 }
 
 /// The field of another system's hooks that is written so but for its letter case and `_`.
 pub(crate) fn mark_like(field: &str) -> Option<&'static str> {
     let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
-    let marks = DIALECTS.iter().filter_map(|it| it.files.as_ref()).flat_map(|files| files.marks.iter().copied());
+    let marks = BUILT_IN.iter().filter_map(|it| it.files.as_ref()).flat_map(|files| files.marks.iter().copied());
     marks.into_iter().find(|mark| plain(mark) == plain(field))
 }
 
@@ -89,7 +90,7 @@ pub(crate) fn members_of(dialect: &str) -> &'static [&'static str] {
 
 /// The dialect whose files have a member that hookwire's own haven't, and how a file says that it is written for it.
 pub(crate) fn with_member(member: &str) -> Option<(&'static str, String)> {
-    let name = DIALECTS.iter().map(|it| it.name()).find(|name| members_of(name).contains(&member))?;
+    let name = BUILT_IN.iter().map(|it| it.name()).find(|name| members_of(name).contains(&member))?;
     Some((name, format!("write `dialect: {name}` at the top of the file")))
 }
 
@@ -101,7 +102,7 @@ pub(crate) fn with_matcher(matcher: &str) -> Option<(&'static str, String)> {
     // A tool may be called as one of hookwire's own events is.
     let names = |row: &EventRow| words().any(|word| word == row.name) && (has_more || spec(row.name).is_none());
     let has = |dialect: &&&Dialect| dialect.contract.matcher_names_events && dialect.events.iter().any(names);
-    let name = DIALECTS.iter().find(has)?.name();
+    let name = BUILT_IN.iter().find(has)?.name();
     Some((name, how_to_write(name)))
 }
 
@@ -148,6 +149,9 @@ pub(crate) fn looks_like(hooks: &Node) -> Option<(&'static str, String)> {
     Some((dialect.name(), how_to_write(dialect.name())))
 }
 
+/// The member of a reply that a command prints as it is.
+const PRINTED: &str = "printed";
+
 /// Where an event has its canonical name.
 const EVENT: &str = "/event";
 
@@ -157,7 +161,11 @@ pub fn native() -> &'static Dialect {
 }
 
 /// Every dialect.
-pub static DIALECTS: &[&Dialect] = &[
+pub static DIALECTS: LazyLock<Vec<&'static Dialect>> =
+    LazyLock::new(|| BUILT_IN.iter().copied().chain(described::all()).collect());
+
+/// The dialects that have a file of their own here.
+static BUILT_IN: &[&Dialect] = &[
     &native::DIALECT,
     &claude_code::DIALECT,
     &codex::DIALECT,
@@ -230,6 +238,9 @@ pub struct McpNames {
     pub server: &'static str,
     /// JSON pointer of the tool's name on the server.
     pub tool: &'static str,
+    /// What stands before the server in a name that has both, and what between the two. Where that name is, is the server's
+    /// place; without one it is the call's own.
+    pub within: Option<(&'static str, &'static str)>,
 }
 
 /// The name of a call's tool as rules have it, if the tool is one of an MCP server.
@@ -238,11 +249,18 @@ fn mcp_name(names: &McpNames, data: &Value) -> Option<Box<str>> {
     if names.caller.is_some_and(|caller| text(TOOL_NAME) != Some(caller)) {
         return None;
     }
-    let plain = |name: &str| {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect::<String>()
-    };
-    Some(format!("mcp__{}__{}", plain(text(names.server)?), plain(text(names.tool)?)).into())
+    if let Some((before, between)) = names.within {
+        let place = if names.server.is_empty() { TOOL_NAME } else { names.server };
+        let (server, tool) = text(place)?.strip_prefix(before)?.split_once(between)?;
+        return Some(format!("mcp__{}__{}", plain_name(server), plain_name(tool)).into());
+    }
+    Some(format!("mcp__{}__{}", plain_name(text(names.server)?), plain_name(text(names.tool)?)).into())
+}
+
+/// A name as it is within that of an MCP tool.
+fn plain_name(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()
 }
 
 /// Definition files as another system writes them.
@@ -279,6 +297,8 @@ pub struct EventRow {
     pub denies_by_exit: bool,
     /// A rewritten subject is obeyed there.
     pub rewrites: bool,
+    /// What a command prints there is a text for the model, and nothing else.
+    pub prints_context: bool,
     /// Members that live elsewhere in this event.
     pub members: &'static [(&'static str, &'static str)],
 }
@@ -305,6 +325,7 @@ impl EventRow {
             blocks: false,
             denies_by_exit: false,
             rewrites: false,
+            prints_context: false,
             members: &[],
         }
     }
@@ -487,6 +508,9 @@ impl Dialect {
     /// What a command says that got this reply for an event, by the agent's name; nothing if hooks have nothing to say.
     pub fn say(&self, reply: &Value, event: &str) -> Said {
         let is_deny = reply.get("decision").is_some_and(|it| it == "block");
+        if let Some(text) = reply.get(PRINTED).filter(|_| self.named(event).any(|row| row.prints_context)) {
+            return Said { stdout: text.as_str().unwrap_or_default().into(), ..Said::default() };
+        }
         // Of an event that isn't known nothing else is known to be a "no".
         let is_unknown = !event.is_empty() && !self.has_event(event);
         if is_deny && (is_unknown || self.named(event).any(|row| row.denies_by_exit)) {
@@ -714,7 +738,8 @@ pub fn names() -> impl Iterator<Item = &'static str> + Clone {
 /// # Errors
 /// Names the nearest one.
 pub fn by_name(name: &str) -> Result<&'static Dialect, UnknownName> {
-    if let Some(dialect) = DIALECTS.iter().find(|dialect| dialect.name() == name) {
+    let built_in = BUILT_IN.iter().copied().find(|dialect| dialect.name() == name);
+    if let Some(dialect) = built_in.or_else(|| described::by_name(name)) {
         return Ok(dialect);
     }
     Err(UnknownName {
@@ -727,7 +752,7 @@ pub fn by_name(name: &str) -> Result<&'static Dialect, UnknownName> {
 /// The dialect of a definition file that names none but has the form of that system's own files.
 pub(crate) fn recognise(root: &Node) -> Option<&'static Dialect> {
     // Gemini's files may have events of Claude Code's, too.
-    let mut dialects = std::iter::once(&gemini::DIALECT).chain(DIALECTS.iter().copied());
+    let mut dialects = std::iter::once(&gemini::DIALECT).chain(BUILT_IN.iter().copied());
     dialects.find(|it| it.files.as_ref().is_some_and(|files| (files.recognises)(root)))
 }
 
@@ -741,7 +766,7 @@ pub fn canonical(name: &str, own: &str) -> Result<Vec<Arc<str>>, UnknownName> {
         let names: Vec<Arc<str>> = dialect.named(name).map(|row| row.meant().into()).collect();
         (!names.is_empty()).then_some(names)
     };
-    if let Some(names) = DIALECTS.iter().filter(|dialect| dialect.name() == own).find_map(events) {
+    if let Some(names) = by_name(own).ok().and_then(|dialect| events(&dialect)) {
         return Ok(names);
     }
     if spec(name).is_some() {
@@ -870,7 +895,8 @@ mod tests {
             assert_eq!((copilot::DIALECT.contract.payload)(&event), payload);
         }
         held.dedup();
-        assert_eq!(held, ["codex", "gemini", "qwen", "copilot", "cline", "opencode"]);
+        let recorded = AGENTS.iter().map(|agent| agent.name).filter(|name| *name != "claude-code");
+        assert_eq!(held, recorded.collect::<Vec<_>>());
     }
 
     /// A command that was written for an agent means here what it means there.
@@ -927,6 +953,91 @@ mod tests {
                 by_name(&row.dialect).unwrap().refuse("Down.", &Moment { name: row.event, is_unknown_gate: false });
             (said, Said { stdout: rows::written(&row.stdout), stderr: row.stderr, exit: row.exit })
         });
+    }
+
+    /// What a command says to each agent at each event that it is asked at: to a "no", to a question, to a rewrite, and where
+    /// hookwire failed. `UPDATE_EXPECT=1` writes the table anew.
+    #[test]
+    fn no_agent_is_left_without_a_word() {
+        let mut table = String::new();
+        for dialect in DIALECTS.iter().filter(|it| it.agent.is_some()) {
+            for name in dialect.asked_events() {
+                let row = dialect.named(name).next().unwrap();
+                let event = json!({"event": row.canonical, "session": "s", "tool": {"name": "t", "input": {"a": 1}}});
+                let mut payload = (dialect.contract.payload)(&Event::from_json(event).unwrap());
+                set_pointer(&mut payload, dialect.event_name, name.into());
+                let event = dialect.read(payload).unwrap();
+                let say = |decision: Decision, subject: Option<Value>| {
+                    let mut verdict = Verdict::silent(decision, 0, "".into(), event.id.clone());
+                    verdict.reason = Some("WHY".into()).filter(|_| decision != Decision::Allow);
+                    verdict.decided_by = Some("h".into()).filter(|_| decision != Decision::Allow);
+                    verdict.subject = subject;
+                    shown(&dialect.say(&dialect.reply_to(&event, &verdict), name))
+                };
+                let moment = Moment { name: name.into(), is_unknown_gate: false };
+                let mut cells = vec![("deny", say(Decision::Deny, None)), ("ask", say(Decision::Ask, None))];
+                cells.push(("silence", say(Decision::Allow, None)));
+                cells.extend(row.rewrites.then(|| ("rewrite", say(Decision::Allow, event.subject().cloned()))));
+                cells.push(("failure", shown(&dialect.refuse("WHY", &moment))));
+                table.push_str(&format!("{} {name} = {}\n", dialect.name(), row.canonical));
+                cells.iter().for_each(|(what, said)| table.push_str(&format!("    {what}: {said}\n")));
+                // Whatever can be blocked is told no, in words or by the exit code.
+                assert!(!row.blocks || cells[0].1 != "-", "{} {name}: nothing says no", dialect.name());
+            }
+        }
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/agents/moments.txt");
+        if std::env::var_os("UPDATE_EXPECT").is_some() {
+            std::fs::write(path, &table).unwrap();
+        }
+        assert!(std::fs::read_to_string(path).unwrap() == table, "UPDATE_EXPECT=1 writes {path} anew");
+    }
+
+    fn shown(said: &Said) -> String {
+        let exit = if said.exit == 0 { String::new() } else { format!(" exit {}", said.exit) };
+        let told = format!("{} {}{exit}", said.stdout, said.stderr);
+        if told.trim().is_empty() { "-".into() } else { told.trim().into() }
+    }
+
+    /// What isn't as it is described keeps no agent from its tools, and no guard from judging.
+    #[test]
+    fn whatever_form_a_payload_has_it_is_judged() {
+        let big = "x".repeat(3 << 20);
+        for dialect in DIALECTS.iter().filter(|it| it.agent.is_some()) {
+            let call = json!({"event": "PreToolUse", "session": "s", "cwd": "/p", "tool": {"name": "t", "input": {"command": big}}});
+            let mut payload = (dialect.contract.payload)(&Event::from_json(call).unwrap());
+            payload["neverHeardOf"] = json!({"a": [1]});
+            let text = serde_json::to_string_pretty(&payload).unwrap().replace('\n', "\r\n");
+            for mark in ["", "\u{feff}", "\u{feff}\u{feff}"] {
+                let mut moment = Moment::default();
+                let read = asked::read(dialect, &mut moment, format!("{mark}{text}\r\n").as_bytes()).unwrap();
+                assert_eq!(asked::speaker(dialect, &read).name(), dialect.name());
+                let event = dialect.read(read).unwrap();
+                assert_eq!(&*event.name, "PreToolUse", "{}", dialect.name());
+                assert_eq!(event.text("/tool/input/command").map(str::len), Some(big.len()), "{}", dialect.name());
+                assert_eq!(event.data()["neverHeardOf"], json!({"a": [1]}), "{}", dialect.name());
+            }
+        }
+    }
+
+    /// An agent that runs the hooks of another one is answered in its own words.
+    #[test]
+    fn who_asks_is_known_by_the_payload() {
+        let session = |agent: &str| {
+            let path = format!("{}/tests/data/agents/{agent}/session.jsonl", env!("CARGO_MANIFEST_DIR"));
+            let lines = std::fs::read_to_string(path).unwrap();
+            lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>()
+        };
+        for (registered, speaks) in [
+            ("claude-code", "grok"),
+            ("claude-code", "cursor"),
+            ("cursor", "grok"),
+            ("codex", "codex"),
+            ("grok", "grok"),
+        ] {
+            for payload in session(speaks).iter().filter(|it| it.get("session_id").is_none()) {
+                assert_eq!(asked::speaker(by_name(registered).unwrap(), payload).name(), speaks, "{payload}");
+            }
+        }
     }
 
     #[test]
@@ -1031,7 +1142,7 @@ mod tests {
 
     #[test]
     fn tables_are_sound() {
-        for dialect in DIALECTS {
+        for dialect in DIALECTS.iter() {
             for row in dialect.events {
                 let spec = EVENTS.iter().find(|spec| spec.name == row.canonical);
                 let spec = spec.unwrap_or_else(|| panic!("{}: {} is no event", dialect.name(), row.canonical));

@@ -1,6 +1,6 @@
 //! Qwen Code's hooks: Claude Code's form with Gemini CLI's names of tools.
 //!
-//! Qwen Code ignores a new input and runs the original, so a rewrite is a deny. `stop_hook_active` is true
+//! Qwen Code ignores a new input and runs the original, 0.24.4 too, so a rewrite is a deny. `stop_hook_active` is true
 //! at the first stop already and says nothing; hookwire counts for itself how often an agent was sent back.
 //!
 //! After the result of a tool it sends a second UserPromptSubmit with an empty prompt.
@@ -36,13 +36,18 @@ pub(super) static DIALECT: Dialect = Dialect {
         same("SessionStart"),
         same("SessionEnd"),
         same("UserPromptSubmit").blocks(),
+        same("UserPromptExpansion").blocks(),
+        same("InstructionsLoaded"),
         same("PreToolUse").blocks(),
         same("PermissionRequest").blocks(),
+        same("PermissionDenied"),
         same("PostToolUse").blocks(),
         same("PostToolUseFailure")
             .blocks()
             .members(&[("/error", "/tool/error"), ("/is_interrupt", "/tool/isInterrupt")]),
+        same("PostToolBatch").blocks(),
         same("Notification"),
+        same("MessageDisplay"),
         same("Stop").blocks(),
         same("StopFailure").members(&[("/error", "/error")]),
         same("SubagentStart"),

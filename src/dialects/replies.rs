@@ -140,6 +140,17 @@ pub(super) fn excerpt(text: &str) -> String {
     first_line_cut(text, 200)
 }
 
+/// Whether members of the one are gone in the other. Recursion is bounded by the depth limit of the parser
+/// that read the values.
+pub(super) fn removes(before: &Value, after: &Value) -> bool {
+    match (before, after) {
+        (Value::Object(before), Value::Object(after)) => {
+            before.iter().any(|(key, value)| after.get(key).is_none_or(|after| removes(value, after)))
+        }
+        _ => false,
+    }
+}
+
 /// The text, or the default if it is empty.
 pub(super) fn or(text: &str, default: &str) -> String {
     if text.is_empty() { default.to_string() } else { text.to_string() }

@@ -50,6 +50,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         blocks: true,
         denies_by_exit: false,
         rewrites: true,
+        prints_context: false,
         // Where this event's members live, if elsewhere than in the others.
         members: &[("/args", "/tool/input")],
     }],

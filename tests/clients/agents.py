@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 import time
+import tomllib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 HOOKS = """
@@ -148,10 +149,13 @@ def anthropic(path, request, on_turn):
 def chat(path, request, on_turn):
     results = len(chat_results(request))
     names = [tool["function"]["name"] for tool in request.get("tools") or []]
-    name = next((it for it in names if it in ("run_shell_command", "bash", "run_commands")), None)
+    shells = ("run_shell_command", "bash", "run_commands", "Bash", "run_terminal_command")
+    name = next((it for it in names if it in shells), None)
     command = on_turn(results) if name else None
     if command:
         arguments = {"command": command, "description": "d", "is_background": False}
+        if name == "Bash":
+            del arguments["is_background"]
         if name == "run_commands":
             arguments = {"commands": [command]}
         call = {"index": 0, "id": f"call_{results}", "type": "function",
@@ -265,6 +269,30 @@ def copilot(url, home, prompt):
     return ["copilot", "-p", prompt], env
 
 
+def grok(url, home, prompt):
+    (home / ".grok").mkdir(exist_ok=True)
+    (home / ".grok/config.toml").write_text(
+        f'[models]\ndefault = "local"\n[model.local]\nmodel = "m"\nbase_url = "{url}/v1"\nname = "local"\n'
+        'api_key = "x"\ncontext_window = 100000\n[features]\ntelemetry = false\n[cli]\nauto_update = false\n'
+    )
+    env = {"GROK_FOLDER_TRUST": "0", "XAI_API_KEY": "x", "GROK_HOME": str(home / ".grok")}
+    return ["grok", "-p", prompt, "-m", "local", "--always-approve"], env
+
+
+def kimi(url, home, prompt):
+    env = {"KIMI_MODEL_NAME": "m", "KIMI_MODEL_BASE_URL": f"{url}/v1", "KIMI_MODEL_API_KEY": "x",
+           "KIMI_MODEL_PROVIDER_TYPE": "openai", "KIMI_MODEL_MAX_CONTEXT_SIZE": "100000", "KIMI_DISABLE_TELEMETRY": "1"}
+    return ["kimi", "-p", prompt], env
+
+
+def pi(url, home, prompt):
+    agent = home / ".pi/agent"
+    agent.mkdir(parents=True)
+    provider = {"baseUrl": f"{url}/v1", "apiKey": "x", "api": "openai-completions", "models": [{"id": "m"}]}
+    (agent / "models.json").write_text(json.dumps({"providers": {"local": provider}}))
+    return ["pi", "--approve", "--provider", "local", "--model", "m", "-p", prompt], {"PI_OFFLINE": "1"}
+
+
 # The program, what speaks to it, and what it can't do by itself.
 AGENTS = {
     "claude-code": (claude_code, anthropic, ()),
@@ -276,7 +304,13 @@ AGENTS = {
     "opencode": (opencode, chat, ("context", "stop")),
     "cline": (cline, chat, ()),
     "copilot": (copilot, chat, ()),
+    "grok": (grok, chat, ("context",)),
+    "kimi": (kimi, chat, ("rewrite",)),
+    "pi": (pi, chat, ()),
 }
+
+# Those that have no hooks in a project.
+FOR_USER = ("kimi",)
 
 
 # A deny ends the run.
@@ -341,7 +375,8 @@ def run(bin_dir, hookwire, agent, prompt, commands, between=None):
     if agent.endswith(", http"):
         base |= over_http(hookwire, project, base)
     else:
-        subprocess.run([hookwire, "install", agent], cwd=project, env=base, check=True, stdout=subprocess.DEVNULL)
+        flags = ["--user"] if agent in FOR_USER else []
+        subprocess.run([hookwire, "install", agent, *flags], cwd=project, env=base, check=True, stdout=subprocess.DEVNULL)
 
     turns = {}
 
@@ -561,6 +596,14 @@ def table_below(bin_dir, hookwire, names):
     return failed
 
 
+def described():
+    """The agents that nobody can drive here, and what hookwire goes by instead."""
+    facts = pathlib.Path(__file__).parents[2] / "src/agents"
+    for file in sorted(facts.glob("*.toml")):
+        if by := tomllib.loads(file.read_text()).get("by-description"):
+            yield file.stem, by
+
+
 def main():
     bin_dir, hookwire = os.path.abspath(sys.argv[1]), os.path.abspath(os.environ["HOOKWIRE"])
     only_below = "--below" in sys.argv
@@ -578,6 +621,8 @@ def main():
         if "FAILED" in words.values():
             print(printed[-4000:])
     failed |= table_below(bin_dir, hookwire, names)
+    for name, by in described() if not sys.argv[2:] else ():
+        print(f"{name:<19}by description: {by}")
     sys.exit(failed)
 
 

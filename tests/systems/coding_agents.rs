@@ -485,9 +485,19 @@ fn tools_of_mcp_servers_have_one_name() {
         ("cline", guard, cline("use_mcp_tool", "pay"), "No."),
         ("cline", guard, cline("use_mcp_tool", "other"), ""),
         ("cline", guard, cline("another", "pay"), ""),
+        ("kiro", guard, json!({"hook_event_name": "preToolUse", "tool_name": "@pay/send", "tool_input": {}}), "No."),
+        ("kiro", guard, json!({"hook_event_name": "preToolUse", "tool_name": "@other/send", "tool_input": {}}), ""),
+        (
+            "grok",
+            guard,
+            json!({"hookEventName": "pre_tool_use", "toolName": "use_tool", "toolInput": {"tool_name": "pay__send", "tool_input": {}}}),
+            "No.",
+        ),
     ] {
         let reply = replay(dialect, definitions, std::slice::from_ref(&payload)).remove(0).1;
-        let reason = reply.get("reason").or(reply.get("errorMessage")).and_then(Value::as_str).unwrap_or_default();
+        let specific = reply.pointer("/hookSpecificOutput/permissionDecisionReason");
+        let reason = reply.get("reason").or(reply.get("errorMessage")).or(specific);
+        let reason = reason.and_then(Value::as_str).unwrap_or_default();
         assert_eq!(reason, expected, "{dialect} {definitions} {payload}");
     }
 }
@@ -604,7 +614,7 @@ fn the_plug_in_of_opencode_obeys() {
     if !is_there("node") {
         return;
     }
-    let plugin = std::fs::read_to_string(repo("src/agents/opencode.js")).unwrap();
+    let plugin = hookwire::agents::by_name("opencode").unwrap().plugin;
     let driver = r#"
 import { Hookwire } from "./plugin.mjs";
 const hooks = await Hookwire({ directory: "." });
@@ -626,7 +636,7 @@ console.log(JSON.stringify([thrown, before.args, after.output]));
         ("echo down >&2; exit 2", json!(["hookwire gave no verdict: down", same, "hookwire gave no verdict: down"])),
     ] {
         let command = json!(["sh", "-c", command]).to_string();
-        let plugin = plugin.replace(r#"["hookwire", "hook", "opencode"]"#, &command);
+        let plugin = plugin.replace(r#"["hookwire", "hook", "AGENT"]"#, &command);
         assert!(plugin.contains(&command), "the command is where it is put in");
         let dir = hooks(&[("plugin.mjs", &plugin), ("driver.mjs", driver)]);
         let output = std::process::Command::new("node").arg("driver.mjs").current_dir(dir.path()).output().unwrap();
@@ -637,6 +647,118 @@ console.log(JSON.stringify([thrown, before.args, after.output]));
             assert!(told == expected || begins(expected), "{command}: {told}, not {expected}");
         }
     }
+}
+
+/// The sessions of the agents whose dialects are made of their facts. A guard of commands holds, whatever the tool and its
+/// argument are called.
+#[test]
+fn agents_by_their_facts() {
+    let specific = |reason: &str| {
+        json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny",
+            "permissionDecisionReason": reason}})
+    };
+    let by_exit = json!({"decision": "block", "reason": "No echo."});
+    let permission =
+        json!({"continue": true, "permission": "deny", "user_message": "No echo.", "agent_message": "No echo."});
+    for (agent, denied, n_denied) in [
+        ("cursor", permission, 2),
+        ("antigravity", json!({"decision": "deny", "reason": "No echo."}), 1),
+        ("kiro", by_exit.clone(), 1),
+        ("droid", specific("No echo."), 1),
+        ("grok", specific("No echo."), 1),
+        ("kimi", specific("No echo."), 1),
+        ("amp", json!({"deny": "No echo."}), 1),
+        ("pi", json!({"deny": "No echo."}), 1),
+        ("windsurf", by_exit, 1),
+    ] {
+        let said = replay(agent, GUARD, &session(agent));
+        let replies: Vec<_> = said.iter().filter(|(_, reply)| *reply == denied).map(|(event, _)| &**event).collect();
+        let gates = said.iter().filter(|(event, _)| event == "PreToolUse").count();
+        assert_eq!((replies.len(), gates), (n_denied, n_denied), "{agent} {said:?}");
+        assert!(said.iter().all(|(event, _)| !event.starts_with("custom:")), "{agent} {said:?}");
+    }
+}
+
+#[test]
+fn replies_by_facts() {
+    let cursor = |permission: &str, reason: &str| json!({"continue": true, "permission": permission, "user_message": reason, "agent_message": reason});
+    let call = || json!({"tool_name": "Shell", "tool_input": {"command": "ls"}});
+    let shell = || json!({"command": "ls", "cwd": ""});
+    check_replies(
+        "cursor",
+        "hook_event_name",
+        vec![
+            ("preToolUse", call(), no(), cursor("deny", "No.")),
+            ("preToolUse", call(), ask(), cursor("deny", "Sure? (Cursor can't ask here)")),
+            ("preToolUse", call(), allow(), json!({"continue": true, "permission": "allow"})),
+            (
+                "preToolUse",
+                call(),
+                rewrite(),
+                json!({"continue": true, "permission": "allow", "updated_input": {"command": "pwd"}}),
+            ),
+            ("preToolUse", call(), stop(), cursor("deny", ENDS)),
+            ("beforeShellExecution", shell(), ask(), cursor("ask", "Sure?")),
+            ("beforeShellExecution", shell(), rewrite(), cursor("deny", NO_REWRITE)),
+            ("beforeSubmitPrompt", json!({"prompt": "hi"}), no(), json!({"continue": false, "user_message": "No."})),
+            ("stop", json!({}), no(), json!({"followup_message": "No."})),
+            ("postToolUse", call(), context(), json!({"additional_context": "a\nb"})),
+            ("BrandNew", json!({}), no(), json!({})),
+        ],
+    );
+    let call = || json!({"toolCall": {"name": "run_command", "args": {"CommandLine": "ls", "Cwd": "/p"}}});
+    check_replies(
+        "antigravity",
+        "hook_event_name",
+        vec![
+            ("PreToolUse", call(), json!(null), json!({"decision": "allow"})),
+            ("PreToolUse", call(), ask(), json!({"decision": "force_ask", "reason": "Sure?"})),
+            ("PreToolUse", call(), allow(), json!({"decision": "auto_approve", "reason": ""})),
+            (
+                "PreToolUse",
+                call(),
+                json!({"patch": {"CommandLine": "pwd"}}),
+                json!({"decision": "allow", "overwrite": {"CommandLine": "pwd", "Cwd": "/p"}}),
+            ),
+            (
+                "PreToolUse",
+                call(),
+                rewrite(),
+                json!({"decision": "deny", "reason": "a hook rewrote this, and Antigravity CLI only adds and replaces members"}),
+            ),
+            ("Stop", json!({}), no(), json!({"decision": "continue", "reason": "No."})),
+        ],
+    );
+    check_replies(
+        "kiro",
+        "hook_event_name",
+        vec![
+            ("UserPromptSubmit", json!({"prompt": "hi"}), context(), json!({"printed": "a\nb"})),
+            ("preToolUse", bash(), rewrite(), json!({"decision": "block", "reason": NO_REWRITE})),
+            ("preToolUse", bash(), allow(), json!({})),
+        ],
+    );
+    check_replies(
+        "pi",
+        "event",
+        vec![
+            (
+                "tool_call",
+                json!({"tool": "bash", "input": {"command": "ls"}}),
+                rewrite(),
+                json!({"input": {"command": "pwd"}}),
+            ),
+            ("input", json!({"prompt": "hi"}), json!({"subject": "ho"}), json!({"prompt": "ho"})),
+            ("input", json!({"prompt": "hi"}), context(), json!({"context": "a\nb"})),
+            ("agent_before_settle", json!({}), no(), json!({"deny": "No."})),
+            (
+                "tool_result",
+                json!({"tool": "bash", "input": {}, "output": "k"}),
+                json!({"subject": "x"}),
+                json!({"output": "x"}),
+            ),
+        ],
+    );
 }
 
 /// One set of hooks: where an agent has no moment for an event, the nearest one runs its hooks, once.

@@ -567,7 +567,8 @@ pub fn files(root: &Path) -> Vec<(PathBuf, String)> {
 
 /// Where what is installed stands; where an agent has a file an event, the one before a tool call.
 fn installed() -> impl Iterator<Item = (&'static str, String)> {
-    AGENTS.iter().map(|agent| (agent.name, installed_of(agent)))
+    let in_projects = AGENTS.iter().filter(|agent| !agent.project.entry.is_empty());
+    in_projects.map(|agent| (agent.name, installed_of(agent)))
 }
 
 fn installed_of(agent: &Agent) -> String {
@@ -601,8 +602,11 @@ fn what_is_installed_can_be_taken_back() {
             assert_eq!(files(&project.root()), untouched, "{agent}: a dry run writes nothing");
             say(&["install", agent]);
             let installed = fs::read_to_string(&path).unwrap();
-            let command = if agent == "opencode" { r#""hook","opencode""# } else { &format!(" hook {agent}") };
-            assert!(installed.contains(command), "{agent}: {installed}");
+            let command = match of_agent.form {
+                Form::Plugin => format!(r#""hook","{agent}""#),
+                Form::File(_) | Form::Programs => format!(" hook {agent}"),
+            };
+            assert!(installed.contains(&command), "{agent}: {installed}");
             for mine in before.filter(|_| is_shared).unwrap_or_default().lines().filter(|line| line.contains("my.sh")) {
                 assert!(installed.contains(mine), "{agent}: {installed}");
             }
@@ -647,6 +651,45 @@ fn the_small_program_is_installed_where_it_is() {
     fs::remove_file(&small).unwrap();
     say(&["uninstall", "claude-code"]);
     assert_eq!(files(&project.root()), untouched);
+}
+
+/// Kimi Code's hooks stand in the settings of all projects, as a list in TOML.
+#[test]
+fn a_list_in_toml_is_added_to_and_taken_back() {
+    let project = Project::new();
+    let said = project.run(&["install", "kimi"], "");
+    assert!(said.status.code() == Some(2) && String::from_utf8_lossy(&said.stderr).contains("--user"), "{said:?}");
+    let path = project.0.path().join("home/.kimi-code/config.toml");
+    let mine = "[[hooks]]\nevent = \"Stop\"\ncommand = \"./my.sh\"\n";
+    for before in [None, Some(""), Some("# mine\ndefault_model = \"m\"\n\n[models.m]\nprovider = \"p\"\n"), Some(mine)]
+    {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let _ = fs::remove_file(&path);
+        if let Some(before) = before {
+            fs::write(&path, before).unwrap();
+        }
+        for _ in 0..2 {
+            let output = project.run(&["install", "kimi", "--user"], "");
+            assert!(output.status.success(), "{before:?}: {output:?}");
+        }
+        let installed = fs::read_to_string(&path).unwrap();
+        assert_eq!(installed.matches(" hook kimi").count(), 16, "{installed}");
+        let output = project.run(&["doctor", "kimi"], "");
+        assert!(
+            String::from_utf8_lossy(&output.stdout).contains("a probe was denied after"),
+            "{output:?}\n{installed}"
+        );
+        let output = project.run(&["uninstall", "kimi", "--user"], "");
+        assert!(output.status.success(), "{before:?}: {output:?}");
+        let after = fs::read_to_string(&path).ok();
+        // Blank lines at the end may stay.
+        let plain = |text: &str| text.trim_end().to_string();
+        assert_eq!(
+            after.as_deref().map(plain).unwrap_or_default(),
+            before.map(plain).unwrap_or_default(),
+            "{before:?}"
+        );
+    }
 }
 
 /// A person's settings may be a link into a collection of them. They stay one, and what it leads to is edited.
