@@ -3,7 +3,7 @@
 //! An agent may send members that hookwire doesn't know, so a strange name is no mistake. Only one that is
 //! near to a known one, or that stands where another member belongs, is taken for a slip.
 
-use crate::dialects::DIALECTS;
+use crate::dialects::{DIALECTS, Dialect};
 use crate::event::{EventShape, MEMBERS};
 use crate::matching::tools::{PATCH_ARGUMENTS, TOOLS, Tool, names_path};
 use crate::support::nearest::{closest, differ_in_number};
@@ -58,7 +58,9 @@ static KNOWN: LazyLock<Known> = LazyLock::new(|| {
         members.entry(name.to_string()).or_default();
     }
     let mut elsewhere = BTreeMap::new();
-    for dialect in DIALECTS.iter() {
+    // An agent that is known by its facts may have a member at the top that is a slip everywhere else, as `command`.
+    let is_told = |dialect: &&&Dialect| dialect.facts().is_none_or(|agent| agent.speaks.is_none());
+    for dialect in DIALECTS.iter().filter(is_told) {
         for (theirs, ours) in dialect.members.iter().chain(dialect.events.iter().flat_map(|row| row.members)) {
             let mut steps = ours.split('/').skip(1);
             let Some(first) = steps.next() else { continue };
