@@ -117,6 +117,9 @@ pub struct Agent {
 pub struct Place {
     /// What `install` writes: a file, or a directory with a program for each event. It is empty where the agent has no hooks.
     pub entry: String,
+    /// The file that a team commits, where `entry` is a file of each person's own.
+    #[serde(default)]
+    pub shared: Option<String>,
     /// What may hold the person's own hooks. `*.json` is every such file of a directory.
     pub hooks: Vec<String>,
 }

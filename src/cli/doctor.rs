@@ -75,10 +75,8 @@ pub(super) fn doctor(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Fai
     definitions(&host, &mut report);
     let mut askers = Vec::new();
     for agent in AGENTS.iter() {
-        let project = InstallArgs::of(agent, false, &args.hooks.definitions.root);
-        let user = InstallArgs::of(agent, true, &args.hooks.definitions.root);
-        let found: Vec<_> =
-            [&project, &user].into_iter().filter_map(|it| Some((it.path().ok()?, it.entry()?))).collect();
+        let places = InstallArgs::each(agent, &args.hooks.definitions.root);
+        let found: Vec<_> = places.iter().filter_map(|it| Some((it.path().ok()?, it.entry()?))).collect();
         let program = on_path(&agent.program);
         let is_wanted = args.agents.iter().any(|it| it.name == agent.name);
         if !is_wanted && (!args.agents.is_empty() || found.is_empty() && program.is_none()) {
@@ -96,7 +94,9 @@ pub(super) fn doctor(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Fai
             let health = if is_wanted { Health::Bad } else { Health::Doubtful };
             report.say(health, &format!("it doesn't ask hookwire: `hookwire install {}`", agent.name));
         }
-        for problem in [&project, &user].into_iter().filter(|_| !found.is_empty()).flat_map(switched_off) {
+        // The team's place is one of the project's.
+        let ends = places.first().into_iter().chain(places.last());
+        for problem in ends.filter(|_| !found.is_empty()).flat_map(switched_off) {
             report.say(Health::Bad, &problem);
         }
         look_at(agent, &found, &args.hooks.definitions.root, &mut report);
@@ -179,7 +179,7 @@ fn look_at(agent: &'static Agent, found: &[(PathBuf, Entry)], root: &Path, repor
         }
     }
     if found.len() > 1 {
-        report.say(Health::Doubtful, "it is installed for the user and for this project: hooks run twice");
+        report.say(Health::Doubtful, "it is installed at more than one place: hooks run once for each");
     }
 }
 

@@ -186,12 +186,16 @@ pub(super) fn install(args: &InstallArgs, out: &mut Output) -> Result<Finding, F
 }
 
 pub(super) fn uninstall(UninstallArgs { place }: &UninstallArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let args = InstallArgs::of(place.agent, place.user, &place.root);
-    let changes = args.changes(false)?;
-    let n_changed = place.carry_out(&changes, false, out)?;
+    let mut n_changed = 0;
+    for args in InstallArgs::each(place.agent, &place.root).iter().filter(|it| it.place.user == place.user) {
+        let n = place.carry_out(&args.changes(false)?, false, out)?;
+        if out.json {
+            let changed = n > 0 && !place.dry_run;
+            out.json(&json!({ "agent": place.agent.name, "file": args.path()?, "changed": changed }));
+        }
+        n_changed += n;
+    }
     if out.json {
-        let changed = n_changed > 0 && !place.dry_run;
-        out.json(&json!({ "agent": place.agent.name, "file": args.path()?, "changed": changed }));
         return Ok(Finding::Fine);
     }
     match n_changed {
@@ -207,6 +211,19 @@ impl InstallArgs {
     pub(super) fn of(agent: &'static Agent, user: bool, root: &Path) -> InstallArgs {
         let place = PlaceOfEntry { agent, user, project: !user, root: root.to_path_buf(), dry_run: true };
         InstallArgs { place, entry: EntryArgs::default() }
+    }
+
+    /// As if they were given for each place where the agent may have an entry: a person's own in this project, a team's, and
+    /// the one for all projects.
+    pub(super) fn each(agent: &'static Agent, root: &Path) -> Vec<InstallArgs> {
+        let mut team = InstallArgs::of(agent, false, root);
+        team.entry.shared = true;
+        let team = agent.place(false).shared.as_ref().map(|_| team);
+        [InstallArgs::of(agent, false, root)]
+            .into_iter()
+            .chain(team)
+            .chain([InstallArgs::of(agent, true, root)])
+            .collect()
     }
 
     pub(super) fn agent(&self) -> &'static Agent {
@@ -292,7 +309,8 @@ impl InstallArgs {
 
     pub(super) fn path(&self) -> Result<PathBuf, Failure> {
         let Agent { name, title, .. } = self.place.agent;
-        match &*self.place().entry {
+        let Place { entry, shared, .. } = self.place();
+        match &**shared.as_ref().filter(|_| self.entry.shared).unwrap_or(entry) {
             "" if self.place.user => Err(Failure(format!("{title} has no hooks for all projects: leave --user out"))),
             "" => Err(Failure(format!(
                 "{title} has hooks for all projects of a user and no others: `hookwire install {name} --user`"

@@ -123,8 +123,7 @@ fn one_note(reasons: Vec<Reason>, hook: &Hook) -> Option<Note> {
 /// The agents that ask hookwire in a project, by its own configuration or the user's.
 fn askers(root: &Path) -> Vec<Asker> {
     let of = |agent| {
-        let entries = [false, true].into_iter().filter_map(|user| InstallArgs::of(agent, user, root).entry());
-        let entries: Vec<Entry> = entries.collect();
+        let entries: Vec<Entry> = InstallArgs::each(agent, root).iter().filter_map(InstallArgs::entry).collect();
         Asker::new(agent, entries.iter())
     };
     AGENTS.iter().filter_map(of).collect()

@@ -466,6 +466,41 @@ fn a_small_program_asks_the_host_itself() {
     assert!(said(&[], &push).2.ends_with("hookwire isn't there\n"));
 }
 
+/// `hookwire-run -- COMMAND` asks a host that runs, as `hookwire run` does, and loads no large program for it.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_small_program_holds_a_command_itself() {
+    use std::os::unix::fs::PermissionsExt;
+    let project = Project::new();
+    let programs = project.0.path().join("bin");
+    fs::create_dir(&programs).unwrap();
+    let [small, large] = ["hookwire-run", "hookwire"].map(|name| programs.join(name));
+    fs::copy(self::small(), &small).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_hookwire"), &large).unwrap();
+    let probe = Command::new(&small).arg("--probe").output().unwrap();
+    if !probe.status.success() {
+        eprintln!("SKIPPED: starts can't be held here: {}", String::from_utf8_lossy(&probe.stderr));
+        return;
+    }
+    let said = |args: &[&str]| {
+        let output = project.command_of(Command::new(&small), args).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let push = ["--project", "--end-tree", "--", "sh", "-c", "git push --force; exit 7"];
+    let (code, stderr) = said(&push);
+    assert!(code == Some(7) && stderr.contains("Force pushes are off."), "{code:?} {stderr}");
+    // From now on the large program can't be started.
+    fs::set_permissions(&large, fs::Permissions::from_mode(0o644)).unwrap();
+    assert_eq!(said(&push), (code, stderr));
+    // Nobody has trusted the project's rules, which the large program says.
+    for args in [&["--", "true"][..], &["--project", "--idle-exit", "5m", "--", "true"], &["--project", "true"]] {
+        let (code, stderr) = said(args);
+        assert!(code == Some(2) && stderr.contains("hookwire can't be started"), "{args:?}: {stderr}");
+    }
+    project.kill_host();
+    assert!(said(&push).1.contains("hookwire can't be started"));
+}
+
 /// What a command does, and its exit code, don't hang on whether somebody reads what it prints.
 #[test]
 fn nobody_needs_to_read() {
@@ -1086,7 +1121,7 @@ fn hooks_that_no_agent_asks_about_are_told() {
 #[test]
 fn a_shared_entry_fits_every_machine_and_nothing_stays_of_it() {
     let project = Project::new();
-    let path = project.root().join(".claude/settings.local.json");
+    let path = project.root().join(".claude/settings.json");
     let run = |args: &[&str]| {
         let mut command = hookwire();
         let bin = Path::new(env!("CARGO_BIN_EXE_hookwire")).parent().unwrap();

@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-const USAGE: &str = "usage: hookwire-run --socket PATH [--host WORD]... [--for EVENT] \
-[--session ID] [--end-tree] [--best-effort] [--allow-debuggers] -- COMMAND [ARG]... | hookwire-run --probe | hookwire-run hook AGENT | hookwire-run --version";
+const USAGE: &str = "usage: hookwire-run [--socket PATH [--host WORD]... [--session ID]] [--for EVENT] [--end-tree] \
+[--best-effort] [--allow-debuggers] -- COMMAND [ARG]... | hookwire-run --probe | hookwire-run hook AGENT | hookwire-run --version";
 
 /// What the program is to do.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -28,6 +28,12 @@ pub struct Options {
     pub probe: bool,
     /// The command with its arguments; empty for a probe only.
     pub command: Vec<OsString>,
+}
+
+/// Whether the arguments name the host, or need none. Otherwise it is the project's.
+pub fn names_host(args: &[OsString]) -> bool {
+    let mut own = args.iter().take_while(|arg| *arg != "--");
+    own.any(|arg| arg == "--socket" || arg == "--probe")
 }
 
 /// Reads the arguments, without the program's own name.

@@ -4,24 +4,15 @@
 //! `hookwire hook`, which then takes the place of this one: so whatever goes wrong, it goes wrong there. This program is there
 //! because loading the large one took most of the time that an agent waits for.
 
+use super::meant::{Meant, is_varied, once, start_large, value};
 use hookwire_ask::exchange::{Question, Unanswered};
-use hookwire_ask::places::{DATA_DIR, Places, Settled, USER_DIR};
-use hookwire_ask::project::{for_agents, foreign, project};
 use hookwire_ask::said::Said;
-use hookwire_ask::warm::{Wanted, Warm, beside};
 use hookwire_ask::{MAX_EVENT, refusal, socket};
 use rustix::fs::{MemfdFlags, SeekFrom};
 use std::ffi::OsString;
 use std::io::{IsTerminal, Read, Write};
-use std::os::unix::process::CommandExt;
 use std::panic::catch_unwind;
-use std::path::PathBuf;
-use std::process::{Command, ExitCode};
-
-/// The large program.
-const LARGE: &str = "hookwire";
-/// Variables by which the large program does something else.
-const VARIABLES: [&str; 2] = ["HOOKWIRE_LOG", "HOOKWIRE_MODEL"];
+use std::process::ExitCode;
 
 /// What the command line says, as far as it is what `hookwire install` writes.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -29,13 +20,7 @@ struct Options {
     agent: String,
     event: Option<String>,
     fails_open: bool,
-    root: Option<PathBuf>,
-    user_dirs: Vec<PathBuf>,
-    data_dirs: Vec<PathBuf>,
-    hooks: Vec<PathBuf>,
-    project: bool,
-    isolated: bool,
-    no_self_defence: bool,
+    meant: Meant,
 }
 
 /// What hands the event on to the large program.
@@ -52,7 +37,7 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
     // A panic would be no answer, and the agent would go on.
     match catch_unwind(|| answer(&args)).unwrap_or_else(|_| Err(HandedOn::default())) {
         Ok(said) => ExitCode::from(said.say()),
-        Err(handed_on) => start_large(&args, handed_on),
+        Err(handed_on) => hand_over(&args, handed_on),
     }
 }
 
@@ -60,10 +45,10 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
 fn answer(args: &[OsString]) -> Result<Said, HandedOn> {
     let unread = HandedOn::default;
     let options = Options::read(args).ok_or_else(unread)?;
-    if VARIABLES.iter().any(|name| std::env::var_os(name).is_some()) || std::io::stdin().is_terminal() {
+    if is_varied() || std::io::stdin().is_terminal() {
         return Err(unread());
     }
-    let host = options.host().ok_or_else(unread)?;
+    let host = options.meant.host_of_hook().ok_or_else(unread)?;
     let mut sent = Vec::new();
     if std::io::stdin().lock().take(MAX_EVENT).read_to_end(&mut sent).is_err() {
         return Err(HandedOn { sent: Some(sent), lost: None });
@@ -91,61 +76,30 @@ impl Options {
         let mut options = Options::default();
         let mut args = args.iter();
         while let Some(arg) = args.next() {
-            let arg = arg.to_str()?;
-            let mut value = || args.next().filter(|it| !it.is_empty() && !it.as_encoded_bytes().starts_with(b"-"));
-            let once = |flag: &mut bool| (!std::mem::replace(flag, true)).then_some(());
-            match arg {
-                "--project" => once(&mut options.project)?,
-                "--isolated" => once(&mut options.isolated)?,
-                "--no-self-defence" => once(&mut options.no_self_defence)?,
-                "--fail" => match value()?.to_str()? {
+            match arg.to_str()? {
+                "--fail" => match value(&mut args)?.to_str()? {
                     "open" => once(&mut options.fails_open)?,
                     _ => return None,
                 },
-                "--event" if options.event.is_none() => options.event = Some(value()?.to_str()?.to_string()),
-                "--root" if options.root.is_none() => options.root = Some(value()?.into()),
-                "--hooks" => options.hooks.push(value()?.into()),
-                USER_DIR => options.user_dirs.push(value()?.into()),
-                DATA_DIR => options.data_dirs.push(value()?.into()),
+                "--event" if options.event.is_none() => {
+                    options.event = Some(value(&mut args)?.to_str()?.to_string());
+                }
                 agent if options.agent.is_empty() && !agent.starts_with('-') => options.agent = agent.to_string(),
-                _ => return None,
+                option => options.meant.take(option, &mut args)?.then_some(())?,
             }
         }
-        // Otherwise the password database is asked where these are, which takes what a small program hasn't got.
-        let is_whole = !options.agent.is_empty() && !options.user_dirs.is_empty() && !options.data_dirs.is_empty();
-        is_whole.then_some(options)
-    }
-
-    /// The host that `hookwire hook` would ask.
-    fn host(&self) -> Option<Warm> {
-        let root = self.root.clone().unwrap_or_else(project);
-        let projects = foreign(&root);
-        let is_foreign = |place: &std::path::Path| projects.iter().any(|project| place.starts_with(project));
-        let places = Settled::for_agent(Places::named(&self.user_dirs, &self.data_dirs), is_foreign, || None).read;
-        let wanted = Wanted {
-            root: for_agents(&root, !self.project && !self.isolated, &places.data).ok()?,
-            hooks: self.hooks.clone(),
-            project: self.project,
-            isolated: self.isolated,
-            self_defence: !self.no_self_defence,
-            more: Vec::new(),
-        };
-        Warm::new(beside(LARGE).ok()?, wanted, &places).ok()
+        (!options.agent.is_empty() && options.meant.names_places()).then_some(options)
     }
 }
 
 /// Lets the large program take the place of this one, with what has been read of stdin.
-fn start_large(args: &[OsString], HandedOn { sent, lost }: HandedOn) -> ExitCode {
-    let problem = match (beside(LARGE), sent.map_or(Ok(()), |sent| hand_on(&sent))) {
-        (Err(place), _) => format!("{} isn't there", place.display()),
-        (Ok(_), Err(error)) => format!("the event can't be handed on: {error}"),
-        (Ok(program), Ok(())) => {
-            let mut command = Command::new(&program);
-            command.arg("hook").args(args);
-            if let Some(problem) = lost {
-                command.arg("--lost").arg(problem);
-            }
-            format!("{} can't be started: {}", program.display(), command.exec())
+fn hand_over(args: &[OsString], HandedOn { sent, lost }: HandedOn) -> ExitCode {
+    let problem = match sent.map_or(Ok(()), |sent| hand_on(&sent)) {
+        Err(error) => format!("the event can't be handed on: {error}"),
+        Ok(()) => {
+            let lost = lost.into_iter().flat_map(|problem| ["--lost".into(), problem.into()]);
+            let words: Vec<OsString> = std::iter::once("hook".into()).chain(args.iter().cloned()).chain(lost).collect();
+            start_large(&words)
         }
     };
     // Nobody is left who knows the agent's words. To most agents this exit code is a "no".
@@ -174,7 +128,7 @@ mod tests {
     fn only_what_install_writes_is_read() {
         let read = |text: &str| Options::read(&text.split(' ').map(OsString::from).collect::<Vec<_>>());
         let whole = read("claude-code --event Stop --root /p --user-dir /u --data-dir /d --project").unwrap();
-        assert_eq!((&*whole.agent, whole.event.as_deref(), whole.project), ("claude-code", Some("Stop"), true));
+        assert_eq!((&*whole.agent, whole.event.as_deref(), whole.meant.project), ("claude-code", Some("Stop"), true));
         assert!(read("--user-dir /u --user-dir /v --data-dir /d gemini --fail open").unwrap().fails_open);
         for other in [
             "",

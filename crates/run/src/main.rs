@@ -4,14 +4,20 @@
 //! a refusal, are the host's; this program only sees to it that nothing starts unasked. It works on Linux, where the
 //! kernel lets a process without privileges judge the program starts of its children; elsewhere it says that it can't.
 //!
-//! `hookwire-run hook AGENT` is another task, for which a small program is needed, too: see [`hook`].
+//! It finds the project's host by itself, as `hookwire run` does. `hookwire-run hook AGENT` is another task, for which a
+//! small program is needed, too: see [`hook`].
 
 mod args;
 #[cfg(target_os = "linux")]
 mod hook;
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(target_os = "linux")]
+mod meant;
+#[cfg(target_os = "linux")]
+mod run;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// What a wrong use of the program, or a system that can't hold anything, ends with.
@@ -27,7 +33,13 @@ fn main() -> ExitCode {
         println!("hookwire-run {}", env!("CARGO_PKG_VERSION"));
         return ExitCode::SUCCESS;
     }
-    let options = match args::parse(words) {
+    let words: Vec<OsString> = words.collect();
+    let options = match args::names_host(&words) {
+        #[cfg(target_os = "linux")]
+        false => run::options(words.strip_prefix(&["run".into()]).unwrap_or(&words)),
+        _ => args::parse(words.into_iter()),
+    };
+    let options = match options {
         Ok(options) => options,
         Err(problem) => return refuse(&problem),
     };

@@ -1,0 +1,135 @@
+//! Which host of a project is meant, by the options that the large program has for it.
+
+use hookwire_ask::places::{DATA_DIR, Places, Settled, USER_DIR};
+use hookwire_ask::project::{DEFINITIONS, for_agents, foreign, is_approved, project};
+use hookwire_ask::warm::{Wanted, Warm, beside};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The large program.
+const LARGE: &str = "hookwire";
+/// Variables by which the large program does something else.
+const VARIABLES: [&str; 2] = ["HOOKWIRE_LOG", "HOOKWIRE_MODEL"];
+
+/// What the options say.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Meant {
+    root: Option<PathBuf>,
+    user_dirs: Vec<PathBuf>,
+    data_dirs: Vec<PathBuf>,
+    hooks: Vec<PathBuf>,
+    pub project: bool,
+    isolated: bool,
+    no_self_defence: bool,
+}
+
+/// Whether a variable has the large program do something else.
+pub fn is_varied() -> bool {
+    VARIABLES.iter().any(|name| std::env::var_os(name).is_some())
+}
+
+/// Sets a flag that may be given once.
+pub fn once(flag: &mut bool) -> Option<()> {
+    (!std::mem::replace(flag, true)).then_some(())
+}
+
+/// The value of an option.
+pub fn value<'a>(rest: &mut impl Iterator<Item = &'a OsString>) -> Option<&'a OsString> {
+    rest.next().filter(|it| !it.is_empty() && !it.as_encoded_bytes().starts_with(b"-"))
+}
+
+impl Meant {
+    /// Takes an option with its value from the rest: whether it is one of these. Nothing if it isn't as `hookwire install`
+    /// writes it.
+    pub fn take<'a>(&mut self, option: &str, rest: &mut impl Iterator<Item = &'a OsString>) -> Option<bool> {
+        match option {
+            "--project" => once(&mut self.project)?,
+            "--isolated" => once(&mut self.isolated)?,
+            "--no-self-defence" => once(&mut self.no_self_defence)?,
+            "--root" if self.root.is_none() => self.root = Some(value(rest)?.into()),
+            "--hooks" => self.hooks.push(value(rest)?.into()),
+            USER_DIR => self.user_dirs.push(value(rest)?.into()),
+            DATA_DIR => self.data_dirs.push(value(rest)?.into()),
+            _ => return Some(false),
+        }
+        Some(true)
+    }
+
+    /// Whether the user's places are all named. Otherwise it is asked where the user's home directory is.
+    pub fn names_places(&self) -> bool {
+        !self.user_dirs.is_empty() && !self.data_dirs.is_empty()
+    }
+
+    /// The host that `hookwire hook` would ask. The user's places must be named.
+    pub fn host_of_hook(&self) -> Option<Warm> {
+        let root = self.root();
+        let projects = foreign(&root);
+        let is_foreign = |place: &Path| projects.iter().any(|project| place.starts_with(project));
+        self.host(&root, &Settled::for_agent(self.named(), is_foreign, || None).read)
+    }
+
+    /// The host that `hookwire run` would ask, if it would say nothing of its definitions.
+    pub fn host_of_run(&self) -> Option<Warm> {
+        let home = if self.names_places() { None } else { Some(home()?) };
+        let places = Settled::new(self.named(), || home).read;
+        let host = self.host(&self.root(), &places)?;
+        let own = host.root.join(DEFINITIONS);
+        let is_own = |hooks: &PathBuf| hooks.canonicalize().ok() == own.canonicalize().ok();
+        let is_loaded = self.project || self.hooks.iter().any(is_own);
+        let is_trusted = || !self.isolated && is_approved(&places.data, &host.root);
+        let are_there = self.hooks.iter().all(|hooks| hooks.is_dir());
+        (are_there && (!own.is_dir() || is_loaded || is_trusted())).then_some(host)
+    }
+
+    /// The words that have the large program start this host for `run`.
+    pub fn starts(&self, host: &Warm) -> Vec<OsString> {
+        let words = ["run", "--warm", "--idle-exit", "30m"].map(OsString::from);
+        let own = self.no_self_defence.then(|| "--no-self-defence".into());
+        let large = host.program.clone().into_os_string();
+        [large].into_iter().chain(words).chain(own).chain(host.args.iter().cloned()).collect()
+    }
+
+    fn root(&self) -> PathBuf {
+        self.root.clone().unwrap_or_else(project)
+    }
+
+    fn named(&self) -> Places {
+        Places::named(&self.user_dirs, &self.data_dirs)
+    }
+
+    fn host(&self, root: &Path, places: &Places) -> Option<Warm> {
+        let wanted = Wanted {
+            root: for_agents(root, !self.project && !self.isolated, &places.data).ok()?,
+            hooks: self.hooks.clone(),
+            project: self.project,
+            isolated: self.isolated,
+            self_defence: !self.no_self_defence,
+            more: Vec::new(),
+        };
+        Warm::new(beside(LARGE).ok()?, wanted, places).ok()
+    }
+}
+
+/// The user's home directory by the file of users. Who isn't in that file is looked for by the large program, which knows
+/// more ways.
+fn home() -> Option<PathBuf> {
+    let users = std::fs::read("/etc/passwd").ok()?;
+    let user = rustix::process::getuid().as_raw().to_string();
+    let home = users.split(|byte| *byte == b'\n').find_map(|line| {
+        let mut fields = line.split(|byte| *byte == b':');
+        fields.nth(2).filter(|id| *id == user.as_bytes())?;
+        fields.nth(2)
+    })?;
+    Some(PathBuf::from(OsStr::from_bytes(home))).filter(|home| home.is_absolute())
+}
+
+/// Has the large program take the place of this one; why it can't.
+pub fn start_large(words: &[OsString]) -> String {
+    match beside(LARGE) {
+        Err(place) => format!("{} isn't there", place.display()),
+        Ok(program) => format!("{} can't be started: {}", program.display(), Command::new(&program).args(words).exec()),
+    }
+}
