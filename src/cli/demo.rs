@@ -23,7 +23,7 @@ pub(super) struct DemoArgs {
     wire: Option<PathBuf>,
     /// Show instead how rules hold where programs start: an agent below `hookwire run`, whose Makefile pushes by force.
     #[arg(long)]
-    run: bool,
+    pub(super) run: bool,
 }
 
 const GUARD: &str = include_str!("../../examples/quickstart/hooks/guard.yaml");
@@ -64,9 +64,6 @@ struct Judged {
 }
 
 pub(super) fn run(args: &DemoArgs, out: &mut Output) -> Result<Finding, Failure> {
-    if args.run {
-        return super::demo_run::run(out);
-    }
     play(args, &Place::new()?, out)?;
     Ok(Finding::Fine)
 }

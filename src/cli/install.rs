@@ -49,6 +49,9 @@ pub(super) struct PlaceOfEntry {
     /// Show what would be written, all of it, and write nothing.
     #[arg(long)]
     dry_run: bool,
+    /// The file is the team's.
+    #[arg(skip)]
+    team: bool,
 }
 
 /// What the command that is written says.
@@ -209,7 +212,7 @@ pub(super) fn uninstall(UninstallArgs { place }: &UninstallArgs, out: &mut Outpu
 impl InstallArgs {
     /// As if they were given so.
     pub(super) fn of(agent: &'static Agent, user: bool, root: &Path) -> InstallArgs {
-        let place = PlaceOfEntry { agent, user, project: !user, root: root.to_path_buf(), dry_run: true };
+        let place = PlaceOfEntry { agent, user, project: !user, root: root.to_path_buf(), dry_run: true, team: false };
         InstallArgs { place, entry: EntryArgs::default() }
     }
 
@@ -217,7 +220,7 @@ impl InstallArgs {
     /// the one for all projects.
     pub(super) fn each(agent: &'static Agent, root: &Path) -> Vec<InstallArgs> {
         let mut team = InstallArgs::of(agent, false, root);
-        team.entry.shared = true;
+        team.place.team = true;
         let team = agent.place(false).shared.as_ref().map(|_| team);
         [InstallArgs::of(agent, false, root)]
             .into_iter()
@@ -310,7 +313,7 @@ impl InstallArgs {
     pub(super) fn path(&self) -> Result<PathBuf, Failure> {
         let Agent { name, title, .. } = self.place.agent;
         let Place { entry, shared, .. } = self.place();
-        match &**shared.as_ref().filter(|_| self.entry.shared).unwrap_or(entry) {
+        match &**shared.as_ref().filter(|_| self.entry.shared || self.place.team).unwrap_or(entry) {
             "" if self.place.user => Err(Failure(format!("{title} has no hooks for all projects: leave --user out"))),
             "" => Err(Failure(format!(
                 "{title} has hooks for all projects of a user and no others: `hookwire install {name} --user`"

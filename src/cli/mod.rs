@@ -494,6 +494,7 @@ pub fn main() -> ExitCode {
         Command::Completions(args) => generate::completions(&args, &mut out),
         Command::Generate(args) => generate::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Demo(args) if args.run => demo_run::run(&mut out),
         Command::Demo(args) => demo::run(&args, &mut out),
         Command::Docs(args) => docs::run(&args, &mut out),
         Command::Install(args) => install::install(&args, &mut out),

@@ -28,7 +28,10 @@ pub(super) fn mistake(text: &str, may_start: bool) -> Option<Obstacle> {
     foreign_placeholder(text).or_else(|| if may_start { unreadable(text).or_else(|| test_of_bash(text)) } else { None })
 }
 
-/// `${tool.input.command}`, which no shell has.
+/// What hookwire calls the main argument of a call, elsewhere.
+const MAIN_ARGUMENTS: [&str; 3] = ["path", "command", "url"];
+
+/// `${tool.input.command}`, which no shell has, and `${path}`, which is a variable there that nobody sets.
 fn foreign_placeholder(text: &str) -> Option<Obstacle> {
     let is_quoted = quoted(text);
     let found = text.match_indices("${").filter(|(at, _)| is_quoted[*at] != Some('\'') && !text[..*at].ends_with('\\'));
@@ -38,11 +41,19 @@ fn foreign_placeholder(text: &str) -> Option<Obstacle> {
             && step.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
             && !step.starts_with(|c: char| c.is_ascii_digit())
     };
-    let (at, path) = path.into_iter().find(|(_, path)| path.contains('.') && path.split('.').all(is_step))?;
+    let is_unset = |name: &str| {
+        let sets = [format!("{name}="), format!("read {name}"), format!("read -r {name}"), format!("for {name} ")];
+        MAIN_ARGUMENTS.contains(&name) && !sets.iter().any(|it| text.contains(it))
+    };
+    let is_foreign = |path: &str| path.contains('.') && path.split('.').all(is_step) || is_unset(path);
+    let (at, path) = path.into_iter().find(|(_, path)| is_foreign(path))?;
     let written = format!("${{{path}}}");
-    let variable = format!("${}", path.replace('.', "_"));
+    let (variable, why) = match path.contains('.') {
+        true => (format!("${}", path.replace('.', "_")), "`sh` can't read it"),
+        false => (format!("$tool_input_{path}"), "it is a variable of `sh` there, and nothing sets it"),
+    };
     let meant = if is_quoted[at].is_some() { variable } else { format!("\"{variable}\"") };
-    let obstacle = Obstacle::new("bad-shell-text", format!("`{written}` isn't for shell texts: `sh` can't read it"));
+    let obstacle = Obstacle::new("bad-shell-text", format!("`{written}` isn't for shell texts: {why}"));
     Some(obstacle.within(at..at + written.len()).help(format!("write `{meant}`")).fix(Fix::replace(&written, &meant)))
 }
 
@@ -129,6 +140,12 @@ mod tests {
             ("true\necho \"$x | grep y", Some("`sh` can't read this text: ")),
             ("echo ${tool.input.command}", Some("`${tool.input.command}` isn't for shell texts")),
             ("echo \"${tool.input.command}\"", Some("`${tool.input.command}` isn't for shell texts")),
+            (
+                "cat ${path}",
+                Some("`${path}` isn't for shell texts: it is a variable of `sh` there, and nothing sets it"),
+            ),
+            ("path=x; cat ${path}", None),
+            ("while read -r url; do echo ${url}; done", None),
             ("jq '.${a.b}'", None),
             ("echo \\${a.b} ${x%.b} ${x:-a.b}", None),
             ("case x in a) echo x ;; esac", None),

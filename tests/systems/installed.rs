@@ -498,7 +498,8 @@ fn a_small_program_holds_a_command_itself() {
         assert!(code == Some(2) && stderr.contains("hookwire can't be started"), "{args:?}: {stderr}");
     }
     project.kill_host();
-    assert!(said(&push).1.contains("hookwire can't be started"));
+    let unheld = said(&push);
+    assert!(unheld.1.contains("hookwire can't be started"), "{unheld:?}");
 }
 
 /// What a command does, and its exit code, don't hang on whether somebody reads what it prints.
@@ -1103,9 +1104,9 @@ fn hooks_that_no_agent_asks_about_are_told() {
         "{checked}"
     );
     // A hook has one note, however many agents don't ask about it.
-    project.run(&["install", "codex"], "");
+    project.run(&["install", "qwen"], "");
     let checked = said(commands[0]);
-    let both = "`model` never runs here: claude-code, codex tell nobody of PreModelCall";
+    let both = "`model` never runs here: claude-code, qwen tell nobody of PreModelCall";
     assert!(checked.contains(both) && checked.matches("`model` ").count() == 1, "{checked}");
     // Another agent asks about it, and what was missing is there again.
     project.run(&["install", "gemini"], "");
@@ -1183,7 +1184,8 @@ fn a_host_is_shown_with_what_is_not_in_force_and_stopped() {
     }
     fs::write(project.root().join(".hookwire/guard.yaml"), "hooks: [").unwrap();
     eventually("what is broken is shown", || said(&["status"], 0).contains("not in force: ").then_some(()));
-    assert!(said(&["stop"], 0).contains(&format!("process {host} has ended.")));
+    let stopped = said(&["stop"], 0);
+    assert!(stopped.contains(&format!("process {host} has ended.")), "{stopped}");
     assert!(project.hosts().is_empty());
     assert!(said(&["stop"], 0).contains("No host of this project runs"));
 }
