@@ -20,6 +20,8 @@ use std::time::{Duration, Instant};
 
 /// How long the end of a tree may take before people are told that it doesn't come.
 const END_PATIENCE: Duration = Duration::from_secs(5);
+/// From this round on, what is to end is slowed down as well.
+const SLOW_FROM: u32 = 8;
 /// How often something is looked at that nothing tells of.
 const LOOK: Duration = Duration::from_millis(1);
 /// How long starts wait for a host that hasn't said yet what its rules name.
@@ -191,17 +193,22 @@ impl Supervisor {
 
     /// Kills all that is left until the kernel says that nothing is.
     fn end_tree(&self) {
-        let until = Instant::now() + END_PATIENCE;
+        let mut until = Some(Instant::now() + END_PATIENCE);
         let mut round = 0_u32;
         while !self.has_ended() {
-            if Instant::now() > until {
-                return Told::Survived.send(&self.command.front);
+            // Whoever waits for the command needn't wait for ever.
+            if until.take_if(|until| Instant::now() > *until).is_some() {
+                Told::Survived.send(&self.command.front);
             }
             // A host that was started again is below this process too, and stays.
             let has_host = self.has_started_host.load(Ordering::Relaxed);
             // What is deeper comes up as its parents die, but may grow as fast.
             tree::meet_descendants(self.pid, round % 4 == 3, &mut |pid| {
                 if !has_host || is_held(pid) {
+                    // One that has made a child meanwhile gives it this, too: in the end this process is the faster one.
+                    if round >= SLOW_FROM {
+                        sys::give_way(pid);
+                    }
                     sys::kill(pid, libc::SIGKILL);
                 }
             });

@@ -252,6 +252,17 @@ fn wait_id(kind: libc::idtype_t, id: libc::id_t, options: c_int) -> Result<Optio
     Ok((pid != 0).then_some((pid, change)))
 }
 
+/// Lets a process run only when nothing else wants to. What it starts inherits that.
+pub fn give_way(pid: pid_t) {
+    // That is all of the kernel's `sched_param`; C libraries add members of their own.
+    let priority: c_int = 0;
+    // SAFETY: the kernel reads one number, which lives until the call returns; the other call takes numbers.
+    unsafe {
+        libc::setpriority(libc::PRIO_PROCESS, pid as libc::id_t, 19);
+        libc::syscall(libc::SYS_sched_setscheduler, pid, libc::SCHED_IDLE, &raw const priority);
+    }
+}
+
 /// Sends a signal to a process.
 pub fn kill(pid: pid_t, signal: c_int) {
     // SAFETY: takes numbers only. That the process is gone is no failure.
