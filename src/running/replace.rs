@@ -94,10 +94,17 @@ fn retire(mut host: Running, pid: u32, is_too_old: bool) {
     await_end(pid, LAST);
 }
 
+/// Whether a process has ended and nobody has taken its exit code, as in containers whose first process takes none.
+fn is_unreaped(pid: Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
+    // The name before the last parenthesis may contain anything.
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('Z'))
+}
+
 /// Whether a process ends soon.
 fn await_end(pid: Pid, time: Duration) -> bool {
     let until = Instant::now() + time;
-    while test_kill_process(pid).is_ok() {
+    while test_kill_process(pid).is_ok() && !is_unreaped(pid) {
         if Instant::now() > until {
             return false;
         }

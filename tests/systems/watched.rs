@@ -230,7 +230,7 @@ fn a_host_that_is_too_old_to_be_asked_is_ended() {
     project.kill_host();
     let (key, _) = own.file_name().unwrap().to_str().unwrap().split_once('-').unwrap();
     let socket = runtime.join(format!("{key}-hook-000000000000.sock"));
-    let old = Process(
+    let mut old = Process(
         Command::new("/bin/sh").args(["-c", "read nothing"]).arg(&socket).stdin(Stdio::piped()).spawn().unwrap(),
     );
     let pid = old.0.id();
@@ -253,8 +253,15 @@ fn a_host_that_is_too_old_to_be_asked_is_ended() {
             }
         }
     });
-    project.hook("ls");
-    await_end(pid, "the process of the old host");
+    // On a busy machine it may be too slow to say that it is one, and is left alone then.
+    eventually("the old host ends", || {
+        project.hook("ls");
+        let ended = old.0.try_wait().unwrap();
+        if ended.is_none() {
+            project.kill_host();
+        }
+        ended
+    });
     assert_eq!(project.hosts().len(), 1);
 }
 
