@@ -37,7 +37,7 @@ mod version;
 mod warm_host;
 
 use crate::agents::{self, Agent};
-use crate::definitions::approved::{self, DEFINITIONS};
+use crate::definitions::approved::DEFINITIONS;
 use crate::definitions::cases::is_definition_file;
 use crate::dialects::asked;
 use crate::dialects::{self, Dialect};
@@ -52,7 +52,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use deferred::Deferred;
 use help::GLOBAL;
-use hookwire_ask::project::project;
+use hookwire_ask::project::{is_left_out, project};
 use hookwire_ask::warm::Wanted;
 use output::{JsonLog, Output, redacted, safe, tell};
 use std::ffi::OsString;
@@ -378,12 +378,8 @@ impl DefinitionArgs {
 
     /// Says that the project's own guards do nothing, to whoever would wonder.
     fn tell_left_out(&self) {
-        let project = self.root.join(DEFINITIONS);
-        let full = |dir: &PathBuf| dir.canonicalize().ok();
-        let is_loaded = self.project || self.hooks.iter().any(|dir| full(dir) == full(&project));
-        let is_trusted = || !self.isolated && approved::is_approved(&self.root);
-        if project.is_dir() && !is_loaded && !is_trusted() {
-            let project = self.as_given(&project.to_string_lossy());
+        if is_left_out(&self.root, self.project, self.isolated, &self.hooks, places::data_dirs()) {
+            let project = self.as_given(&self.root.join(DEFINITIONS).to_string_lossy());
             let why = match self.isolated {
                 true => "`--isolated` leaves it out",
                 false => "nobody has trusted it, so it isn't loaded: `hookwire trust` shows it and puts it in force",

@@ -58,15 +58,9 @@ pub(super) fn run(args: &RunArgs) -> Result<Finding, Failure> {
         return Ok(Finding::Fine);
     }
     hooks.host.definitions.tell_left_out();
-    let own = std::env::current_exe()?;
     let mut supervisor = Command::new(supervisor()?);
     supervisor.arg("--socket").arg(host.path());
-    // How it starts the host anew that has gone.
-    let idle_exit = humantime::format_duration(args.idle_exit).to_string();
-    let mut warm: Vec<OsString> = ["run", "--warm", "--idle-exit", &idle_exit].map(OsString::from).into();
-    warm.extend(args.no_self_defence.then(|| "--no-self-defence".into()));
-    warm.extend(host.args().iter().cloned());
-    for word in [own.into_os_string()].into_iter().chain(warm) {
+    for word in host.starts(!args.no_self_defence) {
         supervisor.arg("--host").arg(word);
     }
     if let Some(event) = &args.of {

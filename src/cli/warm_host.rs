@@ -37,9 +37,9 @@ impl WarmHost {
         socket::connect_or_start(self.path(), |listener| self.start(listener))
     }
 
-    /// The arguments that tell it apart.
-    pub(super) fn args(&self) -> &[OsString] {
-        &self.warm.args
+    /// The command that starts it anew where it is gone, and prints its socket.
+    pub(super) fn starts(&self, self_defence: bool) -> Vec<OsString> {
+        self.warm.starts(&humantime::format_duration(self.idle_exit).to_string(), self_defence)
     }
 
     /// Its socket.

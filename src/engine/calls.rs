@@ -1,7 +1,7 @@
 //! The calls of shells that were judged lately, so that a program that starts is known to belong to one.
 
 use crate::event::{ASKED, Event};
-use crate::matching::shell::Shell;
+use crate::matching::shell::text_of_shell;
 use crate::support::shell_word;
 use crate::verdict::{Decision, Outcome};
 use lru::LruCache;
@@ -83,7 +83,7 @@ impl Calls {
         let parents = start.at("/exec/parents").and_then(Value::as_array).into_iter().flatten();
         let own = start.at("/exec/argv").and_then(Value::as_array);
         let argvs = parents.filter_map(|parent| parent.get("argv")?.as_array()).chain(own);
-        let texts: Vec<&str> = argvs.filter_map(|argv| text_of_shell(argv)).collect();
+        let texts: Vec<&str> = argvs.filter_map(|argv| Some(text_of_shell(&words(argv))?.1)).collect();
         let calls = self.by_text.lock();
         let is_of = |text: &str, call: &Call| {
             let is_within = |word: &str| call.quoted.as_deref().is_some_and(|quoted| word.contains(quoted));
@@ -93,11 +93,7 @@ impl Calls {
     }
 }
 
-/// The text that a shell is told to run: `bash -lc TEXT`.
-fn text_of_shell(argv: &[Value]) -> Option<&str> {
-    let mut words = argv.iter().map(Value::as_str);
-    let is_shell = Shell::named(words.next()??) != Shell::Other;
-    let mut options = words.take_while(|word| word.is_some_and(|it| it.starts_with('-'))).flatten();
-    let at = options.position(|it| !it.starts_with("--") && it.ends_with('c'))?;
-    if is_shell { argv.get(at + 2)?.as_str() } else { None }
+/// The words of a program; one that is no text is none.
+fn words(argv: &[Value]) -> Vec<&str> {
+    argv.iter().map(|word| word.as_str().unwrap_or_default()).collect()
 }

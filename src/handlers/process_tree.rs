@@ -14,6 +14,7 @@
 //! left alone, and reaped only if no other code does so for a second. A PID
 //! namespace or a cgroup is the cure for that.
 
+use crate::support::process::stat;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -474,9 +475,8 @@ struct Stat {
 
 impl Stat {
     fn read(pid: u32) -> Option<Self> {
-        let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name before the last parenthesis may contain anything.
-        let mut fields = text.rsplit_once(") ")?.1.split(' ').skip(1);
+        let fields = stat(pid)?;
+        let mut fields = fields.split(' ').skip(1);
         Some(Self { parent: fields.next()?.parse().ok()?, group: fields.next()?.parse().ok()? })
     }
 }

@@ -141,6 +141,9 @@ impl Facts {
         let Some(input) = self.event.tool_input() else { return Vec::new() };
         let families = self.families(asker);
         let mut acts = Vec::new();
+        // What the text of a shell that starts may do is done by what it starts, and each of those is a start of its own.
+        let program = self.event.argv().and_then(|argv| argv.first().copied());
+        let starts_shell = program.is_some_and(|it| Shell::named(it) != Shell::Other);
         let calls = [Some(self.call(asker.layer)), self.as_shell(asker.layer)];
         for (place, call) in calls.into_iter().enumerate().filter_map(|(place, call)| Some((place, call?))) {
             for subject in call.alternatives.iter().chain(&call.others) {
@@ -149,13 +152,7 @@ impl Facts {
                     if !script.names_all() {
                         found.extend(shell::named_in_text(text));
                     }
-                    // What a shell's text may do is done by what it starts, and each of those is a start of its own.
-                    if self
-                        .event
-                        .argv()
-                        .and_then(|argv| argv.first().map(|it| Shell::named(it)))
-                        .is_some_and(|it| it != Shell::Other)
-                    {
+                    if starts_shell {
                         found.retain(|act| act.certainty == Certainty::Certain);
                     }
                     found.sort_by_key(|act| act.at.start);

@@ -419,7 +419,7 @@ impl Facts {
             let unclear = || Call::unclear("the words of the program aren't texts".into());
             let text = self.event.text("/tool/input/command").unwrap_or_default();
             let Some(argv) = self.event.argv() else { return unclear() };
-            let is_step = shell::is_step(&starters(&self.event), &argv);
+            let is_step = shell::is_step(&argv, || starters(&self.event));
             return Call::of_program(if is_step { Vec::new() } else { argv }, text.into());
         }
         let tool = self.tool().unwrap_or_default();

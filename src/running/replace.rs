@@ -2,6 +2,7 @@
 //! of the new. It takes no more callers, answers those that it has, and ends.
 
 use super::{Running, find};
+use crate::support::process::stat;
 use crate::support::program::Program;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::json;
@@ -96,9 +97,7 @@ fn retire(mut host: Running, pid: u32, is_too_old: bool) {
 
 /// Whether a process has ended and nobody has taken its exit code, as in containers whose first process takes none.
 fn is_unreaped(pid: Pid) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
-    // The name before the last parenthesis may contain anything.
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('Z'))
+    stat(pid.as_raw_nonzero()).is_some_and(|fields| fields.starts_with('Z'))
 }
 
 /// Whether a process ends soon.

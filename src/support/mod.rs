@@ -16,6 +16,7 @@ pub(crate) mod looks;
 pub(crate) mod memory;
 pub mod nearest;
 pub mod places;
+pub(crate) mod process;
 pub mod program;
 pub(crate) mod rotating;
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Which process is at the other end of a socket, and whether `hookwire run` holds it.
 
+use crate::support::process::stat;
 use std::os::unix::net::UnixStream;
 
 /// The process that has connected. The connection may be another's by now.
@@ -45,7 +46,5 @@ fn filters(pid: &str) -> Option<u32> {
 
 /// When a process was started, in hundredths of a second since the machine was.
 fn started(pid: &str) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name before the last parenthesis may contain anything.
-    stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
+    stat(pid)?.split(' ').nth(19)?.parse().ok()
 }

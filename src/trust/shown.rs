@@ -29,7 +29,7 @@ pub enum Look {
 pub fn shown(review: &Review) -> Vec<(Look, String)> {
     if review.is_as_before() {
         let root = safe(&review.root.to_string_lossy());
-        return vec![(Look::Plain, format!("{root}: trusted as it is, {} hooks.", review.hooks.len()))];
+        return vec![(Look::Plain, format!("{root}: trusted as it is, {}.", number_of(review.hooks.len(), "hook")))];
     }
     let broken = review.broken.iter().map(|it| (Look::Mistake, safe(&format!("what was trusted is broken: {it}"))));
     // What is to be in force comes before what only tests it.

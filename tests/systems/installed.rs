@@ -420,17 +420,24 @@ fn a_failure_takes_the_chosen_direction() {
     }
 }
 
+/// The small program and the large one, in a directory of their own.
+fn programs(project: &Project) -> [PathBuf; 2] {
+    let dir = project.0.path().join("bin");
+    fs::create_dir(&dir).unwrap();
+    [("hookwire-run", small()), ("hookwire", env!("CARGO_BIN_EXE_hookwire").into())].map(|(name, program)| {
+        let copy = dir.join(name);
+        fs::copy(program, &copy).unwrap();
+        copy
+    })
+}
+
 /// What the small program asks, the host answers: the large program is started only where no host answers, and where it
 /// can't be, nothing is allowed.
 #[test]
 fn a_small_program_asks_the_host_itself() {
     use std::os::unix::fs::PermissionsExt;
     let project = Project::new();
-    let programs = project.0.path().join("bin");
-    fs::create_dir(&programs).unwrap();
-    let [small, large] = ["hookwire-run", "hookwire"].map(|name| programs.join(name));
-    fs::copy(self::small(), &small).unwrap();
-    fs::copy(env!("CARGO_BIN_EXE_hookwire"), &large).unwrap();
+    let [small, large] = programs(&project);
     let said = |args: &[&str], sent: &str| {
         let args = [&["hook", "claude-code", "--project"], args].concat();
         let mut child = project.command_of(Command::new(&small), &args).spawn().unwrap();
@@ -472,11 +479,7 @@ fn a_small_program_asks_the_host_itself() {
 fn a_small_program_holds_a_command_itself() {
     use std::os::unix::fs::PermissionsExt;
     let project = Project::new();
-    let programs = project.0.path().join("bin");
-    fs::create_dir(&programs).unwrap();
-    let [small, large] = ["hookwire-run", "hookwire"].map(|name| programs.join(name));
-    fs::copy(self::small(), &small).unwrap();
-    fs::copy(env!("CARGO_BIN_EXE_hookwire"), &large).unwrap();
+    let [small, large] = programs(&project);
     let probe = Command::new(&small).arg("--probe").output().unwrap();
     if !probe.status.success() {
         eprintln!("SKIPPED: starts can't be held here: {}", String::from_utf8_lossy(&probe.stderr));
@@ -658,10 +661,8 @@ fn what_is_installed_can_be_taken_back() {
 #[test]
 fn the_small_program_is_installed_where_it_is() {
     let project = Project::new();
-    let programs = project.0.path().join("bin");
-    fs::create_dir(&programs).unwrap();
-    let [small, large] = ["hookwire-run", "hookwire"].map(|name| programs.join(name));
-    fs::copy(env!("CARGO_BIN_EXE_hookwire"), &large).unwrap();
+    let [small, large] = programs(&project);
+    fs::remove_file(&small).unwrap();
     let say = |args: &[&str]| {
         let output = project.command_of(Command::new(&large), args).output().unwrap();
         assert!(output.status.success(), "{args:?}: {output:?}");

@@ -36,7 +36,7 @@ mod word;
 
 pub use act::{Access, Certainty, FileAct, Named, Reach, named_in_text};
 pub use judge::{CommandRule, Name, OptionPlace, covers, excepts, hits};
-pub use started::{Starter, is_step, program_names, programs_of_files, starts_of};
+pub use started::{Starter, is_step, program_names, programs_of_files, starts_of, text_of_shell};
 pub use word::Word;
 
 use std::path::Path;

@@ -3,7 +3,7 @@
 use super::names::base_name;
 use super::programs::{self, wrapper_of};
 use super::word::Word;
-use super::{Command, Script, Span};
+use super::{Command, Script, Shell, Span};
 
 /// So many programs that carry each other's words out in their own process are read.
 const MOST: usize = 4;
@@ -22,6 +22,15 @@ impl Script {
         }
         script
     }
+}
+
+/// What a shell that starts is told to run: `bash -lc TEXT`.
+pub fn text_of_shell<'e>(argv: &[&'e str]) -> Option<(Shell, &'e str)> {
+    let (program, rest) = argv.split_first()?;
+    let shell = Shell::named(program);
+    let is_text = |word: &str| !word.starts_with("--") && word.ends_with('c');
+    let at = rest.iter().take_while(|word| word.starts_with('-')).position(|word| is_text(word))?;
+    rest.get(at + 1).filter(|_| !matches!(shell, Shell::Other | Shell::Unknown)).map(|text| (shell, *text))
 }
 
 /// Commands of git that start others only as steps of their own work, as `git stash` starts `git reset --hard`. Not here are
@@ -61,13 +70,13 @@ pub struct Starter<'e> {
 
 /// Whether a program that starts is a step of the work of those that start it, the nearest first. Rules are about what
 /// somebody asks for, and that was judged when the first one started.
-pub fn is_step(by: &[Starter<'_>], started: &[&str]) -> bool {
+pub fn is_step<'e>(started: &[&str], by: impl FnOnce() -> Vec<Starter<'e>>) -> bool {
+    let Some(verb) = git_words(started).and_then(|words| words.first().copied()) else { return false };
+    let by = by();
     let Some((nearest, others)) = by.split_first() else { return false };
-    let verb = git_words(started).and_then(|words| words.first().copied());
     match verb {
-        None => false,
-        Some(verb) if TRANSPORT.contains(&verb) => true,
-        Some("send-pack" | "http-push") => {
+        _ if TRANSPORT.contains(&verb) => true,
+        "send-pack" | "http-push" => {
             let is_helper = |file: &str| {
                 let (directory, name) = file.rsplit_once('/').unwrap_or_default();
                 GIT_PROGRAMS.contains(&directory) && name.starts_with("git-remote-http")
@@ -77,8 +86,8 @@ pub fn is_step(by: &[Starter<'_>], started: &[&str]) -> bool {
             nearest.file.is_some_and(is_helper) && others.iter().any(pushes)
         }
         // No step of another command pushes: code that was loaded into git would.
-        Some("push") => false,
-        Some(_) => {
+        "push" => false,
+        _ => {
             let words = git_words(&nearest.argv).filter(|_| nearest.is_same).unwrap_or_default();
             WITH_STEPS.iter().any(|it| words.starts_with(it))
         }
@@ -91,9 +100,11 @@ fn git_words<'e>(argv: &[&'e str]) -> Option<Vec<&'e str>> {
     if let Some(verb) = base_name(name).strip_prefix("git-") {
         return Some([&[verb], rest].concat());
     }
+    if base_name(name) != "git" {
+        return None;
+    }
     let words: Vec<Word> = argv.iter().copied().map(Word::constant).collect();
-    let verb = programs::git_verb(&words).0.filter(|_| base_name(name) == "git")?;
-    Some(argv.get(verb..)?.to_vec())
+    Some(argv.get(programs::git_verb(&words).0?..)?.to_vec())
 }
 
 /// The command as it is mostly written, or the one that a program carries out in its own process.

@@ -62,3 +62,11 @@ pub fn current(store: &Path, root: &Path) -> PathBuf {
 pub fn is_approved(data_dirs: &[PathBuf], root: &Path) -> bool {
     data_dirs.iter().any(|dir| fs::symlink_metadata(current(&dir.join(TRUST), root)).is_ok())
 }
+
+/// Whether a project has definitions of its own that aren't loaded: nothing names them, and nobody has approved them.
+pub fn is_left_out(root: &Path, is_named: bool, isolated: bool, hooks: &[PathBuf], data_dirs: &[PathBuf]) -> bool {
+    let own = root.join(DEFINITIONS);
+    let full = |dir: &Path| dir.canonicalize().ok();
+    let is_loaded = is_named || hooks.iter().any(|dir| full(dir) == full(&own));
+    own.is_dir() && !is_loaded && (isolated || !is_approved(data_dirs, root))
+}

@@ -77,6 +77,14 @@ impl Warm {
         let socket = socket::shared_path(&wanted.root, &format!("hook-{variant}"))?;
         Ok(Warm { socket, program, args, root: wanted.root })
     }
+
+    /// The command that starts it anew where it is gone, and prints its socket.
+    pub fn starts(&self, idle_exit: &str, self_defence: bool) -> Vec<OsString> {
+        let words = ["run", "--warm", "--idle-exit", idle_exit].map(OsString::from);
+        let own = (!self_defence).then(|| "--no-self-defence".into());
+        let program = self.program.clone().into_os_string();
+        [program].into_iter().chain(words).chain(own).chain(self.args.iter().cloned()).collect()
+    }
 }
 
 /// The program of this name beside the one that runs, wherever links lead.

@@ -1,7 +1,7 @@
 //! Which host of a project is meant, by the options that the large program has for it.
 
 use hookwire_ask::places::{DATA_DIR, Places, Settled, USER_DIR};
-use hookwire_ask::project::{DEFINITIONS, for_agents, foreign, is_approved, project};
+use hookwire_ask::project::{for_agents, foreign, is_left_out, project};
 use hookwire_ask::warm::{Wanted, Warm, beside};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -76,20 +76,14 @@ impl Meant {
         let home = if self.names_places() { None } else { Some(home()?) };
         let places = Settled::new(self.named(), || home).read;
         let host = self.host(&self.root(), &places)?;
-        let own = host.root.join(DEFINITIONS);
-        let is_own = |hooks: &PathBuf| hooks.canonicalize().ok() == own.canonicalize().ok();
-        let is_loaded = self.project || self.hooks.iter().any(is_own);
-        let is_trusted = || !self.isolated && is_approved(&places.data, &host.root);
         let are_there = self.hooks.iter().all(|hooks| hooks.is_dir());
-        (are_there && (!own.is_dir() || is_loaded || is_trusted())).then_some(host)
+        let is_quiet = !is_left_out(&host.root, self.project, self.isolated, &self.hooks, &places.data);
+        (are_there && is_quiet).then_some(host)
     }
 
-    /// The words that have the large program start this host for `run`.
+    /// The command that has the large program start this host.
     pub fn starts(&self, host: &Warm) -> Vec<OsString> {
-        let words = ["run", "--warm", "--idle-exit", "30m"].map(OsString::from);
-        let own = self.no_self_defence.then(|| "--no-self-defence".into());
-        let large = host.program.clone().into_os_string();
-        [large].into_iter().chain(words).chain(own).chain(host.args.iter().cloned()).collect()
+        host.starts("30m", !self.no_self_defence)
     }
 
     fn root(&self) -> PathBuf {

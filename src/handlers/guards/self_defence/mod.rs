@@ -28,7 +28,7 @@ use crate::matching;
 use crate::matching::call::{self, Item, Subject, Thing};
 use crate::matching::paths::{self, PathPattern, PathViews};
 use crate::matching::rule::{Condition, Reading, ToolRule};
-use crate::matching::shell::{Command, Judgement, Script, Shell, Word};
+use crate::matching::shell::{Command, Judgement, Script, Shell, Word, text_of_shell};
 use crate::matching::tools::Found;
 use crate::matching::{Facts, Truth};
 use crate::support::places as user;
@@ -167,12 +167,12 @@ impl SelfDefence {
         let ground = Ground::new(&self.places, facts.runs_in(), &call.services.root);
         let read = facts.call(layer);
         let argv = facts.event.argv().unwrap_or_default();
-        if asks(&argv, &ground) {
-            return None;
-        }
         // What a shell does itself when it starts is what its text says, as for a call.
         let told =
             text_of_shell(&argv).map(|(shell, text)| (text, matching::shell::read_within(text, shell, MOST_WORK).0));
+        if asks(&argv, told.as_ref().map(|(_, script)| script), &ground) {
+            return None;
+        }
         let mut is_hidden = false;
         // Agents apply the patches of a shell text themselves.
         for subject in read.alternatives.iter().chain(&read.others).chain(&read.beside).chain(&read.patch) {
@@ -351,22 +351,12 @@ impl SelfDefence {
     }
 }
 
-/// What a shell that starts is told to run: `bash -lc TEXT`.
-fn text_of_shell<'e>(argv: &[&'e str]) -> Option<(Shell, &'e str)> {
-    let (program, rest) = argv.split_first()?;
-    let shell = Shell::named(program);
-    let is_text = |word: &str| !word.starts_with("--") && word.ends_with('c');
-    let at = rest.iter().take_while(|word| word.starts_with('-')).position(|word| is_text(word))?;
-    rest.get(at + 1).filter(|_| !matches!(shell, Shell::Other | Shell::Unknown)).map(|text| (shell, *text))
-}
-
 /// Whether what starts is what an agent's settings have it run to ask hookwire, or the shell that is told nothing else. Its
 /// words name where definitions are, and it only reads there.
-fn asks(argv: &[&str], ground: &Ground<'_>) -> bool {
+fn asks(argv: &[&str], told: Option<&Script>, ground: &Ground<'_>) -> bool {
     let is_it = |program: &str, verb: &str| verb == "hook" && processes::is_hookwire(program, ground);
-    match (text_of_shell(argv), argv) {
-        (Some((shell, text)), _) => {
-            let script = matching::shell::read_within(text, shell, MOST_WORK).0;
+    match (told, argv) {
+        (Some(script), _) => {
             let [command] = script.commands() else { return false };
             let words: Option<Vec<&str>> = command.words.iter().map(Word::as_constant).collect();
             let is_alone = script.names_all() && script.file_acts().iter().all(|act| act.by.is_some());
