@@ -55,7 +55,7 @@ impl WarmHost {
         }
         let Warm { socket, program, args, root } = &self.warm;
         let arguments = args.iter().map(|it| it.to_string_lossy().into_owned());
-        replace_superseded(root, &arguments.chain([IDLE_EXIT.into()]).collect::<Vec<_>>());
+        replace_superseded(root, socket, &arguments.chain([IDLE_EXIT.into()]).collect::<Vec<_>>());
         let log = File::create(socket.with_extension("log"))?;
         let mut command = Command::new(program);
         command.arg("serve").args(args).arg(IDLE_EXIT);

@@ -1,9 +1,10 @@
 //! Hosts that end: because a person says so, or because after an upgrade the host of the old program gives its place to one
 //! of the new. It takes no more callers, answers those that it has, and ends.
 
-use super::{Running, find};
+use super::{Running, connect};
 use crate::support::process::stat;
 use crate::support::program::Program;
+use crate::transport::socket;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::json;
 use std::io::Result;
@@ -18,9 +19,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const BY_HOOK: &str = "-hook-";
 
 /// Ends the hosts of a project that a hook of an earlier program has started with these arguments. A host that is too old
-/// to say with which arguments it was started is of an earlier program, too.
-pub fn replace_superseded(root: &Path, arguments: &[String]) {
-    for mut host in find(Some(root)).unwrap_or_default() {
+/// to say with which arguments it was started is of an earlier program, too. At the socket `own` nobody answers yet: the
+/// host that takes their place is about to start.
+pub fn replace_superseded(root: &Path, own: &Path, arguments: &[String]) {
+    let mut sockets = socket::of_projects(&[socket::key(root)]).unwrap_or_default();
+    sockets.retain(|socket| socket != own);
+    for mut host in connect(sockets) {
         if let Some((pid, program)) = host.superseded()
             && program.as_ref().is_none_or(|it| it.arguments.get(1..=arguments.len()) == Some(arguments))
         {
