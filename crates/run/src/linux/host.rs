@@ -41,6 +41,7 @@ impl Link {
         let stream = UnixStream::connect(path)?;
         check_peer(&stream)?;
         stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(LOOK))?;
         let mut link = Link { stream, buffer: Vec::new(), next_id: 1 };
         link.send_request(
             "initialize",
@@ -78,7 +79,6 @@ impl Link {
         id: u64,
         mut is_awaited: impl FnMut() -> bool,
     ) -> Result<std::result::Result<Value, String>> {
-        self.stream.set_read_timeout(Some(LOOK))?;
         loop {
             match self.next_message() {
                 Ok(Message::Reply(of, reply)) if of == id => return Ok(reply),

@@ -119,26 +119,31 @@ impl Judge<'_> {
         let real_path = program.file.as_ref().map(|it| it.real_path.clone()).unwrap_or_default();
         let real_name = base_name(real_path.as_os_str().as_bytes());
         let mut names: Vec<(Vec<u8>, PathBuf)> = Vec::new();
-        let mut add = |name: &[u8], path: &Path| {
-            if !names.iter().any(|(known, _)| base_name(known) == base_name(name)) {
+        let is_known = |names: &[(Vec<u8>, PathBuf)], name: &[u8]| {
+            names.iter().any(|(known, _)| base_name(known) == base_name(name))
+        };
+        let add = |names: &mut Vec<(Vec<u8>, PathBuf)>, name: &[u8], path: &Path| {
+            if !is_known(names, name) {
                 names.push((name.to_vec(), path.to_owned()));
             }
         };
         if snapshot.every || snapshot.has_name(base_name(&own)) {
-            add(&own, &real_path);
+            add(&mut names, &own, &real_path);
         }
         if snapshot.has_name(base_name(&program.path)) {
-            add(&program.path, &real_path);
+            add(&mut names, &program.path, &real_path);
         }
         let Some(file) = &program.file else { return names };
-        let is_named = snapshot.has_name(real_name) || file.kind.named.is_some();
-        if is_named && !snapshot.is_own_name(base_name(&own), file, self.supervisor.since) {
-            if snapshot.has_name(real_name) {
-                add(real_path.as_os_str().as_bytes(), &real_path);
-            }
-            if let Some(named) = &file.kind.named {
-                add(named.path.as_os_str().as_bytes(), &named.path);
-            }
+        let mut others: Vec<(&[u8], &Path)> = Vec::new();
+        if snapshot.has_name(real_name) {
+            others.push((real_path.as_os_str().as_bytes(), &real_path));
+        }
+        if let Some(named) = &file.kind.named {
+            others.push((named.path.as_os_str().as_bytes(), &named.path));
+        }
+        others.retain(|(name, _)| !is_known(&names, name));
+        if !others.is_empty() && !snapshot.is_own_name(base_name(&own), file, self.supervisor.since) {
+            others.into_iter().for_each(|(name, path)| add(&mut names, name, path));
         }
         names
     }

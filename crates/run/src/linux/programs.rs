@@ -145,13 +145,13 @@ impl Snapshot {
             return false;
         }
         let name = Path::new(std::ffi::OsStr::from_bytes(name));
-        let directories: Vec<PathBuf> = self.files().directories.iter().map(|(path, _)| path.clone()).collect();
-        directories.iter().map(|it| it.join(name)).any(|path| {
-            let is_old = lookup::lstat(&path).is_some_and(|it| {
+        let paths: Vec<PathBuf> = self.files().directories.iter().map(|(path, _)| path.join(name)).collect();
+        paths.iter().any(|path| {
+            let is_old = lookup::lstat(path).is_some_and(|it| {
                 let changed = Duration::new(it.st_ctime.max(0) as u64, it.st_ctime_nsec.clamp(0, 999_999_999) as u32);
                 changed < since
             });
-            is_old && stat(&path).is_ok_and(|it| FileKey::from_stat(&it) == file.key)
+            is_old && lookup::at(path) == Some(file.key)
         })
     }
 

@@ -33,9 +33,11 @@ use crate::matching::tools::Found;
 use crate::matching::{Facts, Truth};
 use crate::support::places as user;
 use crate::verdict::{Answer, Decision};
+use regex::Regex;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 /// Paths that tools must not change, and commands that only a person gives.
 #[derive(Default, Deserialize, JsonSchema)]
@@ -383,6 +385,20 @@ fn speaks_of_it(text: &str) -> bool {
     ["hookwire", "trust", "approve", "uninstall"].iter().any(|word| text.contains(word))
 }
 
+/// What agents find their settings by, and what switches hooks off. Most texts name nothing of it, and one look tells.
+static SET_BY: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let names: Vec<String> = variables().chain(switches()).chain(MOVING.iter().copied()).map(regex::escape).collect();
+    Regex::new(&names.join("|")).ok()
+});
+
+fn variables() -> impl Iterator<Item = &'static str> {
+    AGENTS.iter().flat_map(|it| it.moved_by.iter().map(|(it, _)| it).chain(&it.variables)).map(String::as_str)
+}
+
+fn switches() -> impl Iterator<Item = &'static str> {
+    AGENTS.iter().flat_map(|it| &it.switches).map(|(it, _)| &**it)
+}
+
 /// What a text sets of what agents find their settings or programs by. `starts`: a shell reads it when it starts.
 fn moves(text: &str, starts: bool) -> Option<&'static str> {
     let is_set = |name: &&str| {
@@ -393,10 +409,12 @@ fn moves(text: &str, starts: bool) -> Option<&'static str> {
     let hides = |name: &&str| {
         starts && ["alias NAME=", "NAME()", "function NAME "].iter().any(|it| text.contains(&it.replace("NAME", name)))
     };
-    let of_agents = AGENTS.iter().flat_map(|it| it.moved_by.iter().map(|(it, _)| it).chain(&it.variables));
-    let own = MOVING.iter().copied().filter(|_| starts);
-    let moved = of_agents.map(String::as_str).filter(|it| !MOVING.contains(it)).chain(own).find(is_set);
-    let switched = || AGENTS.iter().flat_map(|it| &it.switches).map(|(it, _)| &**it).find(|it| text.contains(it));
     let hidden = || AGENTS.iter().map(|it| &*it.program).find(hides);
+    if SET_BY.as_ref().is_some_and(|it| !it.is_match(text)) {
+        return hidden();
+    }
+    let own = MOVING.iter().copied().filter(|_| starts);
+    let moved = variables().filter(|it| !MOVING.contains(it)).chain(own).find(is_set);
+    let switched = || switches().find(|it| text.contains(*it));
     moved.or_else(switched).or_else(hidden)
 }
