@@ -1,7 +1,7 @@
 //! `hookwire install AGENT` and `uninstall`: one entry of an agent's own configuration, and nothing else in it.
 
 use super::output::{Output, Tone, safe};
-use super::run::{SMALL, supervisor};
+use super::run::supervisor;
 use super::{Failure, Finding, agent, project};
 use crate::agents::{Agent, Form, HookFile, Place, Unit};
 use crate::definitions::approved::{self, DEFINITIONS};
@@ -16,6 +16,7 @@ use crate::syntax::formats::{self, Format};
 use crate::syntax::node::Step;
 use crate::syntax::problem::Problem;
 use crate::syntax::writer::{At, Op, rewritten};
+use hookwire_ask::programs::SMALL;
 use serde_json::{Value, json};
 use std::io::{Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@
 
 use super::warm_host::{WarmHost, for_agents};
 use super::{Failure, Finding, StandingArgs};
-use hookwire_ask::warm::beside;
+use hookwire_ask::programs::small;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -41,9 +41,6 @@ pub(super) struct RunArgs {
     command: Vec<OsString>,
 }
 
-/// The small program, which watches.
-pub(super) const SMALL: &str = "hookwire-run";
-
 pub(super) fn run(args: &RunArgs) -> Result<Finding, Failure> {
     let hooks = for_agents(&args.hooks, !args.no_self_defence)?;
     hooks.host.definitions.are_there()?;
@@ -79,7 +76,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Finding, Failure> {
 
 /// It stands beside this program.
 pub(super) fn supervisor() -> Result<PathBuf, Failure> {
-    beside(SMALL).map_err(|place| {
+    small().map_err(|place| {
         Failure(format!(
             "{} isn't there, the program that watches starts: from a checkout, `cargo install --locked --path crates/run` puts \
              it beside an installed hookwire, and `cargo build` beside one that is built",

@@ -66,7 +66,11 @@ impl Project {
         let user = ["--user-dir".into(), home.join(".config/hookwire").into_os_string()];
         let data = ["--data-dir".into(), home.join(".local/share/hookwire").into_os_string()];
         // As `install` writes it: the small program takes them there only.
-        let n_before = if args.first() == Some(&"hook") { args.len() } else { 0 };
+        let n_before = match args.first() {
+            Some(&"hook") => args.len(),
+            Some(&"run") => 1,
+            _ => 0,
+        };
         command.args(&args[..n_before]).args(user).args(data).args(&args[n_before..]);
         command.current_dir(self.root()).env("HOME", home).env_remove("HOOKWIRE_LOG");
         let moving = AGENTS.iter().flat_map(|agent| &agent.moved_by).map(|(variable, _)| variable.as_str());
@@ -83,6 +87,15 @@ impl Project {
         // Who fails early doesn't read.
         let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
         child.wait_with_output().unwrap()
+    }
+
+    /// What a program says: its exit code, stdout and stderr.
+    fn said_by(&self, program: &Path, args: &[&str], stdin: &str) -> (i32, String, String) {
+        let mut child = self.command_of(Command::new(program), args).spawn().unwrap();
+        let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
+        let output = child.wait_with_output().unwrap();
+        let [stdout, stderr] = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
+        (output.status.code().unwrap(), stdout, stderr)
     }
 
     /// What a hook of Claude Code says about a command: its decision, or the context, or nothing.
@@ -459,12 +472,7 @@ fn a_small_program_asks_the_host_itself() {
     let project = Project::new();
     let [small, large] = programs(&project);
     let said = |args: &[&str], sent: &str| {
-        let args = [&["hook", "claude-code", "--project"], args].concat();
-        let mut child = project.command_of(Command::new(&small), &args).spawn().unwrap();
-        let _ = child.stdin.take().unwrap().write_all(sent.as_bytes());
-        let output = child.wait_with_output().unwrap();
-        let [stdout, stderr] = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
-        (output.status.code().unwrap(), stdout, stderr)
+        project.said_by(&small, &[&["hook", "claude-code", "--project"], args].concat(), sent)
     };
     let push = event("git push -f").to_string();
     let denied = said(&[], &push);
@@ -523,6 +531,39 @@ fn a_small_program_holds_a_command_itself() {
     project.kill_host();
     let unheld = said(&push);
     assert!(unheld.1.contains("hookwire can't be started"), "{unheld:?}");
+}
+
+/// In packages the small program has the name that people type: it asks and holds by itself where a host runs, and is the
+/// large one in all else.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_package_brings_the_small_program_as_the_one_that_people_type() {
+    use std::os::unix::fs::PermissionsExt;
+    let project = Project::new();
+    let [small, typed] = programs(&project);
+    let host = typed.with_file_name("hookwire-host");
+    fs::rename(&typed, &host).unwrap();
+    fs::copy(&small, &typed).unwrap();
+    let version = concat!("hookwire ", env!("CARGO_PKG_VERSION"), "\n");
+    let said = |args: &[&str], stdin: &str| project.said_by(&typed, args, stdin);
+    assert_eq!(said(&["--version"], ""), (0, version.into(), String::new()));
+    let (code, listed, _) = said(&["list", "--project"], "");
+    assert!(code == 0 && listed.contains("no-force-push"), "{listed}");
+    let (code, installed, _) = said(&["install", "claude-code", "--project"], "");
+    assert!(code == 0 && installed.contains("bin/hookwire-run hook claude-code"), "{installed}");
+    let hook = || said(&["hook", "claude-code", "--project"], &event("git push -f").to_string());
+    let denied = hook();
+    assert!(denied.0 == 0 && denied.1.contains("Force pushes are off."), "{denied:?}");
+    // From now on only the small program can be started.
+    fs::set_permissions(&host, fs::Permissions::from_mode(0o644)).unwrap();
+    assert_eq!(hook(), denied);
+    if Command::new(&small).arg("--probe").output().unwrap().status.success() {
+        let (code, _, stderr) = said(&["run", "--project", "--", "sh", "-c", "git push --force; exit 7"], "");
+        assert!(code == 7 && stderr.contains("Force pushes are off."), "{code} {stderr}");
+    }
+    fs::remove_file(&host).unwrap();
+    let gone = format!("hookwire-run: {} isn't there\n", host.display());
+    assert_eq!(said(&["list"], ""), (2, String::new(), gone));
 }
 
 /// What a command does, and its exit code, don't hang on whether somebody reads what it prints.

@@ -6,6 +6,7 @@
 
 pub mod exchange;
 pub mod places;
+pub mod programs;
 pub mod project;
 pub mod said;
 pub mod socket;

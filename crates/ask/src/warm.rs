@@ -86,16 +86,3 @@ impl Warm {
         [program].into_iter().chain(words).chain(own).chain(self.args.iter().cloned()).collect()
     }
 }
-
-/// The program of this name beside the one that runs, wherever links lead.
-///
-/// # Errors
-/// There is none; names where it was looked for.
-pub fn beside(name: &str) -> std::result::Result<PathBuf, PathBuf> {
-    let own = std::env::current_exe().unwrap_or_default();
-    let beside = own.canonicalize().unwrap_or(own).with_file_name(name);
-    match beside.canonicalize() {
-        Ok(program) if program.is_file() => Ok(program),
-        _ => Err(beside),
-    }
-}

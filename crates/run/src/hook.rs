@@ -88,7 +88,7 @@ impl Options {
                 option => options.meant.take(option, &mut args)?.then_some(())?,
             }
         }
-        (!options.agent.is_empty() && options.meant.names_places()).then_some(options)
+        (!options.agent.is_empty()).then_some(options)
     }
 }
 
@@ -130,10 +130,9 @@ mod tests {
         let whole = read("claude-code --event Stop --root /p --user-dir /u --data-dir /d --project").unwrap();
         assert_eq!((&*whole.agent, whole.event.as_deref(), whole.meant.project), ("claude-code", Some("Stop"), true));
         assert!(read("--user-dir /u --user-dir /v --data-dir /d gemini --fail open").unwrap().fails_open);
+        assert_eq!(read("claude-code").unwrap().agent, "claude-code", "as a team's file has it");
         for other in [
             "",
-            "claude-code",
-            "claude-code --user-dir /u",
             "claude-code --user-dir /u --data-dir=/d",
             "claude-code --user-dir /u --data-dir -d",
             "claude-code codex --user-dir /u --data-dir /d",

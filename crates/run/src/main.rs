@@ -17,6 +17,8 @@ mod meant;
 #[cfg(target_os = "linux")]
 mod run;
 
+#[cfg(target_os = "linux")]
+use hookwire_ask::programs;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -28,6 +30,12 @@ fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
     if words.next_if(|word| word == "hook").is_some() {
         return hook::main(words.collect());
+    }
+    // Under the name that people type it is the large program in all but what it does quicker itself.
+    #[cfg(target_os = "linux")]
+    if programs::is_called(programs::TYPED) && words.peek().is_none_or(|word| word != "run") {
+        let problem = meant::start_large(&words.collect::<Vec<OsString>>());
+        return refuse(&problem);
     }
     if words.next_if(|word| word == "--version").is_some() {
         println!("hookwire-run {}", env!("CARGO_PKG_VERSION"));

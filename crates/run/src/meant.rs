@@ -1,16 +1,15 @@
 //! Which host of a project is meant, by the options that the large program has for it.
 
 use hookwire_ask::places::{DATA_DIR, Places, Settled, USER_DIR};
+use hookwire_ask::programs::large;
 use hookwire_ask::project::{for_agents, foreign, is_left_out, project};
-use hookwire_ask::warm::{Wanted, Warm, beside};
+use hookwire_ask::warm::{Wanted, Warm};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The large program.
-const LARGE: &str = "hookwire";
 /// Variables by which the large program does something else.
 const VARIABLES: [&str; 2] = ["HOOKWIRE_LOG", "HOOKWIRE_MODEL"];
 
@@ -58,22 +57,24 @@ impl Meant {
         Some(true)
     }
 
-    /// Whether the user's places are all named. Otherwise it is asked where the user's home directory is.
-    pub fn names_places(&self) -> bool {
-        !self.user_dirs.is_empty() && !self.data_dirs.is_empty()
+    /// The user's home directory, if the user's places aren't all named: in a team's file none is. Nothing if it can't be
+    /// told.
+    fn home(&self) -> Option<Option<PathBuf>> {
+        let names_all = !self.user_dirs.is_empty() && !self.data_dirs.is_empty();
+        if names_all { Some(None) } else { home().map(Some) }
     }
 
-    /// The host that `hookwire hook` would ask. The user's places must be named.
+    /// The host that `hookwire hook` would ask.
     pub fn host_of_hook(&self) -> Option<Warm> {
-        let root = self.root();
+        let (root, home) = (self.root(), self.home()?);
         let projects = foreign(&root);
         let is_foreign = |place: &Path| projects.iter().any(|project| place.starts_with(project));
-        self.host(&root, &Settled::for_agent(self.named(), is_foreign, || None).read)
+        self.host(&root, &Settled::for_agent(self.named(), is_foreign, || home).read)
     }
 
     /// The host that `hookwire run` would ask, if it would say nothing of its definitions.
     pub fn host_of_run(&self) -> Option<Warm> {
-        let home = if self.names_places() { None } else { Some(home()?) };
+        let home = self.home()?;
         let places = Settled::new(self.named(), || home).read;
         let host = self.host(&self.root(), &places)?;
         let are_there = self.hooks.iter().all(|hooks| hooks.is_dir());
@@ -103,7 +104,7 @@ impl Meant {
             self_defence: !self.no_self_defence,
             more: Vec::new(),
         };
-        Warm::new(beside(LARGE).ok()?, wanted, places).ok()
+        Warm::new(large().ok()?, wanted, places).ok()
     }
 }
 
@@ -122,7 +123,7 @@ fn home() -> Option<PathBuf> {
 
 /// Has the large program take the place of this one; why it can't.
 pub fn start_large(words: &[OsString]) -> String {
-    match beside(LARGE) {
+    match large() {
         Err(place) => format!("{} isn't there", place.display()),
         Ok(program) => format!("{} can't be started: {}", program.display(), Command::new(&program).args(words).exec()),
     }

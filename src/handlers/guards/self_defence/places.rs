@@ -6,6 +6,7 @@ use crate::matching::paths;
 use crate::matching::shell::meeting::{self, Token};
 use crate::support::places as user;
 use compact_str::CompactString;
+use hookwire_ask::programs;
 use regex::Regex;
 use std::path::{Component, Path, PathBuf};
 
@@ -226,15 +227,12 @@ impl Place {
     }
 }
 
-/// The program and the small one that agents start.
-pub(super) const PROGRAMS: [&str; 2] = ["hookwire", "hookwire-run"];
-
 /// The programs by the names of hookwire that a shell would find, this one, and those beside it.
-fn programs() -> Vec<PathBuf> {
+fn own_programs() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let own = std::env::current_exe().ok();
     let dirs = std::env::split_paths(&path).chain(own.iter().filter_map(|own| Some(own.parent()?.to_path_buf())));
-    let named = dirs.filter(|dir| dir.is_absolute()).flat_map(|dir| PROGRAMS.map(|name| dir.join(name)));
+    let named = dirs.filter(|dir| dir.is_absolute()).flat_map(|dir| programs::NAMES.map(|name| dir.join(name)));
     let found: Vec<PathBuf> = named.filter(|file| file.is_file()).collect();
     own.into_iter().chain(found).collect()
 }
@@ -259,17 +257,17 @@ impl Places {
         of_user.iter().for_each(|dir| add(dir, true, What::Guards));
         add(Path::new("/etc/hookwire"), true, What::Guards);
         add(&user::runtime(), true, What::Sockets);
-        programs().iter().for_each(|file| add(file, false, What::Program));
+        own_programs().iter().for_each(|file| add(file, false, What::Program));
         // Where the runtime directory is without XDG_RUNTIME_DIR.
         let temporary = format!("/tmp/hookwire-{}/**", rustix::process::getuid().as_raw());
         let patterns = [
             ("**/.hookwire/**", What::Guards),
             ("/run/user/*/hookwire/**", What::Sockets),
             (&*temporary, What::Sockets),
-            ("**/bin/hookwire", What::Program),
-            ("**/bin/hookwire-run", What::Program),
         ];
         all.extend(patterns.iter().flat_map(|(text, what)| Place::of_pattern(text, &homes, *what)));
+        let installed = programs::NAMES.map(|name| format!("**/bin/{name}"));
+        all.extend(installed.iter().flat_map(|text| Place::of_pattern(text, &homes, What::Program)));
         let is_told = |text: &&String| !text.contains(['{', '\\']) && text.starts_with(['/', '~', '*']);
         all.extend(more.iter().filter(is_told).flat_map(|text| Place::of_pattern(text, &homes, What::Guards)));
         let mut folders = Vec::new();

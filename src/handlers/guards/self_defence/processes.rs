@@ -5,6 +5,7 @@ use super::names::{base_name, is_one};
 use super::places::{Named, What};
 use crate::agents::AGENTS;
 use crate::matching::shell::{Command, Script, Word};
+use hookwire_ask::programs;
 use regex::RegexBuilder;
 use std::path::Path;
 
@@ -102,11 +103,14 @@ fn args_name_host(name: &str, args: &[Word]) -> bool {
     let fits = |word: &&Word| {
         let text = word.text.as_str();
         if !is_pattern {
-            return text == "hookwire";
+            return programs::NAMES.contains(&text);
         }
         let pattern = RegexBuilder::new(text).case_insensitive(ignores_case).size_limit(1 << 16).build();
         match pattern {
-            Ok(pattern) => pattern.is_match("hookwire") || is_whole && lines.iter().any(|line| pattern.is_match(line)),
+            Ok(pattern) => {
+                let lines = lines.iter().map(String::as_str).filter(|_| is_whole);
+                programs::NAMES.into_iter().chain(lines).any(|it| pattern.is_match(it))
+            }
             Err(_) => text.contains("hookwire"),
         }
     };
@@ -116,8 +120,7 @@ fn args_name_host(name: &str, args: &[Word]) -> bool {
 /// Whether a program that a command runs is hookwire, under whatever name.
 pub(super) fn is_hookwire(program: &str, ground: &Ground<'_>) -> bool {
     if !program.contains('/') {
-        let own = std::env::current_exe().ok();
-        return own.as_deref().and_then(Path::file_name).is_some_and(|it| it == program);
+        return programs::NAMES.contains(&program) || programs::is_called(program);
     }
     let is_it = |named: &Named| ground.places.at(named) == Some(What::Program);
     let named = ground.spelled(program, false, &[ground.base.to_path_buf()]);

@@ -5,8 +5,9 @@ use super::find::Find;
 use super::git;
 use super::ground::Ground;
 use super::names::{base_name, has_part};
-use super::places::{Change, Named, PROGRAMS, What};
+use super::places::{Change, Named, What};
 use crate::matching::shell::{Access, Certainty, Command, FileAct, Reach, Script, Word};
+use hookwire_ask::programs;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -303,7 +304,7 @@ impl<'a> Text<'a> {
                 return met.map(|path| Hit::of(path.display().to_string()));
             }
             if TELLING.contains(&name) {
-                return PROGRAMS.into_iter().find(|name| has(&command.words, name)).map(Hit::of);
+                return programs::NAMES.into_iter().find(|name| has(&command.words, name)).map(Hit::of);
             }
             if changes(n) || command.may_run_unseen() || name == "cd" {
                 return None;

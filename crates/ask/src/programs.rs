@@ -1,0 +1,50 @@
+//! The programs, and where they stand.
+//!
+//! The large program does everything. The small one asks a host that runs and holds what starts, because loading the large
+//! one takes longer than either. Packages for Linux give the small one the name that people type as well, `hookwire`, and the
+//! large one the name [`HOST`]. Everywhere else `hookwire` is the large one.
+
+use std::path::PathBuf;
+
+/// What people type.
+pub const TYPED: &str = "hookwire";
+/// The large program, where the small one has the name that people type.
+pub const HOST: &str = "hookwire-host";
+/// The small program.
+pub const SMALL: &str = "hookwire-run";
+/// All names.
+pub const NAMES: [&str; 3] = [TYPED, HOST, SMALL];
+
+/// The large program beside the one that runs.
+///
+/// # Errors
+/// There is none; names where it was looked for.
+pub fn large() -> Result<PathBuf, PathBuf> {
+    beside(HOST).or_else(|place| if is_called(TYPED) { Err(place) } else { beside(TYPED) })
+}
+
+/// The small program beside the one that runs.
+///
+/// # Errors
+/// There is none; names where it was looked for.
+pub fn small() -> Result<PathBuf, PathBuf> {
+    beside(SMALL)
+}
+
+/// Whether the program that runs has this name, wherever links lead.
+pub fn is_called(name: &str) -> bool {
+    own().file_name().is_some_and(|it| it == name)
+}
+
+fn own() -> PathBuf {
+    let own = std::env::current_exe().unwrap_or_default();
+    own.canonicalize().unwrap_or(own)
+}
+
+fn beside(name: &str) -> Result<PathBuf, PathBuf> {
+    let beside = own().with_file_name(name);
+    match beside.canonicalize() {
+        Ok(program) if program.is_file() => Ok(program),
+        _ => Err(beside),
+    }
+}
