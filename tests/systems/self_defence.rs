@@ -46,7 +46,9 @@ impl World {
         OF_HOME.iter().for_each(|file| write(at("home").join(file), "{\"command\": \"hookwire hook\"}"));
         write(at("run/hookwire/x.sock"), "");
         write(at("work/bin/other"), "");
-        symlink(env!("CARGO_BIN_EXE_hookwire"), at("work/bin/hookwire")).unwrap();
+        for name in ["hookwire", "hookwire-run"] {
+            symlink(Path::new(env!("CARGO_BIN_EXE_hookwire")).with_file_name(name), at("work/bin").join(name)).unwrap();
+        }
         symlink(".claude", at("project/link")).unwrap();
         for args in [&["init", "-q"][..], &["add", "-A", "-f"]].iter().filter(|_| in_git) {
             let mut git = Command::new("git");
@@ -117,8 +119,18 @@ fn a_command_that_changes_the_guards_asks() {
 fn a_start_that_asks_hookwire_is_none_that_changes_it() {
     let mut world = World::new(false);
     let hook = "${HOOKWIRE} hook claude-code --root '${PROJECT}' --user-dir ${HOME}/.config/hookwire --data-dir '${HOME}/.local/share/hookwire'";
+    // As Codex keeps a shell's settings, to have the next one read them first.
+    let settings =
+        "shopt -u xpg_echo\nset -o braceexpand\ndeclare -x HELD=\"${PROJECT}/.codex\"\ndeclare -x PATH=\"/bin\"\n";
+    for (name, text) in [("settings.sh", settings), ("writes.sh", "shopt -u xpg_echo\necho > .codex/hooks.json\n")] {
+        fs::write(world.project().join(name), world.filled(text)).unwrap();
+    }
     for (argv, expect) in [
         (["sh", "-c", hook], "allow"),
+        (["sh", "-c", &hook.replace("${HOOKWIRE}", "${HOOKWIRE}-run")], "allow"),
+        (["sh", "-c", "${HOOKWIRE}-run -- rm -r .hookwire"], "ask"),
+        (["bash", "-c", ". ${PROJECT}/settings.sh; ls"], "allow"),
+        (["bash", "-c", ". ${PROJECT}/writes.sh; ls"], "ask"),
         (["bash", "-lc", hook], "allow"),
         (["sh", "-c", &format!("{hook} > .hookwire/guard.yaml")], "ask"),
         (["sh", "-c", &format!("{hook}; rm -r .hookwire")], "ask"),

@@ -310,6 +310,11 @@ fn handed_on(command: &Command) -> Vec<(Word, Option<Word>)> {
 }
 
 impl FileAct {
+    /// Whether nothing but code that the text doesn't show would do it.
+    pub fn is_by_code(&self) -> bool {
+        self.certainty == Certainty::Doubt(NAMED_IN_CODE)
+    }
+
     /// This act with its word as plain as it can be said.
     fn plain(mut self) -> FileAct {
         // All that find comes across below a directory is that directory with all that it holds.

@@ -125,7 +125,9 @@ impl<'w> Wrapper<'w> {
 pub(super) fn wrapper_of<'w>(name: &str, words: &'w [Word]) -> Option<Wrapper<'w>> {
     let row = options::wrapper(name)?;
     let parsed = Parsed::new(words.get(1..)?, Some(row));
-    let depth = parsed.rows.iter().rposition(|row| row.runs.rest().is_some())?;
+    // A sub-command that says what it runs says it for itself: `hookwire-run hook` runs no command.
+    let depth = parsed.rows.iter().rposition(|row| !row.runs.is_empty())?;
+    parsed.rows[depth].runs.rest()?;
     let is_verb = |item: &Item| !item.names.is_empty();
     let verb = parsed.operands.iter().enumerate().filter(|(_, item)| is_verb(item)).map(|(at, _)| at);
     let verb = depth.checked_sub(1).and_then(|depth| verb.into_iter().nth(depth));

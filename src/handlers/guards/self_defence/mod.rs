@@ -187,7 +187,7 @@ impl SelfDefence {
                 Subject::Shell { text, script } => {
                     let (text, script) = told.as_ref().map_or((&**text, &**script), |(text, script)| (text, script));
                     let harm = self.harm_of_text(text, script, &ground);
-                    if let Some(harm) = harm.or_else(|| self.harm_of_files(script, facts, &ground)) {
+                    if let Some(harm) = harm.or_else(|| self.harm_of_files(script, told.is_some(), facts, &ground)) {
                         return Some(harm);
                     }
                     is_hidden |= speaks_of_it(text);
@@ -272,8 +272,8 @@ impl SelfDefence {
         script.commands().iter().any(answers).then(|| ANSWERS.into())
     }
 
-    /// What the files at hand do that a text runs or applies.
-    fn harm_of_files(&self, script: &Script, facts: &Facts, ground: &Ground<'_>) -> Option<String> {
+    /// What the files at hand do that a text runs or applies. `has_started`: it is a shell's that runs already.
+    fn harm_of_files(&self, script: &Script, has_started: bool, facts: &Facts, ground: &Ground<'_>) -> Option<String> {
         for path in script.scripts().iter().take(MOST_FILES) {
             let Some(text) = facts.script(path) else { continue };
             let is_shell = path.ends_with("sh")
@@ -284,7 +284,8 @@ impl SelfDefence {
                     if processes::ends_host(&inner, &text) {
                         return Some(format!("`{path}` may end a host of hookwire"));
                     }
-                    Text::new(&inner, ground).changed()
+                    let read = Text::new(&inner, ground);
+                    if has_started { read.of_shell() } else { read }.changed()
                 }
                 false => code::changes(&text, ground).map(Hit::of),
             };

@@ -66,6 +66,12 @@ impl<'a> Text<'a> {
         Text { script, acts: script.file_acts(), ground }
     }
 
+    /// What a shell that runs it does itself: a program that it starts is asked about when that starts.
+    pub(super) fn of_shell(mut self) -> Text<'a> {
+        self.acts.retain(|act| !act.is_by_code());
+        self
+    }
+
     /// Whether nothing in it can change a file.
     pub(super) fn only_shows(&self) -> bool {
         self.script.is_readable()
