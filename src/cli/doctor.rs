@@ -1,5 +1,6 @@
 //! `hookwire doctor`: whether what is installed works, shown by a probe, what `hookwire run` can hold, and which hosts run.
 
+use super::granted::Granting;
 use super::install::{Entry, InstallArgs};
 use super::output::{Output, Tone, safe};
 use super::run::supervisor;
@@ -70,7 +71,10 @@ impl Report<'_> {
 }
 
 pub(super) fn doctor(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let host = args.hooks.definitions.host_with(args.hooks.options()?)?;
+    let looked_at = |agent: &&Agent| args.agents.is_empty() || args.agents.iter().any(|it| it.name == agent.name);
+    let granting = Granting::each(&AGENTS.iter().filter(looked_at).collect::<Vec<_>>(), &args.hooks.definitions.root);
+    let hooks = HostArgs { reach: args.hooks.reach.with_entries(&granting), ..args.hooks.clone() };
+    let host = hooks.definitions.host_with(hooks.options()?)?;
     let mut report = Report { out, about: String::new(), is_bad: false };
     definitions(&host, &mut report);
     let mut askers = Vec::new();
@@ -100,6 +104,14 @@ pub(super) fn doctor(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Fai
             report.say(Health::Bad, &problem);
         }
         look_at(agent, &found, &args.hooks.definitions.root, &mut report);
+        for one in granting.iter().filter(|it| found.iter().any(|(path, _)| *path == it.path)) {
+            for host in one.lacks(&granting) {
+                let path = one.path.display();
+                let fails = format!("hooks that need this host fail for {}", agent.name);
+                let lacks = format!("{path} doesn't say `--allow-host {host}`, which another agent's entry allows");
+                report.say(Health::Doubtful, &format!("{lacks}: {fails}"));
+            }
+        }
         // One that doesn't ask yet will ask at all that is registered.
         let asker = Asker::new(agent, found.iter().map(|(_, entry)| entry));
         askers.extend(asker.or_else(|| Asker::new(agent, [NEW].iter())));
@@ -153,7 +165,7 @@ fn look_at(agent: &'static Agent, found: &[(PathBuf, Entry)], root: &Path, repor
                 report.say(Health::Bad, &format!("{path} can't be read, so its hooks don't run: {problem}"));
                 continue;
             }
-            Entry::Asks { commands, missing, edits, remarks } => (commands, missing, edits, remarks),
+            Entry::Asks { commands, missing, edits, remarks, .. } => (commands, missing, edits, remarks),
         };
         for edit in edits {
             report.say(Health::Bad, &format!("{path}: {edit}; `hookwire install {}` writes it anew", agent.name));
@@ -184,7 +196,13 @@ fn look_at(agent: &'static Agent, found: &[(PathBuf, Entry)], root: &Path, repor
 }
 
 /// An entry as `install` writes it.
-const NEW: Entry = Entry::Asks { commands: Vec::new(), missing: Vec::new(), edits: Vec::new(), remarks: Vec::new() };
+const NEW: Entry = Entry::Asks {
+    commands: Vec::new(),
+    lines: Vec::new(),
+    missing: Vec::new(),
+    edits: Vec::new(),
+    remarks: Vec::new(),
+};
 
 /// What in the files of an agent's place switches its hooks off.
 fn switched_off(place: &InstallArgs) -> Vec<String> {

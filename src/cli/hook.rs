@@ -55,7 +55,7 @@ pub(super) struct HookArgs {
     /// The root is what --root names, wherever the agent works: `hookwire install` writes the project's. Without it, it is
     /// the nearest directory upwards whose definitions are trusted, else that holds .hookwire or .git.
     #[command(flatten)]
-    hooks: StandingArgs,
+    pub(super) hooks: StandingArgs,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -104,7 +104,8 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failu
 impl CheckArgs {
     /// Whoever checks a project is about to change it or to trust it.
     fn options(&self) -> HostOptions {
-        let options = HostOptions { purpose: Purpose::Check, ..self.reach.options(&self.hooks) };
+        let reach = if self.hooks.isolated { self.reach.clone() } else { self.reach.with_installed(&self.hooks.root) };
+        let options = HostOptions { purpose: Purpose::Check, ..reach.options(&self.hooks) };
         let projects = if self.hooks.isolated { options.projects } else { options.projects.reviewed() };
         HostOptions { projects, ..options }
     }

@@ -95,9 +95,19 @@ const COMMAND: &str = "const COMMAND = ";
 pub(super) enum Entry {
     /// The file can't be read; why.
     Unreadable(String),
-    /// The commands before a tool call, the events at which it doesn't ask, what has become of the entry of a tool call
-    /// since it was written, and what else is to be known of it.
-    Asks { commands: Vec<String>, missing: Vec<&'static str>, edits: Vec<String>, remarks: Vec<String> },
+    /// It asks, as far as it does.
+    Asks {
+        /// What the agent runs before a tool call.
+        commands: Vec<String>,
+        /// The command lines of hookwire in them.
+        lines: Vec<String>,
+        /// The events at which it doesn't ask.
+        missing: Vec<&'static str>,
+        /// What has become of the entry of a tool call since it was written.
+        edits: Vec<String>,
+        /// What else is to be known of it.
+        remarks: Vec<String>,
+    },
 }
 
 /// A file of an agent's configuration, as it is and as it is to be; nothing if it isn't there.
@@ -265,7 +275,8 @@ impl InstallArgs {
         let command = text.as_deref().and_then(|text| text.lines().find_map(|line| line.strip_prefix("exec ")));
         let (edits, remarks) = command.map(|command| self.unsaid(command)).unwrap_or_default();
         let commands = gate.iter().map(|gate| shell_word::program(&gate.to_string_lossy())).collect();
-        (!asked.is_empty()).then_some(Entry::Asks { commands, missing, edits, remarks })
+        let lines = command.map(str::to_string).into_iter().collect();
+        (!asked.is_empty()).then_some(Entry::Asks { commands, lines, missing, edits, remarks })
     }
 
     fn entry_of_file(&self, file: &HookFile, format: Format, text: &str) -> Option<Entry> {
@@ -303,7 +314,7 @@ impl InstallArgs {
             edits.extend(unsaid);
             remarks.extend(remarked);
         }
-        Entry::Asks { commands, missing, edits, remarks }
+        Entry::Asks { lines: commands.clone(), commands, missing, edits, remarks }
     }
 
     /// The agent's place for hooks, in the project or in the user's home.

@@ -13,6 +13,7 @@ mod docs;
 mod doctor;
 mod ending;
 mod explain;
+mod granted;
 mod generate;
 mod help;
 mod hook;

@@ -1191,6 +1191,40 @@ fn a_shared_entry_fits_every_machine_and_nothing_stays_of_it() {
         command.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
         command.env("HOME", project.0.path().join("home")).env("XDG_RUNTIME_DIR", project.0.path().join("run"));
         let output = command.args(args).current_dir(project.root()).output().unwrap();
+/// What every entry lets hooks reach is no finding. What only some do fails for the others.
+#[test]
+fn what_installed_entries_let_hooks_reach_is_no_finding() {
+    let project = Project::new();
+    let audit = "hooks: [{ name: audit, on: PostToolUse, fail: open, http: { url: 'http://10.1.2.3:9000/' } }]";
+    fs::write(project.root().join(".hookwire/guard.yaml"), audit).unwrap();
+    let told = |args: &[&str]| String::from_utf8(project.run(args, "").stdout).unwrap();
+    let refused = "reach 10.1.2.3: it is a private address";
+    let allow = ["--allow-host", "10.1.2.3:9000"];
+    let commands = [&["check", "--project"][..], &["doctor", "--project"]];
+    let tell = |expected: bool, when: &str| {
+        for command in commands {
+            let told = told(command);
+            assert_eq!(told.contains(refused), expected, "{when}: {command:?}: {told}");
+        }
+    };
+    tell(true, "nobody allows it");
+    told(&[&["check"], &allow[..]].concat());
+    // One agent of each form: a file, a program for each event, a plug-in.
+    for agent in ["claude-code", "cline", "opencode"] {
+        told(&[&["install", agent], &allow[..]].concat());
+        tell(false, agent);
+    }
+    told(&["install", "codex"]);
+    tell(true, "codex doesn't allow it");
+    let doctor = told(&["doctor", "--project"]);
+    let lacks = "config.toml doesn't say `--allow-host 10.1.2.3:9000`, which another agent's entry allows";
+    assert!(doctor.contains(lacks) || doctor.contains(&lacks.replace("config.toml", "hooks.json")), "{doctor}");
+    let of_one = told(&["doctor", "claude-code", "--project"]);
+    assert!(!of_one.contains(refused), "{of_one}");
+    // Who leaves the agents' definitions out goes by no agent.
+    assert!(told(&["check", "--project", "--isolated"]).contains(refused));
+}
+
         (output.status.code(), String::from_utf8(output.stdout).unwrap())
     };
     let (code, said) = run(&["install", "claude-code", "--shared", "--time-limit", "2m"]);

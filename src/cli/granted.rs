@@ -1,0 +1,69 @@
+//! What the entries of installed agents let hooks reach. Commands that look at definitions go by it, as the agents' hosts
+//! do: an address that an entry allows is no finding.
+
+use super::install::{Entry, InstallArgs};
+use super::{Cli, Command, ReachArgs};
+use crate::agents::{AGENTS, Agent};
+use crate::handlers::HostPort;
+use crate::support::shell_word;
+use clap::Parser;
+use std::path::{Path, PathBuf};
+
+/// An agent's entry.
+pub(super) struct Granting {
+    /// Where it stands.
+    pub(super) path: PathBuf,
+    reach: ReachArgs,
+}
+
+impl Granting {
+    /// The entries of these agents that ask about a project.
+    pub(super) fn each<'a>(agents: impl IntoIterator<Item = &'a &'static Agent>, root: &Path) -> Vec<Granting> {
+        let places = agents.into_iter().flat_map(|agent| InstallArgs::each(agent, root));
+        let of = |place: InstallArgs| match place.entry()? {
+            Entry::Unreadable(_) => None,
+            Entry::Asks { lines, .. } => Some((place.path().ok()?, lines)),
+        };
+        let lines = places.filter_map(of).flat_map(|(path, lines)| lines.into_iter().map(move |it| (path.clone(), it)));
+        lines.filter_map(|(path, line)| Some(Granting { path, reach: reach(&line)? })).collect()
+    }
+
+    /// The hosts that another entry allows and this one doesn't.
+    pub(super) fn lacks<'e>(&'e self, all: &'e [Granting]) -> impl Iterator<Item = &'e HostPort> {
+        let mut lacking: Vec<&HostPort> = Vec::new();
+        for host in all.iter().flat_map(|it| &it.reach.allow_host) {
+            if !self.reach.allow_host.contains(host) && !lacking.contains(&host) {
+                lacking.push(host);
+            }
+        }
+        lacking.into_iter()
+    }
+}
+
+impl ReachArgs {
+    /// Adds what every installed entry says. What only some agents allow fails in the others, so it isn't added.
+    pub(super) fn with_installed(&self, root: &Path) -> ReachArgs {
+        self.with_entries(&Granting::each(&AGENTS.iter().collect::<Vec<_>>(), root))
+    }
+
+    /// Adds what each of these entries says.
+    pub(super) fn with_entries(&self, entries: &[Granting]) -> ReachArgs {
+        let Some((first, others)) = entries.split_first() else { return self.clone() };
+        let everywhere = |host: &&HostPort| others.iter().all(|it| it.reach.allow_host.contains(host));
+        let model = first.reach.model.as_ref();
+        let model = model.filter(|model| others.iter().all(|it| it.reach.model.as_ref() == Some(model)));
+        let granted = first.reach.allow_host.iter().filter(everywhere);
+        ReachArgs {
+            allow_host: self.allow_host.iter().chain(granted).cloned().collect(),
+            model: self.model.as_ref().or(model).cloned(),
+        }
+    }
+}
+
+/// What the command line of an entry says, read as the program will read it.
+fn reach(line: &str) -> Option<ReachArgs> {
+    match Cli::try_parse_from(shell_word::words(line).ok()?).ok()?.command {
+        Command::Hook(args) => Some(args.hooks.host.reach.clone()),
+        _ => None,
+    }
+}
