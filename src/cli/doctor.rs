@@ -3,7 +3,7 @@
 use super::granted::Granting;
 use super::install::{Entry, InstallArgs};
 use super::output::{Output, Tone, safe};
-use super::run::supervisor;
+use super::run::{other_version, supervisor};
 use super::unasked::{self, Asker};
 use super::{DefinitionArgs, Failure, Finding, HostArgs, agent};
 use crate::agents::{AGENTS, Agent, FailsClosed};
@@ -299,6 +299,10 @@ fn starts(report: &mut Report<'_>) -> Result<(), Failure> {
             return Ok(());
         }
     };
+    let said = ask(&program, "--version")?.map(|it| it.stdout).unwrap_or_default();
+    if let Some(problem) = other_version(&program, &said) {
+        report.say(Health::Doubtful, &problem);
+    }
     let probed: Option<Value> = ask(&program, "--probe")?.and_then(|it| serde_json::from_slice(&it.stdout).ok());
     let Some(probed) = probed else {
         report.say(Health::Doubtful, &format!("`{} --probe` doesn't say what can be held", program.display()));

@@ -1,7 +1,7 @@
 //! `hookwire install AGENT` and `uninstall`: one entry of an agent's own configuration, and nothing else in it.
 
 use super::output::{Output, Tone, safe};
-use super::run::supervisor;
+use super::run::{other_version, supervisor, version_of};
 use super::{Failure, Finding, agent, project};
 use crate::agents::{Agent, Form, HookFile, Place, Unit};
 use crate::definitions::approved::{self, DEFINITIONS};
@@ -16,11 +16,9 @@ use crate::syntax::formats::{self, Format};
 use crate::syntax::node::Step;
 use crate::syntax::problem::Problem;
 use crate::syntax::writer::{At, Op, rewritten};
-use hookwire_ask::programs::SMALL;
 use serde_json::{Value, json};
 use std::io::{Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -182,6 +180,10 @@ pub(super) fn install(args: &InstallArgs, out: &mut Output) -> Result<Finding, F
     out.line(&format!("{n_events} of {name} -> {command}, in {}", path.display()));
     if place.dry_run {
         return Ok(Finding::Fine);
+    }
+    if let Some((_, Some(problem))) = BESIDE.as_ref().filter(|_| !entry.shared) {
+        let problem = out.tone(Tone::Warn, &safe(problem));
+        out.line(&problem);
     }
     if let Some(source) = &place.agent.by_description {
         out.line(&format!("hookwire was not tried with {}. It goes by {source}.", place.agent.title));
@@ -802,15 +804,19 @@ fn has_comment(text: &str, format: Format) -> bool {
     format == Format::Toml && !text.trim().is_empty()
 }
 
+/// The small program beside this one, and what keeps agents from starting it.
+static BESIDE: LazyLock<Option<(PathBuf, Option<String>)>> = LazyLock::new(|| {
+    let small = supervisor().ok()?;
+    let problem = other_version(&small, &version_of(&small));
+    Some((small, problem))
+});
+
 /// The path in full of the program that agents start: the small one, which is quicker, if it is there and as new as this.
 fn asking_program() -> Result<String, Failure> {
-    static SMALL_ONE: LazyLock<Option<String>> = LazyLock::new(|| {
-        let small = supervisor().ok()?.into_os_string().into_string().ok()?;
-        let said = Command::new(&small).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
-        let expected = format!("{SMALL} {}", env!("CARGO_PKG_VERSION"));
-        (String::from_utf8_lossy(&said.stdout).trim() == expected).then_some(small)
-    });
-    SMALL_ONE.clone().map_or_else(program, Ok)
+    match &*BESIDE {
+        Some((small, None)) => text(small),
+        _ => program(),
+    }
 }
 
 /// This program's path in full.

@@ -2,13 +2,14 @@
 //!
 //! The project's host judges; the small program `hookwire-run` watches the starts and takes the place of this one.
 
+use super::output::tell;
 use super::warm_host::{WarmHost, for_agents};
 use super::{Failure, Finding, StandingArgs};
-use hookwire_ask::programs::small;
+use hookwire_ask::programs::{SMALL, small};
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 #[derive(clap::Args)]
@@ -55,7 +56,11 @@ pub(super) fn run(args: &RunArgs) -> Result<Finding, Failure> {
         return Ok(Finding::Fine);
     }
     hooks.host.definitions.tell_left_out();
-    let mut supervisor = Command::new(supervisor()?);
+    let small = supervisor()?;
+    if let Some(problem) = other_version(&small, &version_of(&small)) {
+        tell(problem);
+    }
+    let mut supervisor = Command::new(small);
     supervisor.arg("--socket").arg(host.path());
     for word in host.starts(!args.no_self_defence) {
         supervisor.arg("--host").arg(word);
@@ -83,4 +88,29 @@ pub(super) fn supervisor() -> Result<PathBuf, Failure> {
             place.display()
         ))
     })
+}
+
+/// What a small program says of its version; nothing if it can't be run.
+pub(super) fn version_of(small: &Path) -> Vec<u8> {
+    let said = Command::new(small).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output();
+    said.map(|it| it.stdout).unwrap_or_default()
+}
+
+/// What a person is told of a small program that says this of its version, unless it is of the same one as this program.
+/// Another one may not know this one's options, or hold less than this one's pages say.
+pub(super) fn other_version(small: &Path, said: &[u8]) -> Option<String> {
+    let own = env!("CARGO_PKG_VERSION");
+    let said = String::from_utf8_lossy(said);
+    let version = said.trim().strip_prefix(SMALL).map(str::trim).filter(|it| !it.is_empty());
+    let found = match version {
+        Some(version) if version == own => return None,
+        Some(version) => format!("is version {version}"),
+        None => "doesn't say its version".into(),
+    };
+    Some(format!(
+        "{} {found}, and hookwire is {own}: agents are asked through the slower `hookwire`, and what `hookwire run` holds may \
+         not be what its pages say; install both from one release, or from one checkout: `cargo install --locked --path .` \
+         and `cargo install --locked --path crates/run`",
+        small.display()
+    ))
 }

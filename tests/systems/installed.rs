@@ -740,6 +740,15 @@ fn the_small_program_is_installed_where_it_is() {
     fs::write(&small, "#!/bin/sh\necho hookwire-run 0.0.1\n").unwrap();
     fs::set_permissions(&small, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     assert!(say(&["install", "claude-code"]).contains("already"), "another version");
+    let differs = format!("{} is version 0.0.1, and hookwire is {}: ", small.display(), env!("CARGO_PKG_VERSION"));
+    let told = say(&["doctor", "claude-code"]);
+    assert!(told.contains(&format!("look  {differs}")), "{told}");
+    say(&["uninstall", "claude-code"]);
+    let told = say(&["install", "claude-code"]);
+    assert!(told.contains(&differs) && names(&large), "{told}");
+    let run = project.command_of(Command::new(&large), &["run", "--", "true"]).output().unwrap();
+    let told = String::from_utf8_lossy(&run.stderr).into_owned();
+    assert!(told.contains(&format!("hookwire: {differs}")), "{told}");
     fs::remove_file(&small).unwrap();
     fs::copy(self::small(), &small).unwrap();
     say(&["install", "claude-code"]);
@@ -1042,8 +1051,10 @@ fn a_doctor_says_what_can_be_held() {
     if !rustix::process::geteuid().is_root() {
         rows.push((holds("namespace"), vec![fine, "unreadable is refused (user namespace: not permitted)"]));
     }
+    let version = concat!("hookwire-run ", env!("CARGO_PKG_VERSION"));
     for (probed, expected) in rows {
-        fs::write(&supervisor, format!("#!/bin/sh\ntest \"$1\" = --probe && echo '{probed}'\n")).unwrap();
+        fs::write(&supervisor, format!("#!/bin/sh\n[ \"$1\" = --version ] && echo {version} || echo '{probed}'\n"))
+            .unwrap();
         fs::set_permissions(&supervisor, fs::Permissions::from_mode(0o755)).unwrap();
         let said = said(&["doctor"]);
         let (_, own) = said.split_once("\nhookwire run\n").unwrap();
@@ -1180,17 +1191,6 @@ fn hooks_that_no_agent_asks_about_are_told() {
     }
 }
 
-/// What a team commits names nothing of this machine, and the agent's PATH finds the program.
-#[test]
-fn a_shared_entry_fits_every_machine_and_nothing_stays_of_it() {
-    let project = Project::new();
-    let path = project.root().join(".claude/settings.json");
-    let run = |args: &[&str]| {
-        let mut command = hookwire();
-        let bin = Path::new(env!("CARGO_BIN_EXE_hookwire")).parent().unwrap();
-        command.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
-        command.env("HOME", project.0.path().join("home")).env("XDG_RUNTIME_DIR", project.0.path().join("run"));
-        let output = command.args(args).current_dir(project.root()).output().unwrap();
 /// What every entry lets hooks reach is no finding. What only some do fails for the others.
 #[test]
 fn what_installed_entries_let_hooks_reach_is_no_finding() {
@@ -1225,6 +1225,17 @@ fn what_installed_entries_let_hooks_reach_is_no_finding() {
     assert!(told(&["check", "--project", "--isolated"]).contains(refused));
 }
 
+/// What a team commits names nothing of this machine, and the agent's PATH finds the program.
+#[test]
+fn a_shared_entry_fits_every_machine_and_nothing_stays_of_it() {
+    let project = Project::new();
+    let path = project.root().join(".claude/settings.json");
+    let run = |args: &[&str]| {
+        let mut command = hookwire();
+        let bin = Path::new(env!("CARGO_BIN_EXE_hookwire")).parent().unwrap();
+        command.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
+        command.env("HOME", project.0.path().join("home")).env("XDG_RUNTIME_DIR", project.0.path().join("run"));
+        let output = command.args(args).current_dir(project.root()).output().unwrap();
         (output.status.code(), String::from_utf8(output.stdout).unwrap())
     };
     let (code, said) = run(&["install", "claude-code", "--shared", "--time-limit", "2m"]);
