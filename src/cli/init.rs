@@ -1,9 +1,9 @@
 //! `hookwire init`: a commented starter directory, or rules of the cookbook with their cases.
 
-use super::cookbook::{self, RULES};
 use super::output::{Output, Tone};
 use super::{Failure, Finding, definitions};
 use crate::definitions::approved::{self, DEFINITIONS};
+use crate::definitions::cookbook::{self, RULES};
 use crate::support::shell_word::argument;
 use crate::trust;
 use serde_json::json;

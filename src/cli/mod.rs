@@ -5,7 +5,6 @@
 
 mod approvals;
 mod cases;
-mod cookbook;
 mod deferred;
 mod demo;
 mod demo_run;

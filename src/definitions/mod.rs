@@ -2,7 +2,7 @@
 //!
 //! `syntax` reads YAML, TOML and JSON into one spanned tree. `written` is what may stand in it, `compile`
 //! (with `policy`, `lint`, `rules` and `excepted`) turns the tree into hooks, `check` does both for one text, `cases` reads what hooks are
-//! expected to say, `layer_dir` is where they are, `approved` is where the approved state of a project is kept, `mend` writes
+//! expected to say, `cookbook` has the rules that come with the program, `layer_dir` is where they are, `approved` is where the approved state of a project is kept, `mend` writes
 //! fixes of mistakes, `links` follows symlinks, `file_state` is what is
 //! known of one file, `last_good` keeps that on disk for the next host, `load` has it of all files between reloads, `watch` says
 //! when to look again, `kernel` tells it of changes.
@@ -12,6 +12,7 @@ pub mod approved;
 pub mod cases;
 pub mod check;
 pub mod compile;
+pub(crate) mod cookbook;
 pub(crate) mod embedded;
 mod excepted;
 mod file_state;

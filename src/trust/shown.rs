@@ -2,9 +2,11 @@
 
 use super::{Change, Review};
 use crate::definitions::cases::is_cases_file;
+use crate::definitions::cookbook;
 use crate::support::amounts::number_of;
 use crate::support::line_diff::{Fate, line_diff};
 use crate::support::visible::safe;
+use std::path::Path;
 
 /// What a line is, which decides how it looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +36,8 @@ pub fn shown(review: &Review) -> Vec<(Look, String)> {
     let broken = review.broken.iter().map(|it| (Look::Mistake, safe(&format!("what was trusted is broken: {it}"))));
     // What is to be in force comes before what only tests it.
     let (cases, rules): (Vec<_>, Vec<_>) = review.changes().into_iter().partition(|it| is_cases_file(it.path));
-    let mut lines: Vec<_> = broken.chain(rules.iter().chain(&cases).flat_map(of_file)).collect();
+    let mut lines: Vec<_> =
+        broken.chain(rules.iter().chain(&cases).flat_map(|change| of_file(review, change))).collect();
     for (path, is_there) in review.named_changes() {
         let what = if is_there { "runs, as it is now" } else { "would run; there is no such file" };
         lines.push((Look::Plain, format!("{what}: {}", safe(&path.to_string_lossy()))));
@@ -55,7 +58,27 @@ pub fn shown(review: &Review) -> Vec<(Look, String)> {
     lines
 }
 
-fn of_file(change: &Change<'_>) -> Vec<(Look, String)> {
+/// The rule of the cookbook that a file is, if to name it says all that the file does.
+///
+/// A file that takes the place of another is shown whole, because what it takes away decides. So is one whose hooks run,
+/// change or write something, because what that does depends on the project: `npm test` is whatever the clone says it is.
+/// A file without hooks in force, such as definitions that are named like cases, guards nothing.
+fn rule_of(review: &Review, change: &Change<'_>) -> Option<&'static str> {
+    const JUDGE_ONLY: [&str; 4] = ["ask", "deny", "guard", "script"];
+    let Change { path, old: None, new: Some(bytes) } = change else { return None };
+    let rule = cookbook::rule_of(path, bytes)?;
+    let full = review.root.join(path);
+    let mut hooks = review.hooks.iter().filter(|hook| Path::new(&*hook.source.file) == full).peekable();
+    let is_as_named = is_cases_file(path) || hooks.peek().is_some();
+    let judges_only = hooks.all(|it| JUDGE_ONLY.contains(&it.handler.key()) && it.handler.writes().is_none());
+    (is_as_named && judges_only).then_some(rule.name)
+}
+
+fn of_file(review: &Review, change: &Change<'_>) -> Vec<(Look, String)> {
+    if let Some(rule) = rule_of(review, change) {
+        let path = safe(&change.path.to_string_lossy());
+        return vec![(Look::Head, format!("{path} (new, as in the cookbook: {rule})"))];
+    }
     let what = match (&change.old, change.new) {
         (None, _) => "new",
         (_, None) => "gone",

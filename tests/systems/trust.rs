@@ -1,7 +1,7 @@
 //! A project's definitions come with a clone: they are in force only in a state that a person has approved.
 
 use super::installed::Project;
-use super::support::{Framing, TestHost, eventually, hookwire, replace};
+use super::support::{Framing, TestHost, eventually, hookwire, replace, repo};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -437,6 +437,47 @@ fn what_init_writes_is_in_force_and_what_came_along_isnt() {
     assert_eq!(project.hook_with(&["--no-host"], "rm -rf src"), "", "a clone's directory stays as it was");
     let steps = text(&project.run(&["init", "--hooks", "my hooks"], ""));
     assert!(steps.contains(" hookwire check --hooks 'my hooks'\n"), "{steps}");
+}
+
+/// A rule of the cookbook is named. A file that does more than judge, that takes the place of another, or that only looks
+/// like a rule, is shown whole.
+#[test]
+fn rules_of_the_cookbook_are_named_and_nothing_is_hidden() {
+    let cookbook = |name: &str| fs::read_to_string(repo(&format!("examples/cookbook/{name}"))).unwrap();
+    let (rule, cases) = (cookbook("no-rm-rf.yaml"), cookbook("no-rm-rf.test.yaml"));
+    let (own, weaker) = ("hooks: [{ name: own, on: PreToolUse, deny: Nothing at all. }]", cookbook("no-sudo.yaml"));
+    for (path, before, now, is_named) in [
+        ("no-rm-rf.yaml", "", &rule, true),
+        ("no-rm-rf.test.yaml", "", &cases, true),
+        // It is named by what it says and not by its name.
+        ("no-sudo.yaml", "", &rule, true),
+        ("no-rm-rf.yaml", "", &rule.replace("on: PreToolUse", "on: PostToolUse"), false),
+        ("no-rm-rf.yaml", "", &format!("{rule}\n"), false),
+        // It has no hooks in force: definitions that are named like cases, and cases that are named like definitions.
+        ("no-rm-rf.test.yaml", "", &rule, false),
+        ("no-rm-rf.yaml", "", &cases, false),
+        ("guard.yaml", own, &weaker, false),
+        // It runs what the clone says, writes, or changes calls.
+        ("tests-before-stop.yaml", "", &cookbook("tests-before-stop.yaml"), false),
+        ("audit-log.yaml", "", &cookbook("audit-log.yaml"), false),
+        ("use-pnpm.yaml", "", &cookbook("use-pnpm.yaml"), false),
+    ] {
+        let project = Project::new();
+        let file = project.root().join(".hookwire").join(path);
+        if !before.is_empty() {
+            write(&file, before);
+            assert!(project.run(&["trust", "--yes"], "").status.success());
+        }
+        write(&file, now);
+        let shown = text(&project.run(&["trust", "show"], ""));
+        let is_whole = now.lines().all(|line| shown.contains(line.trim()));
+        let head = format!(".hookwire/{path} (new, as in the cookbook: no-rm-rf)\n");
+        assert!(
+            shown.contains("as in the cookbook") == is_named && shown.contains(&head) == is_named,
+            "{path}: {shown}"
+        );
+        assert_ne!(is_whole, is_named, "{path}: {shown}");
+    }
 }
 
 /// What a tool does, and whether a person is asked.

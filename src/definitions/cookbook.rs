@@ -1,25 +1,27 @@
-//! The rules of `examples/cookbook`, for `hookwire init NAME`.
+//! The rules of `examples/cookbook`, which `hookwire init NAME` writes and `hookwire trust` knows again.
 
+use super::cases::is_cases_file;
 use crate::support::nearest::closest;
+use std::path::Path;
 
 /// A rule that people ask for: one definition file.
-pub(super) struct Rule {
+pub(crate) struct Rule {
     /// Also of the file, without its extension.
-    pub(super) name: &'static str,
+    pub(crate) name: &'static str,
     /// The definition file.
-    pub(super) text: &'static str,
+    text: &'static str,
     /// The file of its cases.
-    pub(super) cases: &'static str,
+    cases: &'static str,
 }
 
 impl Rule {
     /// What it does, in a line: the file begins with it.
-    pub(super) fn about(&self) -> &'static str {
+    pub(crate) fn about(&self) -> &'static str {
         self.text.lines().next().unwrap_or_default().trim_start_matches("# ")
     }
 
     /// The files that hold it and its cases: their names and texts.
-    pub(super) fn files(&self) -> [(String, &'static str); 2] {
+    pub(crate) fn files(&self) -> [(String, &'static str); 2] {
         [(format!("{}.yaml", self.name), self.text), (format!("{}.test.yaml", self.name), self.cases)]
     }
 }
@@ -27,7 +29,7 @@ impl Rule {
 macro_rules! rules {
     ($($name:literal,)*) => {
         /// In the order in which they are listed: by what they are about.
-        pub(super) static RULES: &[Rule] = &[
+        pub(crate) static RULES: &[Rule] = &[
             $(Rule {
                 name: $name,
                 text: include_str!(concat!("../../examples/cookbook/", $name, ".yaml")),
@@ -91,10 +93,16 @@ rules! {
 ///
 /// # Errors
 /// The name that was probably meant, if one is near.
-pub(super) fn find(name: &str) -> Result<&'static Rule, String> {
+pub(crate) fn find(name: &str) -> Result<&'static Rule, String> {
     RULES.iter().find(|rule| rule.name == name).ok_or_else(|| {
         let nearest = closest(name, RULES.iter().map(|rule| rule.name));
         let hint = nearest.map_or("`hookwire init --list` lists them".into(), |it| format!("did you mean `{it}`?"));
         format!("no rule of the cookbook is called `{name}`; {hint}")
     })
+}
+
+/// The rule whose definitions, or whose cases if the path is that of cases, are these bytes.
+pub(crate) fn rule_of(path: &Path, bytes: &[u8]) -> Option<&'static Rule> {
+    let is_cases = is_cases_file(path);
+    RULES.iter().find(|rule| if is_cases { rule.cases } else { rule.text }.as_bytes() == bytes)
 }
