@@ -17,7 +17,10 @@ const GROUPS: &[(&str, &[&str])] = &[
 
 /// What somebody types first, by command. A test runs each line.
 const EXAMPLES: &[(&str, &[&str])] = &[
-    ("init", &["hookwire init", "hookwire init --list", "hookwire init no-force-push"]),
+    (
+        "init",
+        &["hookwire init", "hookwire init --list", "hookwire init no-force-push", "hookwire init --user no-rm-rf"],
+    ),
     ("install", &["hookwire install claude-code", "hookwire install codex --user --dry-run"]),
     ("uninstall", &["hookwire uninstall claude-code"]),
     ("trust", &["hookwire trust --yes", "hookwire trust show"]),

@@ -4,6 +4,7 @@ use super::output::{Output, Tone};
 use super::{Failure, Finding, definitions};
 use crate::definitions::approved::{self, DEFINITIONS};
 use crate::definitions::cookbook::{self, RULES};
+use crate::support::places;
 use crate::support::shell_word::argument;
 use crate::trust;
 use serde_json::json;
@@ -19,6 +20,9 @@ pub(super) struct InitArgs {
     /// Where to write. A file that is there already is left as it is.
     #[arg(long, value_name = "DIR", default_value_os_t = definitions())]
     hooks: PathBuf,
+    /// Write your own definitions, which judge in all projects.
+    #[arg(long, conflicts_with = "hooks")]
+    user: bool,
     /// List the rules of the cookbook instead.
     #[arg(long, conflicts_with = "names")]
     list: bool,
@@ -32,8 +36,10 @@ pub(super) fn run(args: &InitArgs, out: &mut Output) -> Result<Finding, Failure>
         list(out);
         return Ok(Finding::Fine);
     }
-    if args.hooks.is_file() {
-        return Err(Failure(format!("--hooks {}: it is a file; name a directory", args.hooks.display())));
+    let dir = args.dir()?;
+    if dir.is_file() {
+        let flag = if args.user { "" } else { "--hooks " };
+        return Err(Failure(format!("{flag}{}: it is a file; name a directory", dir.display())));
     }
     // All names are looked up before anything is written.
     let rules =
@@ -44,9 +50,9 @@ pub(super) fn run(args: &InitArgs, out: &mut Output) -> Result<Finding, Failure>
     let starter = [("guard.yaml".to_string(), STARTER)];
     let files = rules.iter().flat_map(|rule| rule.files()).chain(starter.into_iter().filter(|_| rules.is_empty()));
     let mut finding = Finding::Fine;
-    let trusts = Trusts::new(&args.hooks);
+    let trusts = Trusts::new(&dir).filter(|_| !args.user);
     for (name, text) in files {
-        let path = args.hooks.join(name);
+        let path = dir.join(name);
         let written = write_new(&path, text).map_err(|error| Failure(format!("{}: {error}", path.display())))?;
         tell_written(&path, written, out);
         if written == Written::Differs {
@@ -55,12 +61,43 @@ pub(super) fn run(args: &InitArgs, out: &mut Output) -> Result<Finding, Failure>
     }
     let is_trusted = trusts.is_some_and(Trusts::keep);
     if !out.json {
-        if is_trusted {
-            out.line("Agents that ask hookwire in this project obey it from now on.");
+        match (is_trusted, args.user) {
+            (true, _) => out.line("Agents that ask hookwire in this project obey it from now on."),
+            (_, true) => out.line("Agents that ask hookwire obey it from now on, in every project."),
+            (false, false) => {}
         }
-        next_steps(&args.hooks, is_trusted, !rules.is_empty(), out);
+        next_steps(&dir, &args.scope(is_trusted), !rules.is_empty(), out);
     }
     Ok(finding)
+}
+
+/// Whose the definitions are that were written.
+enum Scope {
+    /// The project's. They may have to be trusted first.
+    Project { is_trusted: bool },
+    /// The user's, for all projects.
+    User,
+    /// Of whoever names their directory.
+    Named,
+}
+
+impl InitArgs {
+    /// Where to write.
+    fn dir(&self) -> Result<PathBuf, Failure> {
+        match self.user {
+            true => places::config().ok_or_else(|| Failure("--user: you have no home directory".into())),
+            false => Ok(self.hooks.clone()),
+        }
+    }
+
+    fn scope(&self, is_trusted: bool) -> Scope {
+        match self.user {
+            true => Scope::User,
+            // A project's own definitions are found where they are.
+            false if self.hooks == definitions() => Scope::Project { is_trusted },
+            false => Scope::Named,
+        }
+    }
 }
 
 /// A project that holds nothing which a person would have to look at first: what is written here is hookwire's own.
@@ -95,26 +132,27 @@ fn list(out: &mut Output) {
     }
 }
 
-fn next_steps(dir: &Path, is_trusted: bool, has_cases: bool, out: &mut Output) {
-    // A project's own definitions are found where they are.
-    let is_projects = dir == definitions();
+fn next_steps(dir: &Path, scope: &Scope, has_cases: bool, out: &mut Output) {
     let place = argument(&dir.to_string_lossy());
-    let hooks = if is_projects { String::new() } else { format!(" --hooks {place}") };
+    let hooks = if matches!(scope, Scope::Named) { format!(" --hooks {place}") } else { String::new() };
     let mut step = |what: &str, command: &str| {
         let what = out.tone(Tone::Dim, &format!("{what:<16}"));
         out.line(&format!("  {what} {command}"));
     };
-    if is_projects && !is_trusted {
+    if matches!(scope, Scope::Project { is_trusted: false }) {
         step("put in force", "hookwire trust");
     }
     step("look for slips", &format!("hookwire check{hooks}"));
     if has_cases {
-        step("try the cases", &if is_projects { "hookwire test".into() } else { format!("hookwire test {place}") });
+        let is_found = matches!(scope, Scope::Project { .. });
+        step("try the cases", &if is_found { "hookwire test".into() } else { format!("hookwire test {place}") });
     }
     let call = r#"'{"event":"PreToolUse","tool":{"name":"Bash","input":{"command":"git push --force"}}}'"#;
     step("judge a call", &format!("hookwire dispatch{hooks} {call}"));
-    if is_projects {
-        step("guard an agent", "hookwire install claude-code");
+    match scope {
+        Scope::Project { .. } => step("guard an agent", "hookwire install claude-code"),
+        Scope::User => step("guard an agent", "hookwire install claude-code --user"),
+        Scope::Named => {}
     }
     step("guard your own", &format!("hookwire serve{hooks}"));
 }

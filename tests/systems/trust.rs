@@ -472,12 +472,25 @@ fn rules_of_the_cookbook_are_named_and_nothing_is_hidden() {
         let shown = text(&project.run(&["trust", "show"], ""));
         let is_whole = now.lines().all(|line| shown.contains(line.trim()));
         let head = format!(".hookwire/{path} (new, as in the cookbook: no-rm-rf)\n");
-        assert!(
-            shown.contains("as in the cookbook") == is_named && shown.contains(&head) == is_named,
-            "{path}: {shown}"
-        );
+        assert!(shown.contains("as in the cookbook") == is_named && shown.contains(&head) == is_named, "{path}: {shown}");
         assert_ne!(is_whole, is_named, "{path}: {shown}");
     }
+}
+
+/// A user's own guards judge in every project, and need nobody's trust.
+#[test]
+fn what_init_writes_for_the_user_judges_in_all_projects() {
+    let project = Project::new();
+    let said = text(&project.run(&["init", "--user", "no-rm-rf"], ""));
+    let file = project.0.path().join("home/.config/hookwire/no-rm-rf.yaml");
+    assert!(file.is_file() && said.contains("obey it from now on, in every project."), "{said}");
+    let steps = [" hookwire check\n", " hookwire install claude-code --user\n", " hookwire serve\n"];
+    assert!(steps.iter().all(|step| said.contains(step)) && !said.contains("hookwire trust"), "{said}");
+    assert_eq!(project.hook_with(&["--no-host"], "rm -rf src"), "deny");
+    let again = project.run(&["init", "--user", "no-rm-rf"], "");
+    assert!(text(&again).contains("is there already, with the same text"), "{again:?}");
+    let both = project.run(&["init", "--user", "--hooks", "x"], "");
+    assert_eq!(both.status.code(), Some(2), "one of these excludes the other");
 }
 
 /// What a tool does, and whether a person is asked.
