@@ -167,7 +167,8 @@ impl Case {
             Some(part) => !error.contains(part),
             None => !is_named(hook, Part::Failed),
         }) {
-            format!("a failure of `{hook}`: {error}")
+            let mend = mend_failure(hook, self, verdict);
+            return Some(format!("{expected} expected{}, found a failure of `{hook}`: {error}{mend}", self.further()));
         } else if self.failure.is_some() && failed.is_none() {
             format!("no failure: {}", describe(verdict))
         } else if let (Some((hook, why)), true) = (doubt, *expected != Expected::Doubt) {
@@ -209,9 +210,14 @@ impl Case {
                 }
             }
         };
+        Some(format!("{expected} expected{}, found {found}", self.further()))
+    }
+
+    /// What is expected beside the decision.
+    fn further(&self) -> String {
         let reason = self.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
         let failure = self.failure.as_ref().map(|part| format!(" by a failure ({part})")).unwrap_or_default();
-        Some(format!("{expected} expected{reason}{failure}, found {found}"))
+        reason + &failure
     }
 }
 
@@ -219,6 +225,21 @@ impl Case {
 fn failure(verdict: &Verdict) -> Option<(&str, &str)> {
     let mut decided = verdict.outcomes.iter().filter(|outcome| outcome.opaque.is_none());
     decided.find_map(|outcome| Some((&*outcome.hook, outcome.error.as_deref()?)))
+}
+
+/// What a hook's failure has decided, and what to change: behind the error, in a sentence of its own.
+fn mend_failure(hook: &str, case: &Case, verdict: &Verdict) -> String {
+    let decided = verdict.outcomes.iter().find(|it| *it.hook == *hook).and_then(|it| it.decision);
+    let did = match decided {
+        Some(Decision::Deny) => "`fail: closed` made it a deny",
+        Some(Decision::Ask) => "`fail: ask` made it an ask",
+        Some(Decision::Allow | Decision::Defer) | None => "the hook fails open, so it stopped nothing",
+    };
+    let change = match &case.failure {
+        Some(part) => format!("the case expects another failure: change `failure: {part}`, or mend the hook"),
+        None => format!("mend the hook; if the case is about its failure, add `outcomes: {{ {hook}: failed }}`"),
+    };
+    format!(" ({did}; {change})")
 }
 
 /// The strongest decision of the hooks that only observe.
@@ -368,6 +389,16 @@ mod tests {
             let verdict = verdict(extra.clone());
             let mismatch = case.mismatch(&verdict);
             assert_eq!(mismatch.is_none(), fits, "{expected} against {extra}: {mismatch:?}");
+            // A failure is told with what it decided and what to change.
+            for it in mismatch.iter().filter(|it| it.contains("a failure of")) {
+                let did = ["made it a deny; ", "made it an ask; ", "it stopped nothing; "];
+                let change = [
+                    "mend the hook; if the case is about its failure, add `outcomes: { h: failed }`",
+                    "mend the hook)",
+                ];
+                let is_told = |parts: &[&str]| parts.iter().any(|part| it.contains(part));
+                assert!(is_told(&did) && is_told(&change), "{it}");
+            }
             // What came out is what would have been right.
             if let Some(CameOut { expected, reason, failure, outcomes, observed }) = CameOut::new(&case, &verdict) {
                 let case = Case { expected: Some(expected), reason, failure, outcomes, observed, ..case };
