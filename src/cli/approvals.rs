@@ -4,6 +4,7 @@ use super::output::{Output, Tone, tell};
 use super::{Failure, Finding};
 use crate::rpc::protocol::ApprovalList;
 use crate::running::ask;
+use crate::running::follow::{Following, News, Take};
 use crate::services::approval::ApprovalRequest;
 use crate::support::amounts::number_of;
 use crate::transport::client::Client;
@@ -11,7 +12,8 @@ use crate::transport::socket;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::io::{BufRead, IsTerminal};
-use std::time::Duration;
+use std::ops::ControlFlow;
+use std::sync::{Arc, mpsc};
 
 #[derive(clap::Args)]
 pub(super) struct ApprovalsArgs {
@@ -66,13 +68,16 @@ fn hosts() -> Result<Vec<(Client, ApprovalList)>, Failure> {
     Ok(hosts)
 }
 
-/// How often hosts are asked for new questions.
-const PAUSE: Duration = Duration::from_millis(300);
-
 pub(super) fn approvals(args: &ApprovalsArgs, out: &mut Output) -> Result<Finding, Failure> {
     let extent = if args.id.is_some() { Extent::Whole } else { Extent::Folded };
     let mut known = HashSet::new();
-    let n_shown = show_new(&mut known, |id| args.id.as_ref().is_none_or(|wanted| wanted == id), extent, out)?;
+    let is_wanted = |id: &str| args.id.as_ref().is_none_or(|wanted| wanted == id);
+    let lists = lists(is_wanted)?;
+    if out.json {
+        // Of a host where nothing waits, programs learn that it is there.
+        lists.iter().filter(|list| list.approvals.is_empty()).for_each(|list| out.json(list));
+    }
+    let n_shown = show_new(lists, &mut known, extent, out);
     match &args.id {
         Some(id) if n_shown == 0 => return Err(none_waits(id)),
         _ if n_shown == 0 && !out.json => {
@@ -83,35 +88,56 @@ pub(super) fn approvals(args: &ApprovalsArgs, out: &mut Output) -> Result<Findin
         }
         _ => {}
     }
-    while args.watch && !out.is_gone() {
-        std::thread::sleep(PAUSE);
-        show_new(&mut known, |_| true, extent, out)?;
+    if args.watch {
+        watch(known, extent, out)?;
     }
     Ok(Finding::Fine)
 }
 
-/// Shows the questions that are wanted and weren't known; how many there are.
-fn show_new(
-    known: &mut HashSet<String>,
-    is_wanted: impl Fn(&str) -> bool,
-    extent: Extent,
-    out: &mut Output,
-) -> Result<usize, Failure> {
-    let (mut n_shown, is_first) = (0, known.is_empty());
-    let mut waiting = HashSet::new();
-    for (_, mut list) in hosts()? {
-        waiting.extend(list.approvals.iter().map(|it| it.id.clone()));
-        list.approvals.retain(|it| is_wanted(&it.id) && !known.contains(&it.id));
-        n_shown += list.approvals.len();
-        if out.json && (is_first || !list.approvals.is_empty()) {
-            out.json(&list);
+/// Shows each new question as soon as its host says that there is one, until nobody reads any more.
+fn watch(mut known: HashSet<String>, extent: Extent, out: &mut Output) -> Result<(), Failure> {
+    // One notice stands for many: whoever hears it asks all hosts.
+    let (sender, notices) = mpsc::sync_channel(1);
+    let notice: Arc<Take<'static>> = Arc::new(move |_, news| {
+        if matches!(news, News::Here(_) | News::Questions) {
+            // If there is no room, a notice waits already.
+            let _ = sender.try_send(());
         }
-        if !out.json {
-            list.approvals.iter().for_each(|approval| show(approval, &list.root, extent, out));
+        ControlFlow::Continue(())
+    });
+    let look = move || Following::of_questions().follow(|| socket::of_projects(&[]), &notice, || false);
+    std::thread::Builder::new().name("look".into()).spawn(look)?;
+    for () in notices {
+        show_new(lists(|_| true)?, &mut known, extent, out);
+        if out.is_gone() {
+            break;
         }
     }
-    *known = waiting;
-    Ok(n_shown)
+    Ok(())
+}
+
+/// The questions that wait in each host and are wanted.
+fn lists(is_wanted: impl Fn(&str) -> bool) -> Result<Vec<ApprovalList>, Failure> {
+    let mut lists: Vec<_> = hosts()?.into_iter().map(|(_, list)| list).collect();
+    lists.iter_mut().for_each(|list| list.approvals.retain(|it| is_wanted(&it.id)));
+    Ok(lists)
+}
+
+/// Shows the questions that weren't known; how many there are.
+fn show_new(lists: Vec<ApprovalList>, known: &mut HashSet<String>, extent: Extent, out: &mut Output) -> usize {
+    let mut n_shown = 0;
+    let before = std::mem::take(known);
+    for mut list in lists {
+        known.extend(list.approvals.iter().map(|it| it.id.clone()));
+        list.approvals.retain(|it| !before.contains(&it.id));
+        n_shown += list.approvals.len();
+        match out.json {
+            true if list.approvals.is_empty() => {}
+            true => out.json(&list),
+            false => list.approvals.iter().for_each(|approval| show(approval, &list.root, extent, out)),
+        }
+    }
+    n_shown
 }
 
 pub(super) fn approve(args: &ApproveArgs, out: &mut Output) -> Result<Finding, Failure> {

@@ -170,7 +170,7 @@ fn line(news: &News<'_>) -> Option<String> {
         News::Judged(record) => record_line(record),
         News::Ended(ended) => ended_line(ended),
         News::Lost(lost) => Some(json!({ "lost": lost }).to_string()),
-        News::Here(_) | News::Standing(_) | News::Changed(_) | News::Gone => None,
+        News::Here(_) | News::Standing(_) | News::Changed(_) | News::Questions | News::Gone => None,
     }
 }
 

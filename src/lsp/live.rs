@@ -149,7 +149,7 @@ impl Live {
             News::Ended(ended) if ended.outcome.error.is_some() => told.update(run, |known| {
                 known.tally.add(&ended.outcome.hook, Counts { failed: 1, ..Counts::default() });
             }),
-            News::Ended(_) | News::Lost(_) => {}
+            News::Ended(_) | News::Lost(_) | News::Questions => {}
             News::Changed(changed) => told.update(run, |known| known.host.generation = changed.generation),
             News::Gone => told.update(run, |known| known.is_here = false),
         }

@@ -5,7 +5,7 @@ use crate::engine::Report;
 use crate::handlers::CallbackCall;
 use crate::host::Changed;
 use crate::journal::{Ended, Record};
-use crate::services::approval::{ApprovalReply, ApprovalRequest};
+use crate::services::approval::{ApprovalReply, ApprovalRequest, ApprovalsChanged};
 use crate::services::client;
 use crate::services::models::{CompleteParams, ModelReply};
 use crate::starts::NamedPrograms;
@@ -98,6 +98,9 @@ outgoing! {
         Named = "programs/changed" (NamedPrograms);
         /// An `async` hook of an event has ended. Whoever asks for `hooks/judged` gets this too.
         Ended = "hooks/ended" (Ended);
+        /// Other questions wait for a person than before: `approvals/list` has them. It is for programs that people answer
+        /// in; a client that answers `approval/request` gets each question itself.
+        Questions = "approvals/changed" (ApprovalsChanged);
     }
 }
 

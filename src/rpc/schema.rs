@@ -34,7 +34,7 @@ pub fn protocol() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "hookwire protocol",
-        "description": "Events with their phase and the JSON pointer of their subject, requests with their params and results, and the params of notifications. `hooks/invoke`, `approval/request` and `model/complete` go from the host to the client, and so do `hooks/changed`, `hooks/executed`, `hooks/failed` and `hooks/judged`.",
+        "description": "Events with their phase and the JSON pointer of their subject, requests with their params and results, and the params of notifications. `hooks/invoke`, `approval/request` and `model/complete` go from the host to the client, and so do `hooks/changed`, `hooks/executed`, `hooks/failed`, `hooks/judged` and `approvals/changed`.",
         "version": PROTOCOL_VERSION,
         "events": events.collect::<Map<_, _>>(),
         "requests": requests,

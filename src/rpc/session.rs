@@ -440,6 +440,23 @@ impl Session {
                 records.chain(ends).map(move |(kind, params)| message(kind, &params))
             });
         }
+        if wants(NotificationKind::Questions) {
+            self.relay_questions(move |params| message(NotificationKind::Questions, params));
+        }
+    }
+
+    /// Sends that other questions wait. None of these notices may be lost, because nobody asks again without one.
+    fn relay_questions(&self, message: impl Fn(&str) -> String + Send + 'static) {
+        let (outbox, ended) = (self.outbox.clone(), self.ended.clone());
+        let mut questions = self.host.engine.services.approvals.changes();
+        self.runtime.spawn(async move {
+            while let Some(Ok(())) = ended.run_until_cancelled(questions.changed()).await {
+                let told = json!(*questions.borrow_and_update()).to_string();
+                if !deliver(&outbox, &ended, message(&told).as_bytes()).await {
+                    return;
+                }
+            }
+        });
     }
 
     /// Tells the client of the programs that the definitions in force name, each time that these are others.
@@ -454,10 +471,8 @@ impl Session {
                 let named = json!(NamedPrograms::of(&host.published().hooks));
                 let told = json!({ "jsonrpc": "2.0", "method": NotificationKind::Named.method(), "params": named });
                 // None may be lost: what isn't named isn't asked about.
-                while !outbox.offer(told.to_string().as_bytes()) {
-                    if ended.run_until_cancelled(tokio::time::sleep(CLIENT_READS)).await.is_none() {
-                        return;
-                    }
+                if !deliver(&outbox, &ended, told.to_string().as_bytes()).await {
+                    return;
                 }
             }
         });
@@ -471,10 +486,8 @@ impl Session {
         self.runtime.spawn(async move {
             while let Some(Some(news)) = ended.run_until_cancelled(follower.next(&journal)).await {
                 for message in messages(news) {
-                    while !outbox.offer(message.as_bytes()) {
-                        if ended.run_until_cancelled(tokio::time::sleep(CLIENT_READS)).await.is_none() {
-                            return;
-                        }
+                    if !deliver(&outbox, &ended, message.as_bytes()).await {
+                        return;
                     }
                 }
             }
@@ -496,6 +509,17 @@ impl Session {
             }
         });
     }
+}
+
+/// Sends a message that may not be lost: a client that is behind with reading is waited for. Says whether it was sent
+/// before the connection ended.
+async fn deliver(outbox: &Outbox, ended: &CancellationToken, message: &[u8]) -> bool {
+    while !outbox.offer(message) {
+        if ended.run_until_cancelled(tokio::time::sleep(CLIENT_READS)).await.is_none() {
+            return false;
+        }
+    }
+    true
 }
 
 /// The next message of a channel, whatever was lost before it.

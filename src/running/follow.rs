@@ -1,4 +1,4 @@
-//! Following what hosts judge, without asking again and again.
+//! Following what hosts judge, or what they ask people, without asking again and again.
 //!
 //! A host announces each event as it judges it, and each end of an `async` hook, with sequence numbers. Where a number
 //! is missing, the host is asked for what it has kept since the last one that was heard; what it has no more is told as
@@ -9,7 +9,7 @@ use crate::journal::{Ended, Recent, Record};
 use crate::transport::client::Client;
 use parking_lot::Mutex;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{Error, ErrorKind, Result};
 use std::ops::ControlFlow;
@@ -56,6 +56,8 @@ pub enum News<'n> {
     Standing(&'n Recent<'n>),
     /// Other definitions are in force there.
     Changed(&'n Changed),
+    /// Other questions wait for a person there.
+    Questions,
     /// It isn't followed any more.
     Gone,
 }
@@ -70,9 +72,38 @@ pub struct Heard {
     ended: u64,
 }
 
+/// What hosts are followed for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Topic {
+    /// The events that they judge.
+    #[default]
+    Events,
+    /// The questions that wait for a person.
+    Questions,
+}
+
+impl Topic {
+    /// The notifications that a host is asked for.
+    fn notifications(self) -> &'static [&'static str] {
+        match self {
+            Topic::Events => &["hooks/judged", "hooks/changed"],
+            Topic::Questions => &["approvals/changed"],
+        }
+    }
+
+    /// How much a host is asked to tell of the past.
+    fn past(self) -> Value {
+        match self {
+            Topic::Events => json!({}),
+            Topic::Questions => json!({ "limit": 0 }),
+        }
+    }
+}
+
 /// See the module.
 #[derive(Default)]
 pub struct Following {
+    topic: Topic,
     known: Mutex<Vec<Known>>,
     sockets: Mutex<HashMap<PathBuf, Socket>>,
 }
@@ -118,6 +149,11 @@ impl Following {
     /// No host was heard yet.
     pub fn new() -> Arc<Following> {
         Arc::default()
+    }
+
+    /// The hosts are followed for the questions that wait there, and not for what they judge.
+    pub fn of_questions() -> Arc<Following> {
+        Arc::new(Following { topic: Topic::Questions, ..Following::default() })
     }
 
     /// Tells what these hosts have judged since they were heard last, and leaves them; how many answered.
@@ -226,9 +262,9 @@ impl Followed<'_> {
     /// Tells what the host has kept and hasn't been told. `None` if it is followed already.
     fn attach<'f>(following: &'f Following, socket: &Path, take: &Take<'_>) -> Result<Option<Followed<'f>>> {
         let mut client = Client::within(UnixStream::connect(socket)?, PATIENCE, MAX_MESSAGE)?;
-        let wanted = json!({ "hooks": { "notifications": ["hooks/judged", "hooks/changed"] } });
+        let wanted = json!({ "hooks": { "notifications": following.topic.notifications() } });
         client.request("initialize", &json!({ "capabilities": wanted }))?;
-        let text = client.request_text("hooks/recent", &json!({}))?;
+        let text = client.request_text("hooks/recent", &following.topic.past())?;
         let recent: Recent<'_> = serde_json::from_str(text.get())?;
         let run = Run::of(&recent);
         let Some(before) = following.enter(&run) else { return Ok(None) };
@@ -279,6 +315,7 @@ impl Followed<'_> {
                 }
             }
             "hooks/changed" => take(&self.run, News::Changed(&read(params.get())?)),
+            "approvals/changed" => take(&self.run, News::Questions),
             _ => ControlFlow::Continue(()),
         })
     }

@@ -54,6 +54,13 @@ pub struct ApprovalReply {
     pub remember: bool,
 }
 
+/// The news that other questions wait for a person than before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ApprovalsChanged {
+    /// How many wait now.
+    pub waiting: usize,
+}
+
 /// Yes or no.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

@@ -6,7 +6,7 @@
 use crate::event::Event;
 use crate::matching::globbed::{WILDCARDS, through_links};
 use crate::matching::paths;
-use crate::services::approval::{ApprovalReply, ApprovalRequest};
+use crate::services::approval::{ApprovalReply, ApprovalRequest, ApprovalsChanged};
 use crate::services::client::{self, Client};
 use crate::services::fakes::{Fakes, Person};
 use crate::services::state::{Scope, Store};
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 /// What counts as the same question when an answer is remembered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -85,6 +85,7 @@ pub struct Approvals(Arc<Shared>);
 #[derive(Default)]
 struct Shared {
     waiting: Mutex<BTreeMap<String, Waiting>>,
+    changed: watch::Sender<ApprovalsChanged>,
     ids: RandomState,
     /// How many were asked: hooks of one name have questions of their own.
     asked: AtomicU64,
@@ -161,6 +162,11 @@ impl Approvals {
         waiting
     }
 
+    /// Tells of each change of what waits. Whoever is slow hears of the last one only.
+    pub fn changes(&self) -> watch::Receiver<ApprovalsChanged> {
+        self.0.changed.subscribe()
+    }
+
     /// Answers a question.
     ///
     /// # Errors
@@ -176,7 +182,9 @@ impl Approvals {
         struct Guard<'a>(&'a Approvals, String);
         impl Drop for Guard<'_> {
             fn drop(&mut self) {
-                self.0.waiting().remove(&self.1);
+                let mut waiting = self.0.waiting();
+                waiting.remove(&self.1);
+                self.0.announce(&waiting);
             }
         }
         let (answer, reply) = oneshot::channel();
@@ -188,6 +196,7 @@ impl Approvals {
                 return Err(format!("ask for approval: {MAX_WAITING} questions wait already"));
             }
             waiting.insert(id.clone(), Waiting { request, answer });
+            self.announce(&waiting);
         }
         let _guard = Guard(self, id);
         reply.await.map_err(|_| "get an approval: the question was taken back".to_string())
@@ -209,6 +218,11 @@ impl Approvals {
             timeout_ms: millis(question.timeout),
             asked_at: millis(asked_at),
         }
+    }
+
+    /// Says that others wait now. The lock is held, so that the last one who says it is right.
+    fn announce(&self, waiting: &BTreeMap<String, Waiting>) {
+        self.0.changed.send_replace(ApprovalsChanged { waiting: waiting.len() });
     }
 
     fn waiting(&self) -> MutexGuard<'_, BTreeMap<String, Waiting>> {

@@ -1,12 +1,13 @@
 //! What hooks, clients and people share with a running host: state, approvals, the socket.
 
 use crate::support::*;
+use hookwire::Client;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Output, Stdio};
 
 /// A host with a root of its own, and whatever else its command line says.
 struct World {
@@ -327,6 +328,32 @@ fn a_person_answers_from_another_terminal() {
         verdict,
         "deny by careful: this needs a look (this needs a person's approval, and the client can't ask)"
     );
+}
+
+/// Whoever watches is told when a question comes and when it is gone, and asks nobody again and again.
+#[test]
+fn questions_are_announced() {
+    let world = World::new(ASK);
+    let mut host = world.host(&["--ask-elsewhere", "60s"]);
+    let [socket] = &world.sockets()[..] else { panic!("not one socket: {:?}", world.sockets()) };
+    let mut watcher = Client::new(UnixStream::connect(socket).unwrap(), PATIENCE).unwrap();
+    let wanted = json!({"capabilities": {"hooks": {"notifications": ["approvals/changed"]}}});
+    watcher.request("initialize", &wanted).unwrap();
+    let mut command = hookwire();
+    command.args(["approvals", "--watch"]).env("XDG_RUNTIME_DIR", world.runtime.path()).stdout(Stdio::piped());
+    let mut watching = command.current_dir(world.root.path()).spawn().unwrap();
+    let mut shown = BufReader::new(watching.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert_eq!(shown.next().unwrap(), "Nothing waits for a person; waiting for a question; Ctrl-C ends it.");
+    for text in ["git push", "git push --tags"] {
+        let id = host.ask("hooks/dispatch", bash(text));
+        assert_eq!(watcher.notification("approvals/changed", |_| true).unwrap(), json!({"waiting": 1}));
+        assert_eq!(shown.find(|line| line.contains("command  ")).unwrap().trim(), format!("command  {text}"));
+        assert!(world.said(&["approve"]).ends_with("Answered."));
+        assert_eq!(watcher.notification("approvals/changed", |_| true).unwrap(), json!({"waiting": 0}));
+        assert_eq!(host.reply(id)["result"]["decision"], "allow");
+    }
+    watching.kill().unwrap();
+    watching.wait().unwrap();
 }
 
 /// Nothing that decides is pushed out of sight by what doesn't, and no text passes for another member.

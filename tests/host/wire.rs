@@ -665,7 +665,7 @@ fn errors_name_the_field_and_say_what_to_do() {
             "initialize",
             r#"{"capabilities":{"hooks":{"notifications":["hooks/all"]}}}"#,
             "`capabilities.hooks.notifications[0]`: unknown value `hooks/all`, \
-             expected `hooks/changed`, `hooks/executed`, `hooks/failed`, `hooks/judged` or `hooks/ended`",
+             expected `hooks/changed`, `hooks/executed`, `hooks/failed`, `hooks/judged`, `hooks/ended` or `approvals/changed`",
         ),
         (
             "initialize",

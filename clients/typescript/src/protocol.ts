@@ -108,6 +108,12 @@ export interface ApprovalRequest {
   tool?: string | null;
 }
 
+/** The news that other questions wait for a person than before. */
+export interface ApprovalsChanged {
+  /** How many wait now. */
+  waiting: number;
+}
+
 /** What the client is told. */
 export interface CallbackCall {
   /** What the registration gave as `callback`. */
@@ -607,7 +613,7 @@ export interface NamedPrograms {
 }
 
 /** A notification of the host. */
-export type NotificationKind = "hooks/changed" | "hooks/executed" | "hooks/failed" | "hooks/judged" | "hooks/ended";
+export type NotificationKind = "hooks/changed" | "hooks/executed" | "hooks/failed" | "hooks/judged" | "hooks/ended" | "approvals/changed";
 
 /** What a hook that only observes would have done. It counts for nothing. */
 export interface Observed {

@@ -121,6 +121,13 @@ class ApprovalRequest(TypedDict):
     tool: NotRequired[str | None]
 
 
+class ApprovalsChanged(TypedDict):
+    """The news that other questions wait for a person than before."""
+
+    # How many wait now.
+    waiting: int
+
+
 class CallbackCall(TypedDict):
     """What the client is told."""
 
@@ -1137,7 +1144,7 @@ Layer = Literal["managed", "user", "hooks", "project", "session"]
 Message = Union["MessageUser", "MessageAssistant", "MessageTools"]
 
 # A notification of the host.
-NotificationKind = Literal["hooks/changed", "hooks/executed", "hooks/failed", "hooks/judged", "hooks/ended"]
+NotificationKind = Literal["hooks/changed", "hooks/executed", "hooks/failed", "hooks/judged", "hooks/ended", "approvals/changed"]
 
 # A request of the host that a client may answer.
 RequestKind = Literal["approval/request", "model/complete"]
