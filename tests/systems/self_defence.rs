@@ -125,13 +125,18 @@ fn a_start_that_asks_hookwire_is_none_that_changes_it() {
     for (name, text) in [("settings.sh", settings), ("writes.sh", "shopt -u xpg_echo\necho > .codex/hooks.json\n")] {
         fs::write(world.project().join(name), world.filled(text)).unwrap();
     }
+    let small = hook.replace("${HOOKWIRE}", "${HOOKWIRE}-run");
     for (argv, expect) in [
         (["sh", "-c", hook], "allow"),
-        (["sh", "-c", &hook.replace("${HOOKWIRE}", "${HOOKWIRE}-run")], "allow"),
         (["sh", "-c", "${HOOKWIRE}-run -- rm -r .hookwire"], "ask"),
         (["bash", "-c", ". ${PROJECT}/settings.sh; ls"], "allow"),
         (["bash", "-c", ". ${PROJECT}/writes.sh; ls"], "ask"),
         (["bash", "-lc", hook], "allow"),
+        (["sh", "-c", &small], "allow"),
+        (["sh", "-c", &format!("{small} || exit 2")], "allow"),
+        (["sh", "-c", &format!("{small} || echo '{{\"cancel\":true}}'")], "allow"),
+        (["sh", "-c", &format!("{small} || rm -r .hookwire")], "ask"),
+        (["sh", "-c", &format!("{small} || echo x > .hookwire/guard.yaml")], "ask"),
         (["sh", "-c", &format!("{hook} > .hookwire/guard.yaml")], "ask"),
         (["sh", "-c", &format!("{hook}; rm -r .hookwire")], "ask"),
         (["sh", "-c", "cat .hookwire/guard.yaml"], "allow"),

@@ -88,6 +88,9 @@ const MOVING: &[&str] = &["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"]
 /// Why a person is asked before what only a person says.
 const ANSWERS: &str = "this answers or decides for you";
 
+/// What an agent's entry has a shell do when hookwire fails: it says so.
+const SAYING: [&str; 2] = ["echo", "exit"];
+
 /// So many of the files that a text runs are looked into.
 const MOST_FILES: usize = 8;
 
@@ -354,16 +357,21 @@ impl SelfDefence {
     }
 }
 
-/// Whether what starts is what an agent's settings have it run to ask hookwire, or the shell that is told nothing else. Its
-/// words name where definitions are, and it only reads there.
+/// Whether what starts is what an agent's settings have it run to ask hookwire, or the shell that is told nothing else but
+/// what to say if that fails. Its words name where definitions are, and it only reads there.
 fn asks(argv: &[&str], told: Option<&Script>, ground: &Ground<'_>) -> bool {
     let is_it = |program: &str, verb: &str| verb == "hook" && processes::is_hookwire(program, ground);
     match (told, argv) {
         (Some(script), _) => {
-            let [command] = script.commands() else { return false };
-            let words: Option<Vec<&str>> = command.words.iter().map(Word::as_constant).collect();
+            let Some((asking, rest)) = script.commands().split_first() else { return false };
+            let words: Option<Vec<&str>> = asking.words.iter().map(Word::as_constant).collect();
+            let Some(words) = words.filter(|words| words.len() > 1) else { return false };
+            let only_says = |command: &Command| {
+                let name = command.words.first().and_then(Word::as_constant);
+                name.is_some_and(|name| SAYING.contains(&name))
+            };
             let is_alone = script.names_all() && script.file_acts().iter().all(|act| act.by.is_some());
-            is_alone && words.is_some_and(|words| words.len() > 1 && is_it(words[0], words[1]))
+            is_alone && is_it(words[0], words[1]) && rest.iter().all(only_says)
         }
         (None, [program, verb, ..]) => is_it(program, verb),
         (None, _) => false,
