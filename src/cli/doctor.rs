@@ -191,7 +191,9 @@ fn look_at(agent: &'static Agent, found: &[(PathBuf, Entry)], root: &Path, repor
         }
     }
     if found.len() > 1 {
-        report.say(Health::Doubtful, "it is installed at more than one place: hooks run once for each");
+        let n = found.len();
+        let told = "each event is asked about as often, and judged once if its payload has an id or a time";
+        report.say(Health::Doubtful, &format!("it is installed at {n} places: {told}"));
     }
 }
 

@@ -11,6 +11,7 @@ mod counted_call;
 mod intercept;
 mod limits;
 mod policy_gate;
+mod repeated;
 mod run;
 mod sessions;
 #[cfg(test)]
@@ -33,6 +34,7 @@ use limits::RunLimits;
 use lru::LruCache;
 use parking_lot::Mutex;
 use policy_gate::Admission;
+use repeated::Repeated;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -60,6 +62,8 @@ pub struct Engine {
     pub unhurried: bool,
     /// Called with the event and the outcome of each detached hook when that ends.
     pub on_detached_end: Arc<OnceLock<Box<DetachedEnd>>>,
+    /// The moments that were judged just now, for an agent that asks about each of them twice.
+    pub(crate) repeated: Arc<Repeated<Verdict>>,
     reports: broadcast::Sender<Report>,
     sessions: Arc<Sessions>,
     detached: Arc<Semaphore>,
@@ -169,6 +173,7 @@ impl Engine {
             no_scripts: false,
             unhurried: false,
             on_detached_end: Arc::default(),
+            repeated: Arc::default(),
             reports: broadcast::Sender::new(REPORT_QUEUE),
             sessions: Arc::default(),
             detached: Arc::new(Semaphore::new(MAX_DETACHED)),

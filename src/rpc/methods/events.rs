@@ -23,6 +23,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
+/// Where a tool call's id is.
+const CALL_ID: &str = "/tool/callId";
+/// The members of payloads that tell a moment from the next one like it, beside a call's id.
+const MARKS: [&str; 2] = ["timestamp", "stepIdx"];
 /// Guards read an event to its end: one that is longer than this, in bytes, isn't judged on the reader.
 const LONG: usize = 64 * 1024;
 
@@ -69,7 +73,8 @@ pub(super) async fn answer(session: &Session, sent: Value, _: &str, out: &mut Ve
     json_writer::write(out, &AnswerResult { stdout, stderr, exit }).map_err(RpcError::internal)
 }
 
-/// Judges an event that came as an agent sends it, in its words.
+/// Judges an event that came as an agent sends it, in its words. What two entries of the agent ask about is judged once,
+/// if the payload tells it from the next like it.
 pub(crate) async fn judge_and_note(
     session: &Session,
     agent: &'static Dialect,
@@ -80,12 +85,24 @@ pub(crate) async fn judge_and_note(
     let mut text = Vec::new();
     json_writer::write(&mut text, &asked::Params::new(agent, &payload, time_limit)).map_err(RpcError::internal)?;
     let text = String::from_utf8(text).map_err(RpcError::internal)?;
-    let event = asked::event(agent, payload, time_limit).map_err(RpcError::params)?;
-    let judged = judge(session, Arc::new(event), agent, text.len()).await?;
-    let mut written = Vec::new();
-    json_writer::write(&mut written, &judged.verdict).map_err(RpcError::internal)?;
-    note(session, &judged, &text, &written);
-    Ok(judged)
+    let is_marked = MARKS.iter().any(|mark| payload.get(mark).is_some());
+    let event = Arc::new(asked::event(agent, payload, time_limit).map_err(RpcError::params)?);
+    let judge = async {
+        let judged = judge(session, event.clone(), agent, text.len()).await?;
+        let mut written = Vec::new();
+        json_writer::write(&mut written, &judged.verdict).map_err(RpcError::internal)?;
+        note(session, &judged, &text, &written);
+        RpcResult::Ok(judged.verdict)
+    };
+    // Otherwise nobody could tell a call from the next one like it.
+    let verdict = match is_marked || event.text(CALL_ID).is_some() {
+        true => {
+            let hooks = session.host.hooks();
+            session.host.engine.repeated.judge(&[agent.name(), &hooks.hash, &text], judge).await?
+        }
+        false => judge.await?,
+    };
+    Ok(Judged { event, verdict, dialect: agent })
 }
 
 /// Judges an event of so many bytes.
