@@ -15,6 +15,9 @@ const STUCK: Duration = Duration::from_secs(4);
 /// The longest line that a host may answer with, in bytes.
 const MAX_ANSWER: usize = 256 * 1024 * 1024;
 
+/// The codes with which a host of another version says that it doesn't know the method, or a member of the question.
+const NOT_UNDERSTOOD: [i64; 2] = [-32601, -32602];
+
 /// An event that an agent's hook asks about.
 #[derive(Clone, Debug)]
 pub struct Question<'a> {
@@ -81,7 +84,11 @@ impl<'a> Question<'a> {
         };
         let mut answer = answer.map_err(Unanswered::Lost)?;
         if let Some(problem) = answer["error"]["message"].as_str() {
-            return Err(Unanswered::Refused(problem.to_string()));
+            let is_older = answer["error"]["code"].as_i64().is_some_and(|code| NOT_UNDERSTOOD.contains(&code));
+            return Err(match is_older {
+                true => Unanswered::Lost(unreadable(format_args!("it is another version: {problem}"))),
+                false => Unanswered::Refused(problem.to_string()),
+            });
         }
         let lost = || Unanswered::Lost(unreadable("it isn't an answer"));
         let result = &mut answer["result"];
@@ -178,6 +185,7 @@ mod tests {
             (r#"{"id":1,"result":{"stdout":"a","stderr":"e","exit":2}}"#, Ok(said("a"))),
             ("{\"method\":\"x\"}\n{\"id\":1,\"result\":{\"stdout\":\"a\",\"stderr\":\"e\",\"exit\":2}}", Ok(said("a"))),
             (r#"{"id":1,"error":{"code":1,"message":"no"}}"#, Err("Refused(\"no\")")),
+            (r#"{"id":1,"error":{"code":-32601,"message":"no"}}"#, Err("it is another version: no")),
             (r#"{"id":1,"result":{"stdout":"a","stderr":"e"}}"#, Err("it isn't an answer")),
             (r#"{"id":1,"result":{"stdout":1,"stderr":"e","exit":0}}"#, Err("it isn't an answer")),
             ("not JSON", Err("can't be read")),
