@@ -226,9 +226,11 @@ impl Hook {
             let matches = match (self.contract.matched)(&event.name) {
                 Target::Nothing => true,
                 Target::Member(TOOL_NAME) => {
+                    let allows = self.reading() == Reading::Covers;
+                    let mcp_name = facts.mcp_name(self.asker()).filter(|_| !(allows && facts.is_of_plugin()));
                     facts.tool().is_some_and(|tool| matcher.matches(tool))
                         || self.matches_family(matcher, facts)
-                        || facts.mcp_name(self.asker()).is_some_and(|it| matcher.matches(it))
+                        || mcp_name.is_some_and(|it| matcher.matches(it))
                 }
                 Target::Member(pointer) => event.text(pointer).is_some_and(|text| matcher.matches(text)),
                 Target::Texts(texts) => texts(event).iter().any(|text| matcher.matches(text)),

@@ -99,6 +99,12 @@ pub(super) fn lint(
             if let Some(slip) = of_tool(tool, vocabulary) {
                 mistakes.push(slip.problem(&item.span, is_alone));
             }
+            if reading == Reading::Covers && names_server(tool) {
+                let message =
+                    format!("`{tool}` covers no plug-in's server of that name, because others choose that name");
+                let help = "name the plug-in, too: `mcp__plugin_PLUGIN_SERVER__TOOL`";
+                mistakes.push(Problem::hint(&item.span, "plugin-server", message).help(help));
+            }
         }
         if rule.is_about_text("~/") && !rule.is_about("Grep") {
             let message = format!("`~` isn't expanded here: `{}` is held against a text as it is sent", rule.text());
@@ -175,6 +181,12 @@ fn words_of(name: &str) -> Vec<String> {
     words.retain(|word| !word.is_empty());
     words.sort_unstable();
     words
+}
+
+/// `mcp__pay__send`, which names a server that is no plug-in's.
+fn names_server(tool: &str) -> bool {
+    let server = tool.strip_prefix("mcp__").and_then(|it| it.split_once("__")).map(|(server, _)| server);
+    server.is_some_and(|it| !it.contains('*')) && !tools::is_of_plugin(tool)
 }
 
 /// `mcp__pay`, which names a server and no tool.

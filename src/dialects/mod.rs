@@ -33,6 +33,7 @@ use crate::event::{
     CUSTOM_PREFIX, Event, MEMBERS, NotAnEvent, Original, Phase, drop_misfits, lacks_tool, no_tool, set_pointer, spec,
     unknown_event,
 };
+use crate::matching::tools;
 use crate::support::nearest::{UnknownName, closest};
 use crate::syntax::node::Node;
 use crate::syntax::problem::Problem;
@@ -246,8 +247,9 @@ pub struct McpNames {
 }
 
 /// The name of a call's tool as rules have it, if the tool is one of an MCP server.
-fn mcp_name(names: &McpNames, data: &Value) -> Option<Box<str>> {
+fn mcp_name(names: Option<&McpNames>, data: &Value) -> Option<Box<str>> {
     let text = |pointer: &str| data.pointer(pointer)?.as_str().filter(|it| !it.is_empty());
+    let Some(names) = names else { return Some(tools::without_plugin(text(TOOL_NAME)?)?.into()) };
     if names.caller.is_some_and(|caller| text(TOOL_NAME) != Some(caller)) {
         return None;
     }
@@ -621,7 +623,7 @@ impl Dialect {
         {
             return Err(no_tool(&written(theirs)));
         }
-        let tool = self.agent.as_ref().and_then(|agent| mcp_name(agent.mcp.as_ref()?, &data));
+        let tool = self.agent.as_ref().and_then(|agent| mcp_name(agent.mcp.as_ref(), &data));
         let mut event = Event::from_data(data, may_lack_tool)?;
         let is_unknown_gate = gate.is_some();
         event.original = Some(Arc::new(Original { dialect: self.name(), payload, near, is_unknown_gate, tool }));

@@ -266,6 +266,12 @@ impl Facts {
         name.filter(|_| asker.naming == ToolNaming::Canonical)
     }
 
+    /// Whether that other name isn't the tool's alone: a plug-in may call its server as a person calls theirs. So whoever
+    /// forbids it is heard, and whoever allows it isn't.
+    pub fn is_of_plugin(&self) -> bool {
+        self.tool().is_some_and(tools::is_of_plugin)
+    }
+
     /// The directory that relative paths are taken against.
     pub fn base(&self) -> &Path {
         &self.base

@@ -175,6 +175,22 @@ pub fn family(name: &str) -> Option<&'static Tool> {
     TOOLS.iter().find(|tool| tool.name == name)
 }
 
+/// What the name of a tool begins with whose MCP server is a plug-in's: `mcp__plugin_PLUGIN_SERVER__TOOL`.
+const OF_PLUGIN: &str = "mcp__plugin_";
+
+/// Whether a tool is one of a plug-in's MCP server.
+pub fn is_of_plugin(name: &str) -> bool {
+    name.starts_with(OF_PLUGIN)
+}
+
+/// The name that a tool of a plug-in's MCP server would have if the server were a person's own: `mcp__SERVER__TOOL`. The
+/// name of a plug-in has no underscore, so what follows its first one is the server's.
+pub fn without_plugin(name: &str) -> Option<String> {
+    let (_, server) = name.strip_prefix(OF_PLUGIN)?.split_once('_')?;
+    let (server, tool) = server.split_once("__")?;
+    (!server.is_empty() && !tool.is_empty()).then(|| format!("mcp__{server}__{tool}"))
+}
+
 /// Names that definition files add to families.
 #[derive(Clone, Debug, Default)]
 pub struct ToolNames(pub Vec<DeclaredTool>);

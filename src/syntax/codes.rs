@@ -182,6 +182,9 @@ codes! {
     "path-as-option": "A path that begins with `-` would be read as an option.",
         File("hooks:\n  - { name: a, on: PreToolUse, matcher: Write, fail: closed, command: 'cat \"$tool_input_path\"' }\n"),
         "Write `--` before it.";
+    "plugin-server": "A rule that allows names an MCP server, and a plug-in's server of that name isn't meant by it.",
+        File("hooks:\n  - { name: a, on: PreToolUse, if: mcp__pay__send, allow: Fine. }\n"),
+        "Name the plug-in, too, if its server is meant: `mcp__plugin_PLUGIN_pay__send`.";
     "quoted-variable": "A name of the event is in single quotes, where its value doesn't come.",
         File("dialect: hooks-article\nhooks:\n  - { event: PreToolUse, mode: command, command: \"test -f '$tool_input_path' && exit 2\" }\n"),
         "Write double quotes, if no shell reads what comes of it.";

@@ -469,6 +469,10 @@ fn tools_of_mcp_servers_have_one_name() {
         json!({"hook_event_name": "BeforeTool", "tool_name": "mcp_pay_send", "tool_input": {"to": "bob"},
             "mcp_context": {"server_name": server, "tool_name": "send"}})
     };
+    let claude = |tool: &str| json!({"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": tool, "tool_input": {"to": "bob"}});
+    let exact = "hooks: [{ name: g, on: PreToolUse, if: 'mcp__pay__send', deny: No. }]";
+    let but_pay = "hooks: [{ name: g, on: PreToolUse, if: 'mcp__*', unless: 'mcp__pay__*', deny: No. }]";
+    let allow_by_matcher = "hooks: [{ name: g, on: PreToolUse, matcher: 'mcp__pay__.*', allow: Fine. }]";
     let cline = |tool: &str, server: &str| {
         let input = json!({"server_name": server, "tool_name": "send", "arguments": "{}"});
         json!({"hook_event_name": "PreToolUse", "preToolUse": {"toolName": tool, "parameters": input}})
@@ -482,6 +486,22 @@ fn tools_of_mcp_servers_have_one_name() {
         ("gemini", policy, gemini("pay"), "the policy denies `mcp__pay__send`"),
         ("gemini", allow, gemini("pay"), "Fine."),
         ("gemini", allow, gemini("other"), ""),
+        ("claude-code", guard, claude("mcp__plugin_shop_pay__send"), "No."),
+        ("claude-code", exact, claude("mcp__plugin_my-shop_pay__send"), "No."),
+        ("claude-code", by_matcher, claude("mcp__plugin_shop_pay__send"), "No."),
+        ("claude-code", policy, claude("mcp__plugin_shop_pay__send"), "the policy denies `mcp__pay__send`"),
+        // Other servers and tools, and what only looks like a plug-in's.
+        ("claude-code", guard, claude("mcp__plugin_pay_other__send"), ""),
+        ("claude-code", guard, claude("mcp__plugin_shop_my_pay__send"), ""),
+        ("claude-code", guard, claude("mcp__plugin_pay__send"), ""),
+        ("claude-code", exact, claude("mcp__plugin_shop_pay__refund"), ""),
+        ("claude-code", exact, claude("mcp__plugin_shop_pay__"), ""),
+        // A plug-in chooses its server's name: nothing is allowed by that.
+        ("claude-code", allow, claude("mcp__pay__send"), "Fine."),
+        ("claude-code", allow, claude("mcp__plugin_evil_pay__send"), ""),
+        ("claude-code", allow_by_matcher, claude("mcp__plugin_evil_pay__send"), ""),
+        ("claude-code", but_pay, claude("mcp__pay__send"), ""),
+        ("claude-code", but_pay, claude("mcp__plugin_evil_pay__send"), "No."),
         ("cline", guard, cline("use_mcp_tool", "pay"), "No."),
         ("cline", guard, cline("use_mcp_tool", "other"), ""),
         ("cline", guard, cline("another", "pay"), ""),

@@ -157,7 +157,14 @@ impl<'r> Asked<'r> {
         let has_none = self.rules.is_empty();
         let Some(tool) = facts.tool() else { return truth(has_none) };
         let families = facts.families(asker);
-        let asked = self.about(|rule| rule.names_tool(tool, facts, asker));
+        let mut asked = self.about(|rule| rule.names_tool(tool, facts, asker));
+        if facts.is_of_plugin() {
+            let loosening = match reading {
+                Reading::Hits => &mut asked.unless,
+                Reading::Covers => &mut asked.rules,
+            };
+            loosening.retain(|rule| rule.names_any(tool, families));
+        }
         if asked.rules.is_empty() && !has_none {
             return Truth::No;
         }
