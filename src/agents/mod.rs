@@ -296,6 +296,11 @@ impl Agent {
         }
     }
 
+    /// Whether a tool runs when the program of a hook is missing or killed, and no member of an entry changes that.
+    pub fn goes_on_without(&self) -> bool {
+        self.gone.starts_with("runs") && self.file().is_none_or(|file| file.fails_closed.is_none())
+    }
+
     /// The members of its settings that switch hooks off there.
     pub(crate) fn switched_off<'s>(&'s self, settings: &'s Node) -> impl Iterator<Item = &'s (String, Value)> {
         self.switches.iter().filter(move |(member, off)| {

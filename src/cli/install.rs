@@ -5,8 +5,9 @@ use super::run::{other_version, supervisor, version_of};
 use super::{Failure, Finding, agent, project};
 use crate::agents::{Agent, Form, HookFile, Place, Unit};
 use crate::definitions::approved::{self, DEFINITIONS};
+use crate::dialects::asked::{Moment, refusal};
 use crate::dialects::{self, Dialect};
-use crate::event::set_pointer;
+use crate::event::{Phase, set_pointer, spec};
 use crate::handlers::HostPort;
 use crate::services::models::ModelRef;
 use crate::support::amounts::number_of;
@@ -62,6 +63,10 @@ struct EntryArgs {
     /// Write an entry that a team can commit: `hookwire` as it is found on PATH, and no path of this machine.
     #[arg(long, conflicts_with_all = ["user", "live", "hooks", "user_dir", "data_dir"])]
     shared: bool,
+    /// Deny also where hookwire is missing or killed, for agents that go on then. With --user it is so for those that
+    /// hookwire was tried with; in a file that is shared it stops whoever hasn't got hookwire.
+    #[arg(long)]
+    require: bool,
     /// Judge by these definitions too, a directory or a file; may be given several times. To name it is to trust it.
     #[arg(long, value_name = "PATH")]
     hooks: Vec<PathBuf>,
@@ -85,6 +90,9 @@ pub(super) struct UninstallArgs {
 /// Seconds that an agent waits for the hook, at least, and how much longer than the hook's own limit.
 const TIMEOUT: u64 = 60;
 const LONGER: u64 = 10;
+
+/// What stands between the command and what is said if that doesn't end as hookwire does.
+const OTHERWISE: &str = " || ";
 
 /// The line of a plug-in that names the command.
 const COMMAND: &str = "const COMMAND = ";
@@ -274,7 +282,9 @@ impl InstallArgs {
         let (asked, missing): (Vec<&str>, Vec<&str>) = self.place.agent.events().into_iter().partition(is_ours);
         let gate = asked.contains(&"PreToolUse").then(|| dir.join("PreToolUse"));
         let text = gate.as_deref().and_then(|gate| read(gate).ok().flatten());
-        let command = text.as_deref().and_then(|text| text.lines().find_map(|line| line.strip_prefix("exec ")));
+        let is_command = |line: &&str| self.place.agent.is_its_program(line);
+        let command = text.as_deref().and_then(|text| text.lines().find(is_command));
+        let command = command.map(|line| line.strip_prefix("exec ").unwrap_or(line));
         let (edits, remarks) = command.map(|command| self.unsaid(command)).unwrap_or_default();
         let commands = gate.iter().map(|gate| shell_word::program(&gate.to_string_lossy())).collect();
         let lines = command.map(str::to_string).into_iter().collect();
@@ -374,9 +384,37 @@ impl InstallArgs {
         Ok(shell_word::command(self.words(event)?.iter().map(String::as_str)))
     }
 
+    /// The command at an event of the agent's, by its name.
+    fn command_at(&self, event: &str, is_named: bool) -> Result<String, Failure> {
+        let command = self.command(is_named.then_some(event))?;
+        Ok(match self.otherwise(event) {
+            Some(otherwise) => format!("{command}{OTHERWISE}{otherwise}"),
+            None => command,
+        })
+    }
+
+    /// What denies in a shell, in the agent's words, when the command doesn't end as hookwire does. Only what is about to
+    /// happen is denied: a rest that is denied would send the agent back to work for ever.
+    fn otherwise(&self, event: &str) -> Option<String> {
+        let agent = self.place.agent;
+        let is_wanted = self.entry.require || self.place.user && agent.package.is_some();
+        let dialect = agent.dialect().filter(|_| is_wanted && agent.goes_on_without())?;
+        let row = dialect.events.iter().find(|row| row.name == event)?;
+        spec(row.canonical).filter(|spec| spec.phase == Phase::Gate && !spec.rest)?;
+        let reason = refusal("its program is missing, or was killed");
+        let said = dialect.refuse(&reason, &Moment { name: event.to_string(), is_unknown_gate: false });
+        match said.exit {
+            0 if said.stdout.is_empty() => None,
+            0 => Some(format!("echo {}", shell_word::argument(&said.stdout))),
+            // The shell says itself what is missing.
+            no => Some(format!("exit {no}")),
+        }
+    }
+
     /// What of that a command lacks, and what it says otherwise. One that teams share says nothing of it.
     fn unsaid(&self, command: &str) -> (Vec<String>, Vec<String>) {
         let (mut edits, mut remarks) = (Vec::new(), Vec::new());
+        let command = command.split_once(OTHERWISE).map_or(command, |(command, _)| command);
         let words = shell_word::words(command).unwrap_or_default();
         if words.first().is_some_and(|program| !program.contains('/')) {
             return (edits, remarks);
@@ -456,7 +494,11 @@ impl InstallArgs {
                 )));
             }
             let after = match install {
-                true => Some(format!("#!/bin/sh\nexec {}\n", self.command(Some(event))?)),
+                true => {
+                    // A shell that has something to say afterwards stays.
+                    let exec = if self.otherwise(event).is_some() { "" } else { "exec " };
+                    Some(format!("#!/bin/sh\n{exec}{}\n", self.command_at(event, true)?))
+                }
                 false if is_ours => None,
                 false => before.clone(),
             };
@@ -541,7 +583,7 @@ impl InstallArgs {
 
     /// Our entry of an event.
     fn handlers(&self, file: &HookFile, event: &str) -> Result<Value, Failure> {
-        let handler = handler(file, event, self.entry.timeout(), &self.command(file.names_event.then_some(event))?);
+        let handler = handler(file, event, self.entry.timeout(), &self.command_at(event, file.names_event)?);
         Ok(if file.groups(event) { json!({ "hooks": [handler] }) } else { handler })
     }
 

@@ -58,7 +58,11 @@ fn gone(agent: &Agent) -> [String; 3] {
         let value = closed.value.to_string();
         format!("`{}: {}`, since {}", closed.member, value.trim_matches('"'), closed.since)
     });
-    let none = if agent.gone.starts_with("runs") { "no such switch" } else { "" };
+    let none = match (agent.goes_on_without(), agent.package.is_some()) {
+        (false, _) => "",
+        (true, true) => "with `--user` or `--require`, a command that denies then",
+        (true, false) => "with `--require`, a command that denies then",
+    };
     [title(agent), agent.gone.clone(), switch.unwrap_or_else(|| none.into())]
 }
 
