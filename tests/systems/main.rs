@@ -17,6 +17,7 @@ mod hooks_article;
 mod import;
 mod installed;
 mod instructor;
+mod no_silence;
 mod places;
 mod policy;
 mod promises;
