@@ -263,8 +263,8 @@ impl HookFile {
         self.has_groups && self.event.is_none() && !self.without_groups.iter().any(|it| it == event)
     }
 
-    /// Whether a person's hooks there can be read as definitions.
-    pub fn is_read(&self) -> bool {
+    /// Whether a file has `{hooks: {EVENT: [..]}}`, where each hook says its type.
+    pub(crate) fn is_plain(&self) -> bool {
         self.at == "hooks" && self.event.is_none() && self.handler.contains_key("type") && self.beside.is_empty()
     }
 

@@ -12,6 +12,7 @@ use crate::definitions::approved::DEFINITIONS;
 use crate::definitions::compile::{compile, native};
 use crate::definitions::origin::Origin;
 use crate::dialects::asked::TIME_LIMIT;
+use crate::dialects::in_one_form;
 use crate::handlers::Means;
 use crate::support::file::read_named;
 use crate::support::{places, shell_word};
@@ -78,10 +79,6 @@ pub(super) fn run(args: &ImportArgs, out: &mut Output) -> Result<Finding, Failur
         None if matches!(args.agent.form, Form::Plugin) => {
             let problem = format!("the hooks of {name} are code that runs within it, so no definition can do the same");
             return Err(Failure(format!("{problem}; what they check can be written as definitions")));
-        }
-        None if args.agent.file().is_some_and(|file| !file.is_read()) => {
-            let problem = format!("hookwire doesn't read the hooks of {name} yet");
-            return Err(Failure(format!("{problem}; what they do can be written as definitions")));
         }
         None => {
             let settings = args.settings()?;
@@ -196,6 +193,9 @@ impl ImportArgs {
             let first = problems.first().map(|it| it.to_diagnostic(&file, &lines).one_line());
             Failure(first.unwrap_or_else(|| format!("{file}: it can't be read")))
         })?;
+        if let Some(file) = self.agent.file() {
+            root = in_one_form(file, &root);
+        }
         if root.get("hooks").is_none() {
             return Ok(Vec::new());
         }

@@ -77,7 +77,7 @@ fn make<const N: usize>() -> Option<Described> {
         members: all.leak(),
         complete: complete::<N>,
         reply: write_reply::<N>,
-        files: agent.file().filter(|file| file.is_read()).map(|_| settings::FILES),
+        files: agent.file().map(|_| settings::FILES),
         agent: Some(CodingAgent {
             refusal: if speech.refuses_by_reply { Refusal::Reply } else { Refusal::ExitCode(&[]) },
             withholds: speech.withholds,

@@ -48,6 +48,7 @@ use asked::Moment;
 pub use crate::contract::NATIVE;
 #[cfg(test)]
 pub(crate) use native::CONTRACT;
+pub(crate) use settings::in_one_form;
 
 /// The event in the params of a `hooks/dispatch` that was judged in a dialect.
 pub(crate) fn sent(mut params: Value, dialect: &str) -> Option<Event> {

@@ -14,6 +14,10 @@ use crate::syntax::problem::Problem;
 use crate::syntax::values::COMMON_FIELDS;
 use std::collections::HashMap;
 
+/// The member of settings that holds hooks, and of groups.
+const HOOKS: &str = "hooks";
+/// The member of a hook that says what it is.
+const TYPE: &str = "type";
 /// Where a number can be of either unit, so many are milliseconds.
 const FEWEST_MILLIS: i64 = 1000;
 
@@ -50,18 +54,89 @@ fn lists(root: &Node) -> impl Iterator<Item = (&str, &[Node])> {
 /// Files that look like another agent's, so that they have to say whose they are.
 pub(super) const FILES: Files = Files { recognises: |_| false, marks: &[], read };
 
+/// Settings with their hooks as most agents have them: `{hooks: {EVENT: [..]}}`, where each hook has its type. Settings that
+/// have them so stay as they are.
+pub(crate) fn in_one_form(file: &HookFile, root: &Node) -> Node {
+    let (NodeValue::Map(entries), false) = (&root.value, file.is_plain()) else { return root.clone() };
+    let mut events: Vec<Entry> = Vec::new();
+    let mut add = |event: &Entry, items: &[Node]| {
+        let items = items.iter().map(|item| in_form(file, item));
+        match events.iter_mut().find(|it| it.key == event.key).map(|it| &mut it.value.value) {
+            Some(NodeValue::Seq(list)) => list.extend(items),
+            _ => events.push(entry(&event.key, &event.key_span, NodeValue::Seq(items.collect()))),
+        }
+    };
+    let mut add_all = |named: &Node| {
+        for event in named.entries() {
+            if let NodeValue::Seq(items) = &event.value.value {
+                add(event, items);
+            }
+        }
+    };
+    let hooks = root.entry(HOOKS);
+    match (&file.event, hooks.map(|it| &it.value)) {
+        (Some(member), Some(Node { value: NodeValue::Seq(items), .. })) => {
+            for item in items {
+                let named = item.entry(member).and_then(|it| Some((it, it.value.text()?)));
+                if let Some((it, event)) = named {
+                    add(&entry(event, &it.value.span, NodeValue::Null), std::slice::from_ref(item));
+                }
+            }
+        }
+        (None, Some(hooks @ Node { value: NodeValue::Map(_), .. })) => add_all(hooks),
+        // Each member at the top is a name of hooks.
+        (None, None) if file.at != HOOKS => {
+            let is_on =
+                |named: &&Entry| named.value.get("enabled").map(|it| &it.value) != Some(&NodeValue::Bool(false));
+            entries.iter().filter(is_on).for_each(|named| add_all(&named.value));
+        }
+        _ => return root.clone(),
+    }
+    let place = hooks.map_or(&root.span, |it| &it.key_span);
+    let others = entries.iter().filter(|it| it.key != HOOKS && file.at == HOOKS);
+    let hooks = entry(HOOKS, place, NodeValue::Map(events));
+    Node { span: root.span.clone(), value: NodeValue::Map(others.cloned().chain([hooks]).collect()) }
+}
+
+/// A hook, or a group of them, whose hooks have their type and all of their members beside it.
+fn in_form(file: &HookFile, item: &Node) -> Node {
+    let NodeValue::Map(members) = &item.value else { return item.clone() };
+    let mut own: Vec<Entry> = Vec::new();
+    for member in members.iter().filter(|it| file.event.as_ref() != Some(&it.key)) {
+        match (member.key.as_str(), &member.value.value) {
+            (HOOKS, NodeValue::Seq(handlers)) => {
+                let handlers = handlers.iter().map(|it| in_form(file, it)).collect();
+                own.push(entry(HOOKS, &member.key_span, NodeValue::Seq(handlers)));
+            }
+            // Kiro's commands are within one, and what it calls an agent is the one that asks.
+            ("action", NodeValue::Map(action)) => own.extend(action.iter().map(|it| match it.value.text() {
+                Some("agent") if it.key == TYPE => entry(TYPE, &it.value.span, text("prompt for the agent itself")),
+                _ => it.clone(),
+            })),
+            ("working_directory", _) => own.push(renamed(member, "cwd")),
+            // No limit.
+            ("timeout", NodeValue::Int(0)) => {}
+            _ => own.push(member.clone()),
+        }
+    }
+    let has_type = own.iter().any(|it| [TYPE, HOOKS].contains(&it.key.as_str()));
+    own.extend((!has_type).then(|| entry(TYPE, &item.span, text("command"))));
+    Node { span: item.span.clone(), value: NodeValue::Map(own) }
+}
+
 /// hookwire's definitions of these settings. A list of hooks is hookwire's own already.
 fn read(dialect: &Dialect, root: &Node, problems: &mut Vec<Problem>) -> Node {
-    let (NodeValue::Map(entries), Some(hooks)) = (&root.value, root.get("hooks")) else { return root.clone() };
-    let NodeValue::Map(events) = &hooks.value else { return root.clone() };
     let Some((agent, file)) = dialect.facts().and_then(|agent| Some((agent, agent.file()?))) else {
         return root.clone();
     };
+    let root = &in_one_form(file, root);
+    let (NodeValue::Map(entries), Some(hooks)) = (&root.value, root.get(HOOKS)) else { return root.clone() };
+    let NodeValue::Map(events) = &hooks.value else { return root.clone() };
     let mut reading = Reading { dialect, agent, file, problems, counts: HashMap::new(), name: String::new() };
     let mut found = Vec::new();
     for event in events {
         match &event.value.value {
-            NodeValue::Seq(items) if file.has_groups => {
+            NodeValue::Seq(items) if file.groups(&event.key) => {
                 items.iter().for_each(|group| reading.group(event, group, &mut found));
             }
             NodeValue::Seq(items) => found.extend(items.iter().map(|item| reading.hook(event, None, item))),
@@ -132,6 +207,12 @@ impl Reading<'_> {
         };
         let mut native = vec![self.named(&item.span), on(event)];
         native.extend(matcher.cloned());
+        if let Some(matcher) = matcher.filter(|it| self.is_by_command(event) && it.value.text() != Some("")) {
+            let message = format!("{} holds a matcher at {} against the command", self.agent.title, event.key);
+            let help = "write it as `if: Bash(...)` in a hook of hookwire".to_string();
+            self.wrong(error(&matcher.key_span, "missing-handler", message, Some(help)));
+            return Node { span: item.span.clone(), value: NodeValue::Map(native) };
+        }
         match (&item.value, item.get("type").and_then(Node::text)) {
             (NodeValue::Map(members), Some(kind)) => {
                 for member in members {
@@ -146,6 +227,12 @@ impl Reading<'_> {
             _ => self.wrong(wrong_type(item, "a hook", "a map with `type`")),
         }
         Node { span: item.span.clone(), value: NodeValue::Map(native) }
+    }
+
+    /// Whether an event is that of one tool, so that a matcher isn't about tools.
+    fn is_by_command(&self, event: &Entry) -> bool {
+        let mut moments = self.agent.speaks.iter().flat_map(|speech| &speech.events);
+        moments.any(|moment| moment.name == event.key && moment.tool.is_some())
     }
 
     /// What a member is among those that all of hookwire's hooks may have.
@@ -171,6 +258,7 @@ impl Reading<'_> {
             key if COMMON_FIELDS.contains(&key) && !["name", "on", "matcher", "dialect"].contains(&key) => {
                 Some(member.clone())
             }
+            key if self.file.handler.contains_key(key) => None,
             key => {
                 let message = format!("`{key}` isn't known of {}, and is passed over", self.agent.title);
                 let known = own_members(kind).iter().copied().chain(["if", "timeout", "async"]);

@@ -44,9 +44,7 @@ fn is_read(agent: &Agent) -> [String; 3] {
                      was guessed"
                 ),
             };
-            if !file.is_read() {
-                return [title(agent), "nothing yet: write them as hooks of hookwire".into(), timeouts.into()];
-            }
+            let place = if place.hooks.is_empty() { agent.place(true) } else { place };
             return [title(agent), list(&place.hooks) + &plugins, timeouts.into()];
         }
     };

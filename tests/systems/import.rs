@@ -275,3 +275,96 @@ fn settings_are_loaded_as_they_stand() {
     let said = String::from_utf8(check.stdout).unwrap() + &String::from_utf8_lossy(&check.stderr);
     assert!(said.contains("a hook of type `surprise` has no counterpart here"), "{said}");
 }
+
+/// Each agent's own form: what is carried over, what is switched off or unknown, and what can't be.
+#[test]
+fn other_forms_are_read() {
+    let kimi = "[[hooks]]\nevent = 'PreToolUse'\nmatcher = 'Bash'\ncommand = './guard.sh'\ntimeout = 5\n[[hooks]]\nevent = 'Stop'\ncommand = './stop.sh'\n";
+    let group =
+        json!([{"matcher": "run_command", "hooks": [{"type": "command", "command": "./guard.sh", "timeout": 5}]}]);
+    for (agent, file, settings, expected) in [
+        (
+            "cursor",
+            "project/.cursor/hooks.json",
+            json!({"version": 1, "hooks": {
+                "preToolUse": [{"command": "./guard.sh", "matcher": "Shell", "timeout": 5, "failClosed": true}],
+                "beforeShellExecution": [{"command": "./shell.sh"}, {"command": "./other.sh", "matcher": "curl"}],
+                "stop": [{"type": "prompt", "prompt": "Is it done?"}],
+            }}).to_string(),
+            &[
+                ("preToolUse/Shell#1", "fail: closed timeout: 5 command: ./guard.sh"),
+                ("beforeShellExecution#1", "command: ./shell.sh"),
+                ("beforeShellExecution/curl#1", "Cursor holds a matcher at beforeShellExecution against the command"),
+                ("stop#1", "a hook of type `prompt` has no counterpart here"),
+            ][..],
+        ),
+        (
+            "windsurf",
+            "project/.windsurf/hooks.json",
+            json!({"hooks": {
+                "pre_run_command": [{"command": "./guard.sh", "show_output": true, "working_directory": "tools"}],
+                "post_write_code": [{"powershell": "guard.ps1"}],
+            }}).to_string(),
+            &[
+                ("pre_run_command#1", "/tools || exit 1"),
+                ("post_write_code#1", "it has a text for PowerShell and none for a shell of this system"),
+            ],
+        ),
+        (
+            "kiro",
+            "project/.kiro/hooks/team.json",
+            json!({"version": "v1", "hooks": [
+                {"name": "guard", "trigger": "PreToolUse", "matcher": "execute_bash", "timeout": 0,
+                    "action": {"type": "command", "command": "./guard.sh"}},
+                {"name": "off", "trigger": "Stop", "enabled": false, "action": {"type": "command", "command": "./stop.sh"}},
+                {"name": "ask", "trigger": "Stop", "action": {"type": "agent", "prompt": "Look again."}},
+            ]}).to_string(),
+            &[
+                ("guard", "matcher: execute_bash command: ./guard.sh"),
+                ("off", "enabled: false command: ./stop.sh"),
+                ("ask", "a hook of type `prompt for the agent itself` has no counterpart here"),
+            ],
+        ),
+        (
+            "antigravity",
+            "project/.agents/hooks.json",
+            json!({
+                "lint": {"PreToolUse": group, "Stop": [{"type": "command", "command": "./stop.sh"}]},
+                "off": {"enabled": false, "Stop": [{"type": "command", "command": "./never.sh"}]},
+            }).to_string(),
+            &[("PreToolUse/run_command#1", "timeout: 5 command: ./guard.sh"), ("Stop#1", "command: ./stop.sh")],
+        ),
+        (
+            "kimi",
+            "home/.kimi-code/config.toml",
+            kimi.to_string(),
+            &[("PreToolUse/Bash#1", "timeout: 5 command: ./guard.sh"), ("Stop#1", "command: ./stop.sh")],
+        ),
+        (
+            "droid",
+            "project/.factory/settings.json",
+            json!({"hooks": {"PreToolUse": group}}).to_string(),
+            &[("PreToolUse/run_command#1", "timeout: 5 command: ./guard.sh")],
+        ),
+        (
+            "grok",
+            "project/.grok/hooks/team.json",
+            json!({"hooks": {"PreToolUse": group}}).to_string(),
+            &[("PreToolUse/run_command#1", "timeout: 5 command: ./guard.sh")],
+        ),
+    ] {
+        let project = project(&[(file, &settings)]);
+        let is_user = file.starts_with("home");
+        let args: &[&str] = if is_user { &[agent, "--user", "--dry-run"] } else { &[agent, "--dry-run"] };
+        let output = project.run(&[&["import"], args].concat(), "");
+        let said = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+        let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        for (name, part) in expected {
+            assert!(words.contains(name) && words.contains(part), "{agent} {name}: {part}: {said}");
+        }
+        let n_named = said.lines().filter(|line| line.contains("- name: ")).count();
+        let n_carried = expected.iter().filter(|(_, part)| part.contains(':') || part.contains("||")).count();
+        assert_eq!(n_named, n_carried, "{agent}: {said}");
+        assert!(!said.contains("never.sh"), "{agent}: {said}");
+    }
+}
