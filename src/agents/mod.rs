@@ -109,6 +109,23 @@ pub struct Agent {
     pub known_by: Vec<String>,
     /// How it speaks, if it has no dialect of its own.
     pub speaks: Option<Speech>,
+    /// How it runs one prompt against a model on this machine, if it can.
+    pub headless: Option<Headless>,
+}
+
+/// How an agent runs one prompt. In the texts, `${url}` is the model's address, `${prompt}` the prompt and `${project}` the
+/// project's directory.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Headless {
+    /// The arguments of a start before, which tells it of the model.
+    pub before: Vec<String>,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Its variables.
+    pub environment: Vec<(String, String)>,
+    /// Its files below the home, each with its text.
+    pub files: Vec<(String, String)>,
 }
 
 /// Where hooks stand.

@@ -1,5 +1,6 @@
 //! `hookwire doctor`: whether what is installed works, shown by a probe, what `hookwire run` can hold, and which hosts run.
 
+use super::drive::{Driven, drive};
 use super::granted::Granting;
 use super::install::{Entry, InstallArgs};
 use super::output::{Output, Tone, safe};
@@ -27,6 +28,10 @@ pub(super) struct DoctorArgs {
     /// The agents to look at. Default: those that ask hookwire, and those that are on PATH.
     #[arg(value_name = "AGENT", value_parser = agent())]
     agents: Vec<&'static Agent>,
+    /// Also start each agent once, headless, in a project and a home that are thrown away, against a model on this machine:
+    /// whether it doesn't run what is denied.
+    #[arg(long, requires = "agents")]
+    drive: bool,
     #[command(flatten)]
     hooks: HostArgs,
 }
@@ -112,6 +117,10 @@ pub(super) fn doctor(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Fai
                 report.say(Health::Doubtful, &format!("{lacks}: {fails}"));
             }
         }
+        if args.drive {
+            let (health, told) = driven(agent, program.as_deref())?;
+            report.say(health, &told);
+        }
         // One that doesn't ask yet will ask at all that is registered.
         let asker = Asker::new(agent, found.iter().map(|(_, entry)| entry));
         askers.extend(asker.or_else(|| Asker::new(agent, [NEW].iter())));
@@ -195,6 +204,25 @@ fn look_at(agent: &'static Agent, found: &[(PathBuf, Entry)], root: &Path, repor
         let told = "each event is asked about as often, and judged once if its payload has an id or a time";
         report.say(Health::Doubtful, &format!("it is installed at {n} places: {told}"));
     }
+}
+
+/// What the agent itself does when it is driven.
+fn driven(agent: &Agent, program: Option<&Path>) -> Result<(Health, String), Failure> {
+    let (Some(program), Some(headless)) = (program, &agent.headless) else {
+        let why = match program {
+            None => format!("`{}` isn't on PATH", agent.program),
+            Some(_) => "nobody knows how to start it for one prompt with a model on this machine".to_string(),
+        };
+        return Ok((Health::Doubtful, format!("it wasn't driven, because {why}")));
+    };
+    Ok(match drive(agent, headless, program)? {
+        Driven::Obeyed { model_was_told } => {
+            let told = if model_was_told { "was told why" } else { "heard nothing of it" };
+            (Health::Fine, format!("driven: it ran what is allowed, and not what is denied; its model {told}"))
+        }
+        Driven::Disobeyed => (Health::Bad, "driven: it ran what is denied, so a deny doesn't arrive".to_string()),
+        Driven::Unclear(why) => (Health::Bad, format!("driven: it isn't shown that a deny arrives, because {why}")),
+    })
 }
 
 /// An entry as `install` writes it.

@@ -10,6 +10,7 @@ mod demo;
 mod demo_run;
 mod docs;
 mod doctor;
+mod drive;
 mod ending;
 mod explain;
 mod generate;

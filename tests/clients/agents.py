@@ -447,6 +447,17 @@ def check_apart(bin_dir, hookwire, agent):
     }, printed
 
 
+def is_driven(bin_dir, hookwire, agent):
+    """Whether `hookwire doctor --drive`, which has a model of its own, comes to the same."""
+    if agent.endswith(", http"):
+        return "-"
+    project, env, _ = make_project(bin_dir, hookwire, agent, HOOKS)
+    doctor = [hookwire, "doctor", agent, "--drive"]
+    said = subprocess.run(doctor, cwd=project, env=env, capture_output=True, text=True).stdout
+    shutil.rmtree(project.parent, ignore_errors=True)
+    return "ok    driven: " in said
+
+
 def check(bin_dir, hookwire, agent):
     files, heard, seen, printed = run(bin_dir, hookwire, agent, "Do it.", COMMANDS, edit_and_kill)
     unsupported = AGENTS[agent][2]
@@ -611,13 +622,14 @@ def main():
     if only_below:
         sys.exit(table_below(bin_dir, hookwire, names))
     failed = False
-    print(f"{'agent':<19}{'deny':<8}{'rewrite':<10}{'context':<10}{'prompt':<9}{'stop':<7}{'session':<16}{'edit':<7}host killed")
+    print(f"{'agent':<19}{'deny':<8}{'rewrite':<10}{'context':<10}{'prompt':<9}{'stop':<7}{'session':<16}{'edit':<7}{'driven':<8}host killed")
     for agent in (it for it in names if it in AGENTS):
         found, printed = (check_apart if agent in APART else check)(bin_dir, hookwire, agent)
+        found["driven"] = is_driven(bin_dir, hookwire, agent)
         words = {key: value if isinstance(value, str) else "passed" if value else "FAILED" for key, value in found.items()}
         failed |= "FAILED" in words.values()
         print(f"{agent:<19}{words['deny']:<8}{words['rewrite']:<10}{words['context']:<10}{words['prompt']:<9}"
-              f"{words['stop']:<7}{words['session']:<16}{words['edit']:<7}{words['host killed']}", flush=True)
+              f"{words['stop']:<7}{words['session']:<16}{words['edit']:<7}{words['driven']:<8}{words['host killed']}", flush=True)
         if "FAILED" in words.values():
             print(printed[-4000:])
     failed |= table_below(bin_dir, hookwire, names)

@@ -9,6 +9,7 @@ mod claude_code;
 mod clients;
 mod coding_agents;
 mod cold_start;
+mod driven;
 mod embed;
 mod examples;
 mod file_rules;
