@@ -146,14 +146,16 @@ impl Sessions {
     pub(super) fn note(&self, event: &Event, client: &Contract, verdict: &mut Verdict) {
         let session = event.session();
         // Agents without sessions are told apart by where they work.
-        let key =
-            if session.is_empty() { of_texts(&["", event.cwd().unwrap_or_default()]) } else { of_texts(&[session]) };
+        let key = || match session {
+            "" => of_texts(&["", event.cwd().unwrap_or_default()]),
+            session => of_texts(&[session]),
+        };
         if let Some(rest) = event.rest() {
             let agent = event.text("/agent/id").or(event.text("/agent/name")).unwrap_or_default();
             let goes_on = client.context_resumes && !verdict.additional_context.is_empty();
             let is_sent_back = verdict.decision == Decision::Deny || goes_on;
             let mut known = self.0.lock();
-            let session = known.session(key);
+            let session = known.session(key());
             if session.count_send_back(of_texts(&[rest, agent]), is_sent_back) > MAX_SEND_BACKS {
                 return let_rest(verdict);
             }
@@ -165,7 +167,7 @@ impl Sessions {
         match &*event.name {
             "UserPromptSubmit" | "RunStart" if !session.is_empty() => {
                 let mut known = self.0.lock();
-                let session = known.session(key);
+                let session = known.session(key());
                 if session.is_new(event.text("/prompt")) {
                     session.send_backs.clear();
                 }
