@@ -335,6 +335,10 @@ pub(super) fn hazard(name: &str, value: Option<&str>) -> Hazard {
 
 /// Which word is git's command, and whether a setting before it may run a program.
 pub(super) fn git_verb(words: &[Word]) -> (Option<usize>, bool) {
+    // Mostly no option stands before it.
+    if words.get(1).is_some_and(|word| !word.beginning().starts_with('-')) {
+        return (Some(1), false);
+    }
     let parsed = Parsed::leading(words.get(1..).unwrap_or_default(), options::row("git"));
     let verb = parsed.operands.first().map(|item| item.at + 1);
     let mut settings = parsed.given().filter(|given| given.option.does == Does::Config);

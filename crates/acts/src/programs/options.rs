@@ -104,8 +104,10 @@ pub(in super::super) struct Row {
     pub(in super::super) runs: Column,
     pub(in super::super) acts: Column,
     pub(in super::super) prints: Column,
-    /// The options that make it run code, its own and those of its sub-commands, in the order of their bare names.
+    /// The options that make it run code, its own and those of its sub-commands.
     pub(in super::super) code_options: Vec<&'static str>,
+    /// The names of these without their dashes, in order.
+    code_names: Vec<&'static str>,
 }
 
 impl Row {
@@ -186,8 +188,8 @@ impl Row {
             return !self.code_options.is_empty();
         }
         let name = bare(behind.split('=').next().unwrap_or_default());
-        let first = self.code_options.partition_point(|option| bare(option) < name);
-        self.code_options.get(first).is_some_and(|option| bare(option).starts_with(name))
+        let first = self.code_names.partition_point(|option| *option < name);
+        self.code_names.get(first).is_some_and(|option| option.starts_with(name))
     }
 
     /// The option that a program takes for a word with a dash, without the word's value: by its name, with one dash or two
@@ -520,7 +522,8 @@ fn read(lines: &[&'static str]) -> Option<Row> {
         }
         let mut found = Vec::new();
         root.find_code_options(&mut found);
-        found.sort_unstable_by_key(|name| bare(name));
+        root.code_names = found.iter().map(|name| bare(name)).collect();
+        root.code_names.sort_unstable();
         root.code_options = found;
     }
     root
