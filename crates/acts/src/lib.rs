@@ -358,8 +358,9 @@ impl Script {
         for command in &self.commands {
             let Some(head) = command.words.first() else { continue };
             let name = names::base_name(head.as_constant()?);
-            names.extend([Some(name), programs::same_program(name)].into_iter().flatten());
-            programs::other_programs(name).for_each(|name| names.push(name));
+            let program = programs::known(name);
+            names.extend([Some(name), program.same()].into_iter().flatten());
+            programs::other_programs(&program).for_each(|name| names.push(name));
         }
         if self.runs_constants {
             // `prlimit g$x push`: a program may be one whose name a variable ends.

@@ -113,19 +113,21 @@ fn behind(words: &[Word]) -> Vec<Word> {
     if let Some(short) = programs::in_short(name, words) {
         return short;
     }
-    if !programs::runs(name).has("itself") {
+    let program = programs::known(name);
+    if !program.runs().has("itself") {
         return Vec::new();
     }
-    let first = wrapper_of(name, words).and_then(|wrapper| wrapper.operands().first().map(|item| item.at + 1));
+    let first = wrapper_of(&program, words).and_then(|wrapper| wrapper.operands().first().map(|item| item.at + 1));
     first.map_or_else(Vec::new, |first| words[first..].to_vec())
 }
 
 /// The programs whose start rules may be about that name these programs, by their names without a directory.
 pub fn starts_of(is_named: impl Fn(&str) -> bool) -> impl Iterator<Item = &'static str> {
     let is_it = move |name: &&'static str| {
-        programs::same_program(name).is_some_and(&is_named)
-            || programs::other_programs(name).any(&is_named)
-            || programs::runs(name).has("itself")
+        let program = programs::known(name);
+        program.same().is_some_and(&is_named)
+            || programs::other_programs(&program).any(&is_named)
+            || program.runs().has("itself")
     };
     // `coreutils --coreutils-prog=rm`
     programs::program_names().filter(is_it).chain(["coreutils"])

@@ -1,12 +1,12 @@
 //! Git: what its commands run, what a push does by its settings, and which branch is checked out.
 
 use super::super::expand::Word;
-use super::super::programs::{self, running};
+use super::super::programs::{self, Known, running};
 use super::super::{Role, Shell, Span};
 use super::{Directories, Facts, MAX_KEPT, TOO_LARGE, Walk, base_name};
 
 impl Walk {
-    pub(super) fn git(&mut self, words: &[Word], span: &Span, facts: &Facts) {
+    pub(super) fn git(&mut self, program: &Known<'_>, words: &[Word], span: &Span, facts: &Facts) {
         self.emit(words, span, facts, Role::Plain);
         let (verb, settings) = programs::git_verb(words);
         if settings {
@@ -57,7 +57,7 @@ impl Walk {
                 if transport {
                     // Its URL is a command line with escapes of its own.
                     self.gap("a URL of git that runs a program", span);
-                } else if self.text_options("git", words, span) {
+                } else if self.text_options(program, words, span) {
                     self.unseen("an option of git runs a program", span);
                 } else if self.aliases {
                     self.unseen("git has settings or hooks that the text has written", span);

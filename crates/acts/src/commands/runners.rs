@@ -4,7 +4,7 @@ use super::super::expand::{Openness, Word, join};
 use super::super::programs::options::Takes;
 use super::super::programs::parsed::{Given, Item};
 use super::super::programs::running::{self, ShellWords};
-use super::super::programs::{self, Does, Names, Parsed, Wrapper};
+use super::super::programs::{self, Does, Known, Names, Parsed, Wrapper};
 use super::super::word::{behind_expansions, without_expansions};
 use super::super::{Command, Role, Shell, Span, grammar};
 use super::expansion::as_operand;
@@ -29,7 +29,7 @@ impl Walk {
         if matches!(name, "pwsh" | "powershell") {
             return self.powershell(name, words, span);
         }
-        self.text_options(name, words, span);
+        self.text_options(&programs::known(name), words, span);
         let ShellWords { command, from_input, reads_first, at } = match running::words_of_shell(words) {
             Ok(Some(words)) => words,
             Ok(None) => return,
@@ -300,14 +300,14 @@ impl Walk {
     }
 
     /// Options whose value is a command line: it is read. Whether there are any.
-    pub(super) fn text_options(&mut self, program: &str, words: &[Word], span: &Span) -> bool {
+    pub(super) fn text_options(&mut self, program: &Known<'_>, words: &[Word], span: &Span) -> bool {
         let mut found = false;
-        for (at, skip) in programs::text_operands(program, words) {
+        for (at, skip) in programs::text_operands(program.name, words) {
             found = true;
             let text = tail(&words[at], skip);
             self.text_for_shell(std::slice::from_ref(&text), Shell::Posix, "an argument is computed and run", span);
         }
-        let row = programs::options::any_row(program).filter(|row| words[1..].iter().any(|it| row.may_run_code(it)));
+        let row = program.any_row().filter(|row| words[1..].iter().any(|it| row.may_run_code(it)));
         let Some(row) = row else { return found };
         let parsed = Parsed::new(&words[1..], Some(row));
         for item in &parsed.options {

@@ -1,13 +1,11 @@
 //! A simple command: its words, what it prints, and what it runs in turn.
 
 use super::super::expand::output;
-use super::super::expand::{
-    Openness, Word, is_positional, is_variable, join, may_set_variables, names_what_it_sets, own_default,
-};
+use super::super::expand::{Openness, Word, is_positional, is_variable, join, names_what_it_sets, own_default};
 use super::super::grammar::{Assign, Change, Node, Part, Redirect, RedirectKind, Stage, Value, Word as Written};
 use super::super::programs::options::Row;
 use super::super::programs::parsed::Given;
-use super::super::programs::{Does, Parsed, running};
+use super::super::programs::{Does, Known, Parsed, running};
 use super::super::word::behind_expansions;
 use super::super::{Command, Role, Shell, Span, Writes, grammar, programs};
 use super::{
@@ -51,7 +49,8 @@ fn takes_some_lines(words: &[Word]) -> bool {
         let row = programs::options::row(name);
         n_asked > MAX_KEPT || row.is_none_or(|row| Parsed::new(&words[at + 1..], Some(row)).operands.len() <= beside)
     };
-    let is_wrapped = words.first().is_some_and(|head| programs::wrapper_of(base_name(&head.text), words).is_some());
+    let wraps = |head: &Word| programs::wrapper_of(&programs::known(base_name(&head.text)), words).is_some();
+    let is_wrapped = words.first().is_some_and(wraps);
     (0..words.len()).take(if is_wrapped { usize::MAX } else { 1 }).any(takes)
 }
 
@@ -192,7 +191,7 @@ impl Walk {
         if let Some(names) = names_within {
             self.set_names = names;
         }
-        let is_told = head.is_none_or(may_set_variables) && names_what_it_sets(words);
+        let is_told = names_what_it_sets(words);
         let from_own = self.script.commands.len();
         self.either(&alternatives, |this, words| {
             let own = this.script.commands.len();
@@ -567,8 +566,9 @@ impl Walk {
         let called = self.state();
         self.restore(before);
         let is_alias = self.named.iter().any(|(it, _)| it == name);
-        let runs_others = programs::is_shell(name) || programs::is_interpreter(name) || is_runner(name);
-        let is_other = match is_alias || runs_others || programs::wrapper_of(name, words).is_some() {
+        let program = programs::known(name);
+        let runs_others = program.is_shell() || program.is_interpreter() || is_runner(name);
+        let is_other = match is_alias || runs_others || programs::wrapper_of(&program, words).is_some() {
             true => {
                 self.dispatch_own(name, words, span, facts);
                 true
@@ -602,7 +602,8 @@ impl Walk {
         if let Some(short) = programs::in_short(name, words) {
             return self.run(&short, span, facts);
         }
-        if programs::is_shell(name) {
+        let program = programs::known(name);
+        if program.is_shell() {
             self.with_exported(|this| this.shell(name, words, span, facts));
             // `sh $x -c 'git push'`: if nothing has set `x`, what follows stands in its place.
             let is_known = matches!(self.input, Input::Text(_) | Input::Completed(_) | Input::File(_));
@@ -611,7 +612,7 @@ impl Walk {
             }
             return;
         }
-        if let Some(wrapper) = programs::wrapper_of(name, words) {
+        if let Some(wrapper) = programs::wrapper_of(&program, words) {
             self.emit(words, span, facts, Role::Plain);
             if !wrapper.runs.has("partly") {
                 self.reads_words();
@@ -630,7 +631,7 @@ impl Walk {
             };
         }
         if !self.builtin(name, words, span, facts) {
-            self.program(name, words, span, facts);
+            self.program(&program, words, span, facts);
         }
     }
 
@@ -656,14 +657,15 @@ impl Walk {
     }
 
     /// A program that isn't part of the shell.
-    fn program(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) {
-        match programs::same_program(name).unwrap_or(name) {
+    fn program(&mut self, program: &Known<'_>, words: &[Word], span: &Span, facts: &Facts) {
+        let name = program.name;
+        match program.main_name() {
             "find" => self.find(words, span, facts),
             "xargs" => self.xargs(words, span, facts),
             "parallel" => self.parallel(words, span, facts),
             // A project's own script; the program that writes down a session is installed.
             "script" if self.is_file_beside(&words[0]) => {
-                self.other(name, words, span, facts);
+                self.other(program, words, span, facts);
                 self.runs_words();
             }
             "su" | "runuser" | "script" | "sg" | "newgrp" => {
@@ -673,15 +675,15 @@ impl Walk {
                 }
             }
             "awk" | "gawk" | "mawk" | "nawk" | "sed" => self.awk(name, words, span, facts),
-            _ if programs::is_interpreter(name) => {
+            _ if program.is_interpreter() => {
                 self.interpreter(name, words, span, facts);
                 // `perl $x s.pl`
                 if let Some(set) = without_vanishing(words).filter(|set| set.len() > 1) {
                     self.interpreter(name, &set, span, facts);
                 }
             }
-            "git" => self.git(words, span, facts),
-            _ => self.other(name, words, span, facts),
+            "git" => self.git(program, words, span, facts),
+            _ => self.other(program, words, span, facts),
         }
     }
 
@@ -691,14 +693,15 @@ impl Walk {
         path.contains('/') && !programs::is_system_path(path) && !self.relinked && !self.has_written(path)
     }
 
-    fn other(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) {
+    fn other(&mut self, program: &Known<'_>, words: &[Word], span: &Span, facts: &Facts) {
+        let name = program.name;
         self.emit(words, span, facts, Role::Plain);
-        if self.text_options(name, words, span) {
+        if self.text_options(program, words, span) {
             self.unseen("an option runs a program", span);
             return;
         }
         self.copies(name, &words[1..]);
-        match programs::same_program(name).unwrap_or(name) {
+        match program.main_name() {
             "just" => {
                 let at = words.iter().position(|word| matches!(word.text.as_str(), "-c" | "--command"));
                 if let Some(command) = at.and_then(|at| words.get(at + 1..)) {
@@ -737,7 +740,7 @@ impl Walk {
         }
         // `gh codespace ssh -- CMD`
         let passes_on = matches!(name, "gh" | "glab") && words.iter().any(|word| word.text == "--");
-        let runs = programs::runs(name);
+        let runs = program.runs();
         if runs.has("data") && !passes_on {
             self.mark_data(facts);
         } else if !runs.has("files") {

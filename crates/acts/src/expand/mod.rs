@@ -753,22 +753,17 @@ fn leading_name(text: &str) -> &str {
 
 /// The builtin or program that words name, and what it is given; nothing if its name isn't all text.
 fn builtin(words: &[Written]) -> Option<(Cow<'_, str>, &[Written])> {
+    static PRECOMMANDS: Names = Names::new("precommands");
     let mut is_wrapped = false;
     for (at, word) in words.iter().enumerate() {
         let name = spelt(word)?;
         match &*name {
-            "exec" => is_wrapped = true,
-            name if name == "-" || programs::runs(name).has("here") => is_wrapped = true,
+            name if PRECOMMANDS.has(name) => is_wrapped = true,
             option if is_wrapped && option.starts_with('-') => {}
             _ => return Some((name, &words[at + 1..])),
         }
     }
     None
-}
-
-/// Whether a command of that name may be a builtin that sets variables by their names.
-pub(super) fn may_set_variables(name: &str) -> bool {
-    sets_names(name) || matches!(name, "exec" | "-") || programs::runs(name).has("here")
 }
 
 /// Whether words are a builtin that sets variables, and all that it is given is text: then it is known what it may set.

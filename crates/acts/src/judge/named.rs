@@ -410,7 +410,8 @@ pub(super) fn without_excepted(text: &str, unless: &[&CommandRule], place: &Plac
     // The commands of one text for a shell stand in one place.
     for command in others {
         // Of a wrapper its name stays: what it runs is a command of its own.
-        let head = command.words.first().filter(|head| programs::wrapper_of(&head.text, &command.words).is_some());
+        let wraps = |head: &&Word| programs::wrapper_of(&programs::known(&head.text), &command.words).is_some();
+        let head = command.words.first().filter(wraps);
         let name = head.and_then(|head| head.span.clone());
         let is_within = taken.iter().any(|it| it.span == command.span);
         let span = name.filter(|_| is_within).unwrap_or_else(|| command.span.clone());

@@ -31,7 +31,7 @@ pub(super) mod running;
 mod tests;
 mod twins;
 
-pub(super) use options::{Does, has_files, program_names, runs, same_program};
+pub(super) use options::{Does, Known, has_files, known, program_names, runs, same_program};
 pub(super) use parsed::Parsed;
 pub(super) use twins::{has_twins, other_programs, twins};
 
@@ -74,7 +74,24 @@ impl Hasher for NameHasher {
 /// A set of names: a line of `names.txt`.
 pub(super) struct Names {
     key: &'static str,
-    set: OnceLock<HashSet<&'static str, BuildHasherDefault<NameHasher>>>,
+    set: OnceLock<NameSet>,
+}
+
+struct NameSet {
+    names: HashSet<&'static str, BuildHasherDefault<NameHasher>>,
+    /// A bit for each length that a name has. Most of what is asked for has another one.
+    lengths: u64,
+}
+
+impl FromIterator<&'static str> for NameSet {
+    fn from_iter<I: IntoIterator<Item = &'static str>>(words: I) -> NameSet {
+        let names: HashSet<_, _> = words.into_iter().collect();
+        NameSet { lengths: names.iter().fold(0, |all, name| all | bit_of_length(name)), names }
+    }
+}
+
+fn bit_of_length(name: &str) -> u64 {
+    1 << name.len().min(63)
 }
 
 impl Names {
@@ -83,7 +100,8 @@ impl Names {
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
-        self.set.get_or_init(|| self.words().collect()).contains(name)
+        let set = self.set.get_or_init(|| self.words().collect());
+        set.lengths & bit_of_length(name) != 0 && set.names.contains(name)
     }
 
     pub(super) fn words(&self) -> impl Iterator<Item = &'static str> {
@@ -122,8 +140,8 @@ impl<'w> Wrapper<'w> {
 }
 
 /// The wrapper that a command is.
-pub(super) fn wrapper_of<'w>(name: &str, words: &'w [Word]) -> Option<Wrapper<'w>> {
-    let row = options::wrapper(name)?;
+pub(super) fn wrapper_of<'w>(program: &Known<'_>, words: &'w [Word]) -> Option<Wrapper<'w>> {
+    let row = program.wrapper()?;
     let parsed = Parsed::new(words.get(1..)?, Some(row));
     // A sub-command that says what it runs says it for itself: `hookwire-run hook` runs no command.
     let depth = parsed.rows.iter().rposition(|row| !row.runs.is_empty())?;
@@ -228,12 +246,24 @@ pub(super) fn without_version(runs: Column, words: &[Word]) -> Option<Vec<Word>>
 
 /// Whether a program is a shell, of some version: `bash-5.2`.
 pub(super) fn is_shell(name: &str) -> bool {
-    let unversioned = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
-    runs(name).has("shell") || unversioned.len() < name.len() && runs(unversioned).has("shell")
+    known(name).is_shell()
 }
 
 pub(super) fn is_interpreter(name: &str) -> bool {
-    runs(name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')).has("code")
+    known(name).is_interpreter()
+}
+
+impl Known<'_> {
+    pub(super) fn is_shell(&self) -> bool {
+        let bare = self.name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
+        self.runs().has("shell") || bare.len() < self.name.len() && runs(bare).has("shell")
+    }
+
+    pub(super) fn is_interpreter(&self) -> bool {
+        let bare = self.name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let runs = if bare.len() < self.name.len() { runs(bare) } else { self.runs() };
+        runs.has("code")
+    }
 }
 
 pub(super) fn is_system_path(path: &str) -> bool {

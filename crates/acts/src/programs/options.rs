@@ -290,7 +290,8 @@ impl Column {
         let is_end = |byte: &u8| matches!(byte, b' ' | b',');
         let mut rest = self.0.as_bytes();
         while rest.len() >= word.len() {
-            if rest.starts_with(word.as_bytes()) && rest.get(word.len()).is_none_or(is_end) {
+            let begins = rest.first() == word.as_bytes().first() && rest.starts_with(word.as_bytes());
+            if begins && rest.get(word.len()).is_none_or(is_end) {
                 return true;
             }
             let Some(end) = rest.iter().position(is_end) else { return false };
@@ -342,6 +343,8 @@ pub(super) struct Program {
     name: Option<&'static str>,
     /// The words of another program that it is the same as.
     same: Option<&'static str>,
+    /// The ways to say the same of which one is about the program.
+    ways: Vec<Same>,
     runs: OnceLock<Column>,
     /// It or one of its sub-commands runs what it is given as a command.
     wraps: OnceLock<bool>,
@@ -354,24 +357,17 @@ pub(in super::super) struct Same {
     pub(in super::super) words: &'static str,
 }
 
-#[derive(Default)]
-pub(super) struct Table {
-    pub(super) programs: ByName<Program>,
-    /// By the programs of both.
-    same: ByName<Vec<Same>>,
-}
-
 /// The lines by the names of their programs. Searching the table for a name took as long as all else that a rule's program
 /// needs.
-pub(super) static BY_NAME: LazyLock<Table> = LazyLock::new(|| {
-    let mut table = Table::default();
+pub(super) static BY_NAME: LazyLock<ByName<Program>> = LazyLock::new(|| {
+    let mut table = ByName::<Program>::default();
     for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
         let programs = line.split(['\t', ' ']).next().unwrap_or_default();
         let last = line.rsplit('\t').next().unwrap_or_default();
         let same = last.strip_prefix("as:");
         let path = path_of(line);
         for name in programs.split('|') {
-            let program = table.programs.entry(name).or_default();
+            let program = table.entry(name).or_default();
             program.lines.push(line);
             if path == programs {
                 (program.name, program.same) = (last.strip_prefix("name:"), same);
@@ -381,28 +377,76 @@ pub(super) static BY_NAME: LazyLock<Table> = LazyLock::new(|| {
         let other = words.split(' ').next().unwrap_or_default();
         let is_other = !programs.split('|').any(|name| name == other);
         for name in programs.split('|').chain(is_other.then_some(other)) {
-            table.same.entry(name).or_default().push(Same { path, words });
+            table.entry(name).or_default().ways.push(Same { path, words });
         }
     }
     table
 });
 
-fn program(name: &str) -> Option<&'static Program> {
-    match BY_NAME.programs.get(name) {
-        Some(program) if program.name.is_none() => Some(program),
-        _ => BY_NAME.programs.get(same_program(name)?),
+/// What the table has of a program. A command's program is looked up once, and handed on.
+pub(in super::super) struct Known<'n> {
+    /// The name that it was looked up by.
+    pub(in super::super) name: &'n str,
+    /// By that name.
+    own: Option<&'static Program>,
+    /// By the name by which it is mostly known.
+    program: Option<&'static Program>,
+}
+
+/// Looks a program up by one of its names.
+pub(in super::super) fn known(name: &str) -> Known<'_> {
+    let own = BY_NAME.get(name);
+    let program = match own {
+        Some(Program { name: None, .. }) => own,
+        Some(Program { name: Some(main), .. }) => BY_NAME.get(main),
+        None => without_version(name).and_then(|main| BY_NAME.get(main)),
+    };
+    Known { name, own, program }
+}
+
+/// The program of which a version's name is that one: `python3.11`.
+fn without_version(name: &str) -> Option<&'static str> {
+    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let (bare, program) = if bare.len() < name.len() { BY_NAME.get_key_value(bare)? } else { return None };
+    program.name.or_else(|| program.has_versions().then_some(*bare))
+}
+
+impl Known<'_> {
+    /// The name by which the program is mostly known, if it was looked up by another one.
+    pub(in super::super) fn same(&self) -> Option<&'static str> {
+        self.own.and_then(|program| program.name).or_else(|| without_version(self.name))
+    }
+
+    /// The name by which the program is mostly known.
+    pub(in super::super) fn main_name(&self) -> &str {
+        self.same().unwrap_or(self.name)
+    }
+
+    /// The ways to say the same of which one is about the program.
+    pub(in super::super) fn ways(&self) -> &'static [Same] {
+        self.own.map_or(&[], |program| &program.ways)
+    }
+
+    /// What it runs; nothing is said of one that the table doesn't have.
+    pub(in super::super) fn runs(&self) -> Column {
+        self.program.map(Program::runs).unwrap_or_default()
+    }
+
+    /// Its row with its sub-commands.
+    pub(in super::super) fn any_row(&self) -> Option<&'static Row> {
+        self.program?.row()
+    }
+
+    /// Its row, if some command of it runs what it is given as a command.
+    pub(in super::super) fn wrapper(&self) -> Option<&'static Row> {
+        let program = self.program?;
+        if program.wraps() { program.row() } else { None }
     }
 }
 
 /// The name by which a program is mostly known, if this is another one of it.
 pub(in super::super) fn same_program(name: &str) -> Option<&'static str> {
-    let programs = &BY_NAME.programs;
-    if let Some(own) = programs.get(name).and_then(|program| program.name) {
-        return Some(own);
-    }
-    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let (bare, program) = if bare.len() < name.len() { programs.get_key_value(bare)? } else { return None };
-    program.name.or_else(|| program.has_versions().then_some(*bare))
+    known(name).same()
 }
 
 impl Program {
@@ -410,58 +454,56 @@ impl Program {
         let mut own = self.lines.iter().filter(|line| !path_of(line).contains(' '));
         own.any(|line| column_of(line, 5).has("versions"))
     }
+
+    fn runs(&'static self) -> Column {
+        *self.runs.get_or_init(|| {
+            if let Some(row) = self.row_of_same() {
+                return row.runs;
+            }
+            let own = self.lines.iter().find(|line| !path_of(line).contains(' '));
+            own.map(|line| column_of(line, 4)).unwrap_or_default()
+        })
+    }
+
+    fn wraps(&'static self) -> bool {
+        *self.wraps.get_or_init(|| match self.row_of_same() {
+            Some(row) => row.runs.rest().is_some() || row.children.iter().any(|child| child.runs.rest().is_some()),
+            None => self.lines.iter().any(|line| column_of(line, 4).rest().is_some()),
+        })
+    }
+
+    fn row(&'static self) -> Option<&'static Row> {
+        self.row_of_same().or_else(|| self.row.get_or_init(|| read(&self.lines)).as_ref())
+    }
+
+    /// The row of the words that it is the same as.
+    fn row_of_same(&self) -> Option<&'static Row> {
+        let mut words = self.same?.split(' ');
+        let row = any_row(words.next()?)?;
+        words.filter(|word| !word.starts_with('-')).try_fold(row, Row::child)
+    }
 }
 
 /// Other names of a program, and whether a version may stand behind its name.
 pub(in super::super) fn other_names(program: &str) -> (Vec<&'static str>, bool) {
-    let all = BY_NAME.programs.iter();
-    let names = all.filter(|(_, other)| other.name == Some(program)).map(|(name, _)| *name).collect();
-    (names, BY_NAME.programs.get(program).is_some_and(Program::has_versions))
-}
-
-/// The ways to say the same of which one is about the program.
-pub(in super::super) fn same_as(name: &str) -> &'static [Same] {
-    BY_NAME.same.get(name).map_or(&[], Vec::as_slice)
-}
-
-/// The row of the words that a program is the same as.
-fn row_of_same(program: &'static Program) -> Option<&'static Row> {
-    let mut words = program.same?.split(' ');
-    let row = any_row(words.next()?)?;
-    words.filter(|word| !word.starts_with('-')).try_fold(row, Row::child)
+    let names = BY_NAME.iter().filter(|(_, other)| other.name == Some(program)).map(|(name, _)| *name).collect();
+    (names, BY_NAME.get(program).is_some_and(Program::has_versions))
 }
 
 /// The names of all programs in the table.
 pub(in super::super) fn program_names() -> impl Iterator<Item = &'static str> {
-    BY_NAME.programs.keys().copied()
+    BY_NAME.keys().copied()
 }
 
 /// Whether the table says of some command of a program what it does with files.
 pub(in super::super) fn has_files(name: &str) -> bool {
     let says = |line: &'static str| line.split('\t').nth(3).is_some_and(|files| !files.is_empty());
-    program(name).is_some_and(|program| program.lines.iter().any(|line| says(line)))
+    known(name).program.is_some_and(|program| program.lines.iter().any(|line| says(line)))
 }
 
-/// What a program runs; nothing is said of one that the table doesn't have.
+/// What a program runs.
 pub(in super::super) fn runs(name: &str) -> Column {
-    let Some(program) = program(name) else { return Column::default() };
-    *program.runs.get_or_init(|| {
-        if let Some(row) = row_of_same(program) {
-            return row.runs;
-        }
-        let own = program.lines.iter().find(|line| !path_of(line).contains(' '));
-        own.map(|line| column_of(line, 4)).unwrap_or_default()
-    })
-}
-
-/// The row of a program of which some command runs what it is given as a command.
-pub(in super::super) fn wrapper(name: &str) -> Option<&'static Row> {
-    let program = program(name)?;
-    let wraps = || match row_of_same(program) {
-        Some(row) => row.runs.rest().is_some() || row.children.iter().any(|child| child.runs.rest().is_some()),
-        None => program.lines.iter().any(|line| column_of(line, 4).rest().is_some()),
-    };
-    program.wraps.get_or_init(wraps).then(|| any_row(name)).flatten()
+    known(name).runs()
 }
 
 /// The row of a program with its sub-commands, if its options are known.
@@ -471,8 +513,7 @@ pub(in super::super) fn row(name: &str) -> Option<&'static Row> {
 
 /// The row of a program with its sub-commands.
 pub(in super::super) fn any_row(name: &str) -> Option<&'static Row> {
-    let program = program(name)?;
-    row_of_same(program).or_else(|| program.row.get_or_init(|| read(&program.lines)).as_ref())
+    known(name).any_row()
 }
 
 fn column_of(line: &'static str, at: usize) -> Column {

@@ -4,7 +4,7 @@ use super::super::names::base_name;
 use super::super::word::Word;
 use super::files::unbundled;
 use super::in_place_of;
-use super::options::{self, Same};
+use super::options::{self, Known, Same};
 use super::parsed::{Given, Item, Parsed};
 
 const SIGNALS: [(&str, &str); 7] =
@@ -12,7 +12,7 @@ const SIGNALS: [(&str, &str); 7] =
 
 /// Whether a rule about the program must look at the twins of a command.
 pub(in super::super) fn has_twins(program: &str) -> bool {
-    has_own_twins(program) || !options::same_as(program).is_empty()
+    has_own_twins(program) || !options::known(program).ways().is_empty()
 }
 
 fn has_own_twins(program: &str) -> bool {
@@ -20,8 +20,8 @@ fn has_own_twins(program: &str) -> bool {
 }
 
 /// Other programs whose commands may be this one's.
-pub(in super::super) fn other_programs(name: &str) -> impl Iterator<Item = &'static str> + use<> {
-    options::same_as(name).iter().flat_map(|same| [first(same.path), first(same.words)])
+pub(in super::super) fn other_programs(program: &Known<'_>) -> impl Iterator<Item = &'static str> + use<> {
+    program.ways().iter().flat_map(|same| [first(same.path), first(same.words)])
 }
 
 /// The program of a path.
@@ -54,11 +54,12 @@ fn of(words: &[Word]) -> Vec<Vec<Word>> {
         "kill" | "killall" | "pkill" => kill(words),
         _ => tar(words),
     };
-    let same = options::same_as(name);
+    let program = options::known(name);
+    let same = program.ways();
     if same.is_empty() {
         return own.into_iter().collect();
     }
-    let parsed = Parsed::new(&words[1..], options::any_row(name));
+    let parsed = Parsed::new(&words[1..], program.any_row());
     let told = |same: &Same| {
         let ways = [retold(words, &parsed, same.path, same.words), retold(words, &parsed, same.words, same.path)];
         ways.into_iter().flatten()
