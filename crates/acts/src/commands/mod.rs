@@ -245,8 +245,10 @@ const COMPLETED: &str = "a shell is given a text that a variable or a file's nam
 
 impl Walk {
     pub(super) fn new(shell: Shell, max_work: usize) -> Walk {
-        let script = Script { commands: Vec::with_capacity(4), ..Script::default() };
-        Walk { script, shell, max_work, ..Walk::default() }
+        let mut walk = Walk::default();
+        (walk.shell, walk.max_work) = (shell, max_work);
+        walk.script.commands.reserve(4);
+        walk
     }
 
     fn at(&self, span: &Span) -> Span {
@@ -450,13 +452,14 @@ impl Walk {
             if begins.is_none() {
                 begins = Some(before.clone());
             }
+            // Where it goes on behind `&&`, that is known here.
             let (goes_on, end) = match (next, pipeline.negated) {
-                (Joint::And, false) => (success.clone(), Ends::Failed(pipeline, before, success)),
-                (Joint::Or, false) => (failed(pipeline, before, success.clone()), Ends::At(success)),
+                (Joint::And, false) => (None, Ends::Failed(pipeline, before, success)),
+                (Joint::Or, false) => (Some(failed(pipeline, before, success.clone())), Ends::At(success)),
                 // What has failed goes on, and the other way round.
                 (_, _) => {
                     let failure = failed(pipeline, before, success);
-                    (failure.clone(), Ends::At(failure))
+                    (Some(failure.clone()), Ends::At(failure))
                 }
             };
             ends = Some(match ends.take() {
@@ -467,7 +470,9 @@ impl Walk {
                 }
                 None => end,
             });
-            self.restore(goes_on);
+            if let Some(goes_on) = goes_on {
+                self.restore(goes_on);
+            }
         }
         ends
     }

@@ -8,9 +8,10 @@ use super::{Function, Input, MAX_KEPT, Passed, TOO_LARGE, Walk};
 use std::collections::HashSet;
 use std::rc::Rc;
 
-/// The names of variables that are set. A copy is made for each command, so that they are shared until they change.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct SetNames(Rc<Names>);
+/// The names of variables that are set; nothing where none is. A copy is made for each command, so that they are shared
+/// until they change.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SetNames(Option<Rc<Names>>);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Names {
@@ -21,20 +22,40 @@ struct Names {
     exports_all: bool,
 }
 
+impl PartialEq for SetNames {
+    fn eq(&self, other: &SetNames) -> bool {
+        match (&self.0, &other.0) {
+            (Some(own), Some(other)) => own == other,
+            (Some(names), None) | (None, Some(names)) => **names == Names::default(),
+            (None, None) => true,
+        }
+    }
+}
+
+impl Eq for SetNames {}
+
 impl SetNames {
     fn names(&mut self) -> &mut Names {
-        Rc::make_mut(&mut self.0)
+        Rc::make_mut(self.0.get_or_insert_default())
+    }
+
+    fn is_some(&self, holds: impl FnOnce(&Names) -> bool) -> bool {
+        self.0.as_deref().is_some_and(holds)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.as_ref().map_or(0, |names| names.here.len())
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
-        self.0.here.contains(name)
+        self.is_some(|it| it.here.contains(name))
     }
 
     pub(super) fn set(&mut self, name: &str) {
         if !self.has(name) {
             self.names().here.insert(name.to_string());
         }
-        if self.0.exports_all {
+        if self.exports_new() {
             self.export(name);
         }
     }
@@ -54,7 +75,11 @@ impl SetNames {
     }
 
     pub(super) fn exports(&self, name: &str) -> bool {
-        self.0.exported.contains(name)
+        self.is_some(|it| it.exported.contains(name))
+    }
+
+    fn exports_new(&self) -> bool {
+        self.is_some(|it| it.exports_all)
     }
 
     pub(super) fn unset_all(&mut self) {
@@ -66,7 +91,9 @@ impl SetNames {
     }
 
     pub(super) fn export_none(&mut self) {
-        self.0 = Rc::new(Names { here: self.0.here.clone(), ..Names::default() });
+        let names = self.names();
+        names.exported.clear();
+        names.exports_all = false;
     }
 
     /// Whether all are that are set from now on.
@@ -76,7 +103,7 @@ impl SetNames {
 
     /// What another shell is given of them.
     fn keep_exported(&mut self) {
-        if !self.0.here.is_empty() {
+        if self.len() > 0 {
             let Names { here, exported, .. } = self.names();
             here.retain(|name| exported.contains(name));
         }
@@ -87,7 +114,7 @@ impl SetNames {
             let own = self.names();
             own.here.retain(|name| other.has(name));
             own.exported.retain(|name| other.exports(name));
-            own.exports_all &= other.0.exports_all;
+            own.exports_all &= other.exports_new();
         }
     }
 }
@@ -143,7 +170,7 @@ impl State {
 impl Walk {
     /// What is known here. The names are copied where they change next, which is work: a text may have many.
     pub(super) fn state(&mut self) -> State {
-        self.spend(self.set_names.0.here.len());
+        self.spend(self.set_names.len());
         State {
             directories: self.directories.clone(),
             names: self.set_names.clone(),

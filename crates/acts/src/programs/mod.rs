@@ -44,7 +44,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::iter::Peekable;
 use std::str::Chars;
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 /// For tables of our own names: nobody can add names that collide, and the hash of the standard library took a tenth of
 /// reading a command. (FNV-1a.)
@@ -386,7 +386,8 @@ fn may_configure_program(Given { option, value }: &Given) -> bool {
 
 /// What a command of git runs.
 pub(super) fn git_runs(command: &str) -> Column {
-    options::row("git").and_then(|row| row.child(command)).map(|row| row.runs).unwrap_or_default()
+    static GIT: LazyLock<Option<&Row>> = LazyLock::new(|| options::row("git"));
+    GIT.and_then(|row| row.child(command)).map(|row| row.runs).unwrap_or_default()
 }
 
 static HARMLESS_SETTINGS: Names = Names::new("git-settings");
