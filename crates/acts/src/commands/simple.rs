@@ -908,8 +908,7 @@ impl Walk {
             Input::Text(text) => Some(Rc::clone(text)),
             _ => None,
         };
-        let operands: Vec<String> =
-            args.iter().filter(|word| !word.text.starts_with('-')).map(|word| word.text.to_string()).collect();
+        let operands = || args.iter().map(|word| word.text.as_str()).filter(|text| !text.starts_with('-'));
         if matches!(name, "touch" | "mkdir" | "mkfifo" | "mknod" | "cp" | "mv" | "ln" | "install" | "tee") {
             let end = args.iter().position(|word| word.text == "--").unwrap_or(args.len());
             let is_option = |(at, word): (usize, &Word)| {
@@ -923,19 +922,19 @@ impl Walk {
             "curl" | "wget" => programs::downloads(name, args).iter().for_each(|path| self.wrote(path, None)),
             // `-s` keeps any text for it.
             "history" if args.iter().any(|it| it.text.starts_with('-') && it.text.contains(['w', 'a'])) => {
-                operands.iter().for_each(|path| self.wrote(path, None));
+                operands().for_each(|path| self.wrote(path, None));
                 self.wrote(".bash_history", None);
             }
-            "tee" | "sponge" => operands.iter().for_each(|path| self.wrote(path, input.clone())),
+            "tee" | "sponge" => operands().for_each(|path| self.wrote(path, input.clone())),
             "dd" => {
-                for path in operands.iter().filter_map(|word| word.strip_prefix("of=")) {
+                for path in operands().filter_map(|word| word.strip_prefix("of=")) {
                     self.wrote(path, input.clone());
                 }
             }
             "cp" | "mv" | "ln" | "install" => {
-                let Some((to, from)) = operands.split_last() else { return };
+                let mut from = operands();
+                let Some(to) = from.next_back() else { return };
                 let copied: Vec<Option<Rc<str>>> = from
-                    .iter()
                     .flat_map(|path| self.files.iter().filter(|file| file.name == base_name(path)))
                     .map(|file| file.content.clone())
                     .collect();
