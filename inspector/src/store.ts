@@ -1,0 +1,208 @@
+// What the page knows: the last events as rows, in bounds, and the part of them that the filter lets through.
+
+import { batch, computed, effect, signal } from "@preact/signals";
+import { compile, parse, type Test } from "./query";
+import { rowOf, type Row } from "./read";
+import { change, route } from "./route";
+import { call, pause } from "./session";
+import type { Asked, Ended, Host, Message } from "./wire";
+
+/** At most so many events, and so many characters of their records; the oldest go first. */
+export const MAX_ROWS = 100_000;
+const MAX_CHARACTERS = 96 * 1024 * 1024;
+const MAX_ENDED = 2000;
+
+export const rows: Row[] = [];
+/** Events that went because of the bounds, and those that the program couldn't send. */
+export const dropped = signal(0);
+export const missed = signal(0);
+/** Changes whenever `rows` does, at most once a frame. */
+export const version = signal(0);
+export const hosts = signal<Host[] | undefined>(undefined);
+export const approvals = signal<Asked[]>([]);
+/** Changes when a host has other definitions. */
+export const definitions = signal(0);
+export const ended = new Map<string, Ended[]>();
+
+const known = new Map<string, Row>();
+let characters = 0;
+let count = 0;
+
+export const find = (id: string): Row | undefined => known.get(id);
+
+/** A row that came by another way than the stream, so that it can be opened. */
+export const remember = (row: Row): void => { if (!known.has(row.id)) known.set(row.id, row); };
+
+let scheduled = false;
+function changed(): void {
+  if (scheduled) return;
+  scheduled = true;
+  // A hidden page has no frames, and still has to know how many questions wait.
+  const later = document.visibilityState === "visible" ? requestAnimationFrame : (run: () => void) => setTimeout(run, 500);
+  later(() => {
+    scheduled = false;
+    batch(() => { version.value++; });
+  });
+}
+
+function drop(): void {
+  if (rows.length <= MAX_ROWS && characters <= MAX_CHARACTERS) return;
+  let n = 0;
+  const least = Math.ceil(rows.length / 50);
+  while (n < rows.length && (n < least || characters > MAX_CHARACTERS)) {
+    const row = rows[n++]!;
+    characters -= row.raw.length + row.search.length;
+    if (known.get(row.id) === row) known.delete(row.id);
+    ended.delete(row.eventId);
+  }
+  rows.splice(0, n);
+  dropped.value += n;
+  visible.forget(rows[0]?.n ?? count);
+}
+
+export function take(message: Message, line: string): void {
+  switch (message.kind) {
+    case "verdict": {
+      if (known.has(`${message.host}.${message.record?.seq}`)) return;
+      let row: Row;
+      try {
+        row = rowOf(message, line, count);
+      } catch {
+        return; // A record of a form that the page doesn't know; the program and the page are of one build.
+      }
+      count++;
+      rows.push(row);
+      known.set(row.id, row);
+      characters += row.raw.length + row.search.length;
+      visible.add(row);
+      drop();
+      changed();
+      return;
+    }
+    case "ended": {
+      const of = ended.get(message.ended.eventId) ?? [];
+      ended.set(message.ended.eventId, [...of, message.ended].slice(-50));
+      if (ended.size > MAX_ENDED) ended.delete(ended.keys().next().value!);
+      changed();
+      return;
+    }
+    case "approvals": {
+      approvals.value = [...message.approvals].sort((a, b) => a.askedAt - b.askedAt);
+      return;
+    }
+    case "hosts": {
+      hosts.value = message.hosts;
+      return;
+    }
+    case "definitions": definitions.value++; return;
+    case "lost":
+    case "missed": missed.value += message.count; return;
+  }
+}
+
+/** Asks for what the stream tells only when it changes. */
+export async function catchUp(): Promise<void> {
+  const reply = await call<{ hosts: Host[] }>("inspect/hosts").catch(() => undefined);
+  if (reply !== undefined) hosts.value = reply.hosts;
+}
+
+export const GROUPS = ["session", "run", "agent"] as const;
+export type GroupKey = (typeof GROUPS)[number];
+export interface Group { key: string; label: string; rows: Row[]; worst: Map<string, number>; last: number }
+
+const NONE: { [key in GroupKey]: string } = { session: "no session", run: "no run", agent: "no agent" };
+function keyOf(row: Row, by: GroupKey): string {
+  if (by === "session") return `${row.host}\n${row.session}`;
+  if (by === "run") return `${row.host}\n${row.session}\n${row.run}`;
+  return `${row.agent}\n${row.subAgent}`;
+}
+function labelOf(row: Row, by: GroupKey): string {
+  if (by === "session") return `${row.agent} · ${row.session || NONE.session}`;
+  if (by === "run") return row.run || (row.session ? `${row.session}, ${NONE.run}` : NONE.run);
+  return row.subAgent ? `${row.agent} / ${row.subAgent}` : row.agent || NONE.agent;
+}
+
+/** The rows that the filter lets through, in groups if somebody wants them. Each row is tested once. */
+class Visible {
+  rows: Row[] = [];
+  groups = new Map<string, Group>();
+  private test: Test | undefined;
+  private by: GroupKey | undefined;
+  private scan = 0;
+
+  /** Holds all rows against another filter, in slices, so that no key press waits. */
+  async filter(test: Test | undefined, by: GroupKey | undefined): Promise<void> {
+    const scan = ++this.scan;
+    const found: Row[] = [];
+    const next = new Visible();
+    next.by = by;
+    let at = 0;
+    let until = performance.now() + 8;
+    // Rows that come meanwhile are read by this loop, too: it ends when it has caught up.
+    for (; at < rows.length; at++) {
+      const row = rows[at]!;
+      if (test === undefined || test(row)) {
+        found.push(row);
+        next.group(row);
+      }
+      if ((at & 63) === 0 && performance.now() > until) {
+        await pause();
+        if (scan !== this.scan) return;
+        // Rows that went meanwhile have moved the others.
+        at = Math.max(-1, row.n - (rows[0]?.n ?? row.n + 1));
+        until = performance.now() + 8;
+      }
+    }
+    Object.assign(this, { test, by, rows: found, groups: next.groups });
+    this.forget(rows[0]?.n ?? count);
+    changed();
+  }
+
+  add(row: Row): void {
+    if (this.test !== undefined && !this.test(row)) return;
+    this.rows.push(row);
+    this.group(row);
+  }
+
+  private group(row: Row): void {
+    if (this.by === undefined) return;
+    const key = keyOf(row, this.by);
+    let group = this.groups.get(key);
+    if (group === undefined) this.groups.set(key, (group = { key, label: labelOf(row, this.by), rows: [], worst: new Map(), last: 0 }));
+    group.rows.push(row);
+    group.worst.set(row.tone, (group.worst.get(row.tone) ?? 0) + 1);
+    group.last = row.time;
+  }
+
+  forget(before: number): void {
+    const keep = (all: Row[]): number => all.findIndex((row) => row.n >= before);
+    const cut = (all: Row[]): Row[] => { const at = keep(all); return at < 0 ? [] : at === 0 ? all : all.slice(at); };
+    this.rows = cut(this.rows);
+    for (const [key, group] of this.groups) {
+      const left = cut(group.rows);
+      if (left.length === 0) { this.groups.delete(key); continue; }
+      if (left === group.rows) continue;
+      for (const row of group.rows.slice(0, group.rows.length - left.length)) group.worst.set(row.tone, (group.worst.get(row.tone) ?? 1) - 1);
+      group.rows = left;
+    }
+  }
+}
+
+export const visible = new Visible();
+export const query = computed(() => parse(route.value.q));
+export const grouping = computed(() => GROUPS.find((it) => it === route.value.group));
+
+/** Keeps the rows that are shown true to the address. */
+export function keepFiltered(): void {
+  let timer = 0;
+  effect(() => {
+    const [terms, by] = [query.value, grouping.value];
+    const renew = (): void => { void visible.filter(compile(terms, Date.now()), by); };
+    renew();
+    clearInterval(timer);
+    // `since:15m` moves on.
+    if (terms.terms.some((it) => /^\d+[smhdw]$/.test(it.value) && (it.key === "since" || it.key === "until"))) timer = window.setInterval(renew, 10_000);
+  });
+}
+
+export const filter = (q: string, how: "push" | "replace" = "push"): void => change({ q }, how);

@@ -1,0 +1,137 @@
+// Questions that wait for a person. Whoever answers has seen the whole of what would be done.
+
+import { useEffect, useState } from "preact/hooks";
+import type { JSX } from "preact";
+import { members } from "../read";
+import { call, link } from "../session";
+import { approvals, hosts } from "../store";
+import { oneLine, Quoted } from "../text";
+import { clock, full, span } from "../time";
+import { textOf, useLoaded } from "../load";
+import type { ApprovalReply, Asked, ExplainResult, Json } from "../wire";
+import { pretty, Rewrite, Subject } from "./event";
+import { Mark } from "./marks";
+import { Empty, Head, Problem, say } from "./shell";
+
+const LONGEST = 16_384;
+
+export function Approvals(): JSX.Element {
+  const all = approvals.value;
+  return (
+    <div class="page page-narrow">
+      <Head title="Approvals"><p class="lead">Hooks that ask, and wait for you. Without an answer in time, the agent doesn’t go on.</p></Head>
+      <div aria-live="polite" class="hidden">{all.length > 0 ? `${all.length} waiting` : ""}</div>
+      {all.length === 0 && <Empty title={link.value === "live" ? "Nothing waits for you" : "Not connected"}>
+        <p>A hook with <code>ask:</code> asks here when the agent itself can’t ask you. A rule that does:</p>
+        <pre tabIndex={0}><code>{"- name: ask-before-publish\n  on: PreToolUse\n  if: Bash(npm publish *)\n  ask: This publishes a package. Is the version right?"}</code></pre>
+      </Empty>}
+      {all.map((it) => <Question key={`${it.host}.${it.id}`} approval={it} />)}
+    </div>
+  );
+}
+
+function longest(value: Json | undefined): number {
+  if (typeof value === "string") return value.length;
+  if (typeof value !== "object" || value === null) return 0;
+  const members = Array.isArray(value) ? value : Object.values(value);
+  return members.reduce<number>((most, it) => Math.max(most, typeof it === "object" && it !== null ? pretty(it).length : longest(it)), 0);
+}
+
+/** Members whose texts are cut: each has to be opened before somebody can say yes. */
+function cutsOf(subject: Json | undefined): number {
+  const its = members(subject);
+  if (its === undefined) return longest(subject) > LONGEST || pretty(subject).length > LONGEST ? 1 : 0;
+  return Object.values(its).filter((it) => pretty(it).length > LONGEST).length;
+}
+
+function Question({ approval }: { approval: Asked }): JSX.Element {
+  const { host } = approval;
+  const [mode, setMode] = useState<"" | "no" | "changed">("");
+  const [reason, setReason] = useState("");
+  const [text, setText] = useState("");
+  const [remember, setRemember] = useState(false);
+  const [problem, setProblem] = useState("");
+  const [isSending, setSending] = useState(false);
+  const [opened, setOpened] = useState(0);
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => { const timer = setInterval(() => setNow(Date.now()), 1000); return () => clearInterval(timer); }, []);
+
+  const { subject } = approval;
+  const isWhole = opened >= cutsOf(subject);
+  const its = members(subject);
+  // A call whose only text is its command is changed as a command; anything else as JSON.
+  const asCommand = its !== undefined && typeof its["command"] === "string";
+  const root = approval.root ?? hosts.value?.find((it) => it.id === host)?.root;
+  const left = approval.askedAt + approval.timeoutMs - now;
+  const event = approval.tool === undefined ? undefined : { event: "PreToolUse", tool: { name: approval.tool, input: subject ?? null }, ...(approval.cwd !== undefined && { cwd: approval.cwd }) };
+  const [explained] = useLoaded<ExplainResult>(event && ((signal) => call<ExplainResult>("hooks/explain", event, host, signal)), [approval.id]);
+  const explanation = explained.state === "failed" ? undefined : explained.value;
+
+  const changedSubject = (): Json => (asCommand ? { ...its, command: text } : (JSON.parse(text) as Json));
+  const answer = async (reply: ApprovalReply): Promise<void> => {
+    setSending(true);
+    setProblem("");
+    try {
+      await call("approvals/answer", { id: approval.id, reply }, host);
+      approvals.value = approvals.value.filter((it) => !(it.host === host && it.id === approval.id));
+      say(reply.decision === "approve" ? "Said yes. The agent goes on." : "Said no. The agent is told.");
+      requestAnimationFrame(() => document.getElementById("main")?.focus());
+    } catch (error) {
+      setProblem(textOf(error));
+      setSending(false);
+    }
+  };
+  const yesChanged = (): void => {
+    let next: Json;
+    try {
+      next = changedSubject();
+    } catch (error) {
+      setProblem(`The input is no JSON: ${textOf(error)}`);
+      return;
+    }
+    void answer({ decision: "approve", subject: next, ...(remember && { remember }) });
+  };
+  const change = (): void => {
+    setText(asCommand ? (its["command"] as string) : pretty(subject));
+    setMode(mode === "changed" ? "" : "changed");
+  };
+  let preview: Json | undefined;
+  if (mode === "changed") { try { preview = changedSubject(); } catch { preview = undefined; } }
+
+  return (
+    <article class="question" aria-label={`Question of ${oneLine(approval.hook)}`}>
+      <header class="question-head">
+        <Mark tone="ask" />
+        <div><h2><Quoted text={approval.message} limit={4000} /></h2>
+          <p class="quiet-text">asked by <strong>{oneLine(approval.hook)}</strong> at <time title={full(approval.askedAt)}>{clock(approval.askedAt).slice(0, 8)}</time></p></div>
+        <p class={`left ${left < 30_000 ? "is-short" : ""}`}>{left > 0 ? `${span(left)} left` : "time is over"}</p>
+      </header>
+      <dl class="facts">
+        {([["agent", approval.agent], ["event", approval.event], ["tool", approval.tool], ["directory", approval.cwd], ["session", approval.session], ["project", root]] as [string, string | undefined][])
+          .filter(([, value]) => value !== undefined && value !== "").map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{oneLine(value!)}</dd></div>)}
+      </dl>
+      <Subject subject={subject} commands={explanation?.commands ?? []} acts={explanation?.acts ?? []} whole onAll={() => setOpened((n) => n + 1)} />
+      {!isWhole && <p class="note">The call is longer than what is shown. Show all of it before you say yes.</p>}
+      <div class="answers">
+        <button type="button" class="primary" disabled={!isWhole || isSending} onClick={() => void answer({ decision: "approve", ...(remember && { remember }) })}>Yes</button>
+        <button type="button" disabled={!isWhole || isSending} aria-expanded={mode === "changed"} onClick={change}>Yes, but changed…</button>
+        <button type="button" class="danger" disabled={isSending} aria-expanded={mode === "no"} onClick={() => setMode(mode === "no" ? "" : "no")}>No…</button>
+        <label class="check"><input type="checkbox" checked={remember} onChange={(it) => setRemember(it.currentTarget.checked)} /> the same answer to the same question for the rest of the session</label>
+      </div>
+      {mode === "no" && (
+        <form class="answer-form" onSubmit={(it) => { it.preventDefault(); void answer({ decision: "deny", ...(reason.trim() !== "" && { reason: reason.trim() }), ...(remember && { remember }) }); }}>
+          <label>Why not? The agent reads it.<input type="text" value={reason} onInput={(it) => setReason(it.currentTarget.value)} placeholder="Publish from the release branch." /></label>
+          <button type="submit" class="danger" disabled={isSending}>Say no</button>
+        </form>
+      )}
+      {mode === "changed" && (
+        <form class="answer-form" onSubmit={(it) => { it.preventDefault(); yesChanged(); }}>
+          <label>{asCommand ? "The command that runs instead" : "The input that is used instead, as JSON"}<textarea rows={Math.min(12, Math.max(2, text.split("\n").length))} spellcheck={false} value={text} onInput={(it) => setText(it.currentTarget.value)} /></label>
+          {preview !== undefined && JSON.stringify(preview) !== JSON.stringify(subject) && <Rewrite before={subject} after={preview} />}
+          <button type="submit" class="primary" disabled={isSending || preview === undefined}>Say yes to this</button>
+        </form>
+      )}
+      {problem !== "" && <Problem text={oneLine(problem)} />}
+    </article>
+  );
+}

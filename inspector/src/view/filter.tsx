@@ -1,0 +1,137 @@
+// The line that filters. It offers what can be written next, takes arrows, Tab and Enter, and names mistakes.
+
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { JSX } from "preact";
+import { KEY_HELP, KEYS, parse, quote, VALUES, type Key } from "../query";
+import { oneLine } from "../text";
+import { rows } from "../store";
+import { Icon } from "./marks";
+
+interface Offer { insert: string; label: string; note: string }
+
+const FROM_ROWS: { [key in Key]?: (row: (typeof rows)[number]) => string } = {
+  agent: (row) => row.agent,
+  tool: (row) => row.tool,
+  event: (row) => row.event,
+  hook: (row) => row.decidedBy,
+  session: (row) => row.session,
+  run: (row) => row.run,
+  host: (row) => row.host,
+};
+
+/** Values that the last events have, the most frequent first. */
+function valuesOf(key: Key): string[] {
+  const fixed = VALUES[key];
+  if (fixed !== undefined) return [...fixed];
+  const read = FROM_ROWS[key];
+  if (read === undefined) return [];
+  const counts = new Map<string, number>();
+  for (const row of rows.slice(-3000)) {
+    const value = read(row);
+    if (value !== "") counts.set(value, (counts.get(value) ?? 0) + 1);
+  }
+  return [...counts].sort((a, b) => b[1] - a[1]).slice(0, 50).map(([value]) => value);
+}
+
+function offersAt(line: string, at: number): { from: number; offers: Offer[] } {
+  const before = line.slice(0, at);
+  const from = before.search(/\S*$/);
+  const word = before.slice(from);
+  const sign = word.startsWith("-") ? "-" : "";
+  const bare = word.slice(sign.length);
+  const colon = bare.indexOf(":");
+  if (colon < 0) {
+    const keys = KEYS.filter((it) => it.startsWith(bare.toLowerCase()));
+    return { from, offers: keys.map((key) => ({ insert: `${sign}${key}:`, label: `${sign}${key}:`, note: KEY_HELP[key] })) };
+  }
+  const key = KEYS.find((it) => it === bare.slice(0, colon).toLowerCase());
+  if (key === undefined) return { from, offers: [] };
+  const begun = bare.slice(colon + 1).toLowerCase().replace(/^"/, "");
+  const values = valuesOf(key).filter((it) => it.toLowerCase().includes(begun) && it.toLowerCase() !== begun).slice(0, 9);
+  return { from, offers: values.map((value) => ({ insert: `${sign}${key}:${quote(value)} `, label: oneLine(value).slice(0, 80), note: "" })) };
+}
+
+export function Filter({ line, onChange, label, placeholder }: {
+  line: string; onChange: (line: string, how: "push" | "replace") => void; label: string; placeholder: string;
+}): JSX.Element {
+  const [text, setText] = useState(line);
+  const [open, setOpen] = useState(false);
+  const [chosen, setChosen] = useState(-1);
+  const [caret, setCaret] = useState(line.length);
+  const input = useRef<HTMLInputElement>(null);
+  const timer = useRef(0);
+  const sent = useRef(line);
+  useEffect(() => {
+    if (line !== sent.current) { sent.current = line; setText(line); }
+  }, [line]);
+
+  const send = (next: string, how: "push" | "replace"): void => {
+    clearTimeout(timer.current);
+    sent.current = next.trim();
+    onChange(next.trim(), how);
+  };
+  const type = (next: string, at: number): void => {
+    setText(next);
+    setCaret(at);
+    setChosen(-1);
+    setOpen(true);
+    clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => send(next, "replace"), 120);
+  };
+  const { from, offers } = useMemo(() => (open ? offersAt(text, caret) : { from: 0, offers: [] }), [open, text, caret]);
+  const isOpen = open && offers.length > 0;
+  const { mistakes } = useMemo(() => parse(text), [text]);
+  const pick = (offer: Offer): void => {
+    const next = text.slice(0, from) + offer.insert + text.slice(caret).trimStart();
+    const at = from + offer.insert.length;
+    type(next, at);
+    requestAnimationFrame(() => { input.current?.focus(); input.current?.setSelectionRange(at, at); });
+  };
+  const onKey = (event: KeyboardEvent): void => {
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      if (!isOpen) { setOpen(true); event.preventDefault(); return; }
+      const step = event.key === "ArrowDown" ? 1 : -1;
+      setChosen((chosen + step + offers.length + (chosen < 0 && step < 0 ? 1 : 0)) % offers.length);
+      event.preventDefault();
+    } else if (event.key === "Enter") {
+      const offer = isOpen ? offers[chosen] : undefined;
+      if (offer !== undefined) pick(offer);
+      else { send(text, "push"); setOpen(false); }
+      event.preventDefault();
+    } else if (event.key === "Tab" && isOpen && chosen >= 0) {
+      pick(offers[chosen]!);
+      event.preventDefault();
+    } else if (event.key === "Escape") {
+      if (isOpen) setOpen(false);
+      else input.current?.blur();
+      event.stopPropagation();
+    }
+  };
+  return (
+    <div class="filter" role="search">
+      <div class="filter-line">
+        <Icon name="search" />
+        <input
+          ref={input} type="text" data-filter value={text} placeholder={placeholder} aria-label={label} spellcheck={false} autocomplete="off" autocapitalize="off"
+          role="combobox" aria-expanded={isOpen} aria-controls="filter-offers" aria-autocomplete="list" aria-activedescendant={isOpen && chosen >= 0 ? `offer-${chosen}` : undefined}
+          aria-invalid={mistakes.length > 0} aria-describedby="filter-mistakes"
+          onInput={(event) => type(event.currentTarget.value, event.currentTarget.selectionStart ?? event.currentTarget.value.length)}
+          onClick={(event) => { setCaret(event.currentTarget.selectionStart ?? text.length); setOpen(true); }}
+          onFocus={() => setCaret(input.current?.selectionStart ?? text.length)}
+          onKeyUp={(event) => { if (event.key === "ArrowLeft" || event.key === "ArrowRight") setCaret(event.currentTarget.selectionStart ?? text.length); }}
+          onBlur={() => setOpen(false)} onKeyDown={onKey}
+        />
+        {text !== "" && <button type="button" class="quiet" aria-label="Clear the filter" onClick={() => { type("", 0); setOpen(false); send("", "push"); input.current?.focus(); }}><Icon name="close" /></button>}
+        <kbd aria-hidden="true">/</kbd>
+      </div>
+      <ul id="filter-offers" role="listbox" aria-label="What can be written here" hidden={!isOpen}>
+        {isOpen && offers.map((offer, at) => (
+          <li key={offer.insert} id={`offer-${at}`} role="option" aria-selected={at === chosen} onMouseDown={(event) => { event.preventDefault(); pick(offer); }}>
+            <code>{offer.label}</code> <span>{offer.note}</span>
+          </li>
+        ))}
+      </ul>
+      <p id="filter-mistakes" class="mistakes" role="status">{mistakes.map((it) => oneLine(it)).join(" ")}</p>
+    </div>
+  );
+}

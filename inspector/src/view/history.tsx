@@ -1,0 +1,138 @@
+// What was recorded: search, export, and the switch that says what it keeps.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { JSX } from "preact";
+import { textOf, useLoaded } from "../load";
+import { rowOf, type Row } from "../read";
+import { change, route } from "../route";
+import { call, isUnknown } from "../session";
+import { remember } from "../store";
+import { oneLine, Quoted } from "../text";
+import { bytes, number, times } from "../time";
+import type { HistoryPage, Judged, RecordState } from "../wire";
+import { EventPane } from "./event";
+import { Filter } from "./filter";
+import { flat, List } from "./list";
+import { Empty, Problem, say } from "./shell";
+
+const PAGE = 200;
+const MOST = 20_000;
+const MOST_EXPORTED = 50_000;
+let count = 1e9;
+
+function toRow(judged: Judged): Row {
+  const row = rowOf(judged, JSON.stringify(judged), count++);
+  remember(row);
+  return row;
+}
+
+export function HistoryView(): JSX.Element {
+  const { q, event } = route.value;
+  // Oldest first, as the list takes them.
+  const [found, setFound] = useState<{ rows: Row[]; next: string | undefined; total: number | undefined }>({ rows: [], next: undefined, total: undefined });
+  const [problem, setProblem] = useState<{ text: string; unknown: boolean } | undefined>(undefined);
+  const [isBusy, setBusy] = useState(true);
+  const nth = useRef(0);
+  const load = async (before?: string): Promise<void> => {
+    const mine = ++nth.current;
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      const page = await call<HistoryPage>("inspect/history", { query: q, limit: PAGE, ...(before !== undefined && { before }) });
+      if (mine !== nth.current) return;
+      const more = page.events.map(toRow).reverse();
+      setFound((now) => ({ rows: before === undefined ? more : [...more, ...now.rows], next: page.next, total: page.total }));
+    } catch (error) {
+      if (mine === nth.current) setProblem({ text: textOf(error), unknown: isUnknown(error) });
+    }
+    if (mine === nth.current) setBusy(false);
+  };
+  useEffect(() => { const timer = setTimeout(() => void load(), 150); return () => clearTimeout(timer); }, [q]);
+  const open = (row: Row, focus: boolean): void => {
+    change({ event: row.id }, event === "" ? "push" : "replace");
+    if (focus) requestAnimationFrame(() => document.querySelector<HTMLElement>("[data-event-title]")?.focus());
+  };
+  const close = (): void => {
+    change({ event: "" });
+    requestAnimationFrame(() => document.querySelector<HTMLElement>("[data-list]")?.focus());
+  };
+  useEffect(() => {
+    const onKey = (pressed: KeyboardEvent): void => { if (pressed.key === "Escape" && route.value.event !== "" && !pressed.defaultPrevented && !document.querySelector("dialog[open]")) close(); };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, []);
+  return (
+    <div class={`timeline ${event !== "" ? "has-event" : ""}`}>
+      <div class="timeline-main history">
+        <div class="bar">
+          <h1 class="hidden">History</h1>
+          <Filter line={q} onChange={(line, how) => change({ q: line }, how)} label="Search what was recorded" placeholder="decision:deny since:7d text:push" />
+          <Export q={q} disabled={found.rows.length === 0} />
+        </div>
+        <Recording onChange={() => void load()} />
+        <div class="list-box">
+          <List items={flat(found.rows, found.rows.length)} selected={event} onOpen={open} onToggle={() => {}} label="Recorded events, newest first" />
+          {problem !== undefined && (problem.unknown ? <Empty title="This build of hookwire keeps no record for the page"><p><code>hookwire record</code> writes sessions into a file.</p></Empty> : <div class="empty"><Problem text={oneLine(problem.text)} onRetry={() => void load()} /></div>)}
+          {problem === undefined && !isBusy && found.rows.length === 0 && <Empty title={q === "" ? "Nothing is recorded yet" : "Nothing recorded fits"}><p>{q === "" ? "Switch the record on above. From then on, what your hosts judge can be searched here." : "Take out a term, or look further back with since:30d."}</p></Empty>}
+        </div>
+        <p class="sum">{isBusy ? "Searching…" : <>{number(found.rows.length)}{found.total !== undefined && ` of ${number(found.total)}`} {found.rows.length === 1 ? "event" : "events"}</>} {found.next !== undefined && found.rows.length < MOST && <button type="button" class="link" disabled={isBusy} onClick={() => void load(found.next)}>Load older ones</button>}</p>
+      </div>
+      {event !== "" && <EventPane key={event} id={event} onClose={close} />}
+    </div>
+  );
+}
+
+function Recording({ onChange }: { onChange: () => void }): JSX.Element {
+  const [state, setState] = useState<RecordState | undefined>(undefined);
+  const [loaded] = useLoaded((signal) => call<RecordState>("inspect/record", {}, undefined, signal), []);
+  const [problem, setProblem] = useState("");
+  const now = state ?? (loaded.state === "failed" ? undefined : loaded.value);
+  if (now === undefined) return <div class="recording">{loaded.state === "failed" && !loaded.unknown && <Problem text={oneLine(loaded.text)} />}</div>;
+  const turn = async (): Promise<void> => {
+    setProblem("");
+    try {
+      const next = await call<RecordState>("inspect/record", { on: !now.on });
+      setState(next);
+      say(next.on ? "The record is on." : "The record is off. What was kept stays until you delete it.");
+      onChange();
+    } catch (error) {
+      setProblem(textOf(error));
+    }
+  };
+  return (
+    <div class="recording">
+      <button type="button" role="switch" aria-checked={now.on} class="switch" onClick={() => void turn()}><span class="switch-knob" aria-hidden="true" />Record</button>
+      <p class="quiet-text">{now.on ? "On. " : "Off. If it is on, it keeps: "}{now.keeps !== undefined && <Quoted text={now.keeps} limit={500} />} {now.events !== undefined && now.events > 0 && <>There are {times(now.events, "event")}, {bytes(now.bytes ?? 0)}.</>} {now.file !== undefined && <code>{oneLine(now.file)}</code>}</p>
+      {problem !== "" && <Problem text={oneLine(problem)} />}
+    </div>
+  );
+}
+
+function Export({ q, disabled }: { q: string; disabled: boolean }): JSX.Element {
+  const [done, setDone] = useState<number | undefined>(undefined);
+  const run = async (): Promise<void> => {
+    const parts: string[] = [];
+    let before: string | undefined;
+    setDone(0);
+    try {
+      do {
+        const page: HistoryPage = await call<HistoryPage>("inspect/history", { query: q, limit: 500, ...(before !== undefined && { before }) });
+        for (const it of page.events) parts.push(JSON.stringify(it.record) + "\n");
+        before = page.events.length > 0 ? page.next : undefined;
+        setDone(parts.length);
+      } while (before !== undefined && parts.length < MOST_EXPORTED);
+      // Oldest first, one event a line: what `hookwire replay` reads.
+      const url = URL.createObjectURL(new Blob(parts.reverse(), { type: "application/x-ndjson" }));
+      const link = document.createElement("a");
+      link.href = url;
+      link.download = "hookwire-history.jsonl";
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(url), 10_000);
+      say(`${times(parts.length, "event")} exported${before !== undefined ? ": the newest that fit into one file" : ""}.`);
+    } catch (error) {
+      say(`The export failed: ${oneLine(textOf(error))}`);
+    }
+    setDone(undefined);
+  };
+  return <button type="button" disabled={disabled || done !== undefined} onClick={() => void run()}>{done !== undefined ? `Exporting ${number(done)}…` : "Export"}</button>;
+}

@@ -1,0 +1,182 @@
+// The messages between the page and `hookwire inspect`. Members that begin with a host's own types are as in
+// `schema/protocol.json`.
+
+export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
+
+export type Decision = "allow" | "ask" | "defer" | "deny";
+export type Status = "success" | "blocking" | "non_blocking_error" | "cancelled" | "skipped" | "started";
+export type LayerName = "managed" | "user" | "hooks" | "project" | "session";
+
+export interface Source { layer: LayerName; file: string; line: number; column: number; position: number }
+
+export interface Observed { decision?: Decision; reason?: string; rewrote?: boolean; stop?: string }
+
+export interface Outcome {
+  hook: string;
+  status: Status;
+  decision?: Decision;
+  reason?: string;
+  error?: string;
+  opaque?: string;
+  scripts?: { path: string; sha256: string }[];
+  rewrote?: boolean;
+  rejudged?: boolean;
+  observed?: Observed;
+  transcript?: Json[];
+  durationMicros: number;
+}
+
+export interface Verdict {
+  decision: Decision;
+  reason?: string;
+  decidedBy?: string;
+  subject?: Json;
+  patch?: Json;
+  replaced?: boolean;
+  stop?: string;
+  userMessages?: string[];
+  additionalContext?: string[];
+  context?: Json;
+  grant?: Json;
+  outcomes: Outcome[];
+  errors?: string[];
+  generation: number;
+  hash: string;
+  eventId: string;
+}
+
+/** An event that a host has judged. */
+export interface Record {
+  seq: number;
+  at: string;
+  event: string;
+  tool?: string;
+  dialect: string;
+  client?: string;
+  params?: { [name: string]: Json };
+  verdict: Verdict;
+  truncated?: boolean;
+}
+
+/** What an event is about, where the program has read it out of the agent's vocabulary. */
+export interface About {
+  session?: string;
+  run?: string;
+  parentRun?: string;
+  /** The agent, and behind a slash its sub-agent. */
+  agent?: string;
+  cwd?: string;
+  subject?: Json;
+  text?: string;
+  /** For a program that starts: those that it comes from, the farthest first, and itself. */
+  tree?: string[];
+}
+
+export interface Judged { host?: string; record: Record; about?: About }
+
+export interface Ended { seq: number; at: string; event: string; eventId: string; session?: string; tool?: string; outcome: Outcome }
+
+export interface ApprovalRequest {
+  id: string;
+  hook: string;
+  message: string;
+  event: string;
+  session?: string;
+  agent?: string;
+  tool?: string;
+  cwd?: string;
+  subject?: Json;
+  timeoutMs: number;
+  askedAt: number;
+}
+
+export interface Asked extends ApprovalRequest { host: string; root?: string }
+
+export interface ApprovalReply { decision: "approve" | "deny"; reason?: string; subject?: Json; remember?: boolean }
+
+export interface Host { id: string; root: string; pid: number; version: string; startedAt: string; total?: number; notInForce?: string[]; clients?: string[]; hooks?: number }
+
+/** One line of `GET /api/events`. */
+export type Message = { seq?: number } & (
+  | ({ kind: "verdict"; host: string } & Judged)
+  | { kind: "ended"; host: string; ended: Ended }
+  | { kind: "approvals"; approvals: Asked[] }
+  | { kind: "definitions"; host: string }
+  | { kind: "hosts"; hosts: Host[] }
+  | { kind: "lost"; host: string; count: number }
+  | { kind: "missed"; count: number });
+
+export interface ReadCommand { command: string; start: number; end: number }
+export interface RuleExplanation { field: string; rule: string; holds?: boolean; why: string }
+export interface Explanation {
+  hook: string;
+  source: Source;
+  applies: boolean;
+  keptOutBy?: { test: string; why: string };
+  opaque?: string;
+  decision?: Decision;
+  exception?: string;
+  observe?: boolean;
+  rules?: RuleExplanation[];
+}
+export interface ExplainResult {
+  commands?: ReadCommand[];
+  acts?: string[];
+  broken?: string[];
+  policy?: { source: Source; denies?: string }[];
+  hooks: Explanation[];
+  notices?: string[];
+  generation?: number;
+  hash?: string;
+}
+
+export interface Diagnostic {
+  file: string;
+  severity: "error" | "warning" | "hint";
+  code: string;
+  message: string;
+  help?: string;
+  hook?: string;
+  range: { start: Position; end: Position };
+}
+export interface Position { line: number; column: number }
+
+export interface HookInfo {
+  name: string;
+  description?: string;
+  on: string[];
+  handler: string;
+  dialect: string;
+  priority?: number;
+  fail: string;
+  timeoutMs: number;
+  enabled: boolean;
+  observe?: boolean;
+  async: boolean;
+  tags?: string[];
+  source: Source;
+}
+export interface ListResult { generation: number; hash: string; hooks: HookInfo[]; directories?: { layer: LayerName; path: string }[] }
+
+export interface HookCounts { hook: string; matched: number; denied: number; asked: number; rewrote: number; failed: number; observed: number }
+export interface Recent { root: string; pid: number; started: string; generation: number; hash: string; total: number; hooks: HookCounts[] }
+
+export interface HookCases { hook: string; file?: string; cases: { file: string; line: number; expect: string }[] }
+
+export interface TrustReview {
+  root: string;
+  isTrusted: boolean;
+  hooks?: string[];
+  lines: { look: "head" | "added" | "removed" | "beside" | "loosened" | "plain" | "mistake"; text: string }[];
+}
+
+export interface Tried { explanation?: ExplainResult; diagnostics?: Diagnostic[] }
+export interface Against {
+  judged: number;
+  from?: string;
+  differences: { event: Record; host?: string; before: Partial<Verdict>; after: Partial<Verdict> }[];
+  diagnostics?: Diagnostic[];
+}
+export interface Proposal { reason: string; name?: string; definition: string; cases?: string; events?: number; examples?: string[] }
+export interface HistoryPage { events: Judged[]; next?: string; total?: number }
+export interface RecordState { on: boolean; keeps?: string; file?: string; events?: number; bytes?: number }
