@@ -10,7 +10,7 @@ import { drawSelection, EditorView, highlightActiveLine, highlightSpecialChars, 
 import { tags } from "@lezer/highlight";
 import type { Diagnostic, Position } from "./wire";
 
-export interface Editor { set(text: string): void; mark(diagnostics: readonly Diagnostic[]): void; focus(): void; destroy(): void }
+export interface Editor { mark(diagnostics: readonly Diagnostic[]): void; destroy(): void }
 
 const look = EditorView.theme({
   "&": { color: "var(--ink)", backgroundColor: "var(--sunk)", fontSize: "0.8125rem", border: "1px solid var(--line-strong)", borderRadius: "6px" },
@@ -59,7 +59,6 @@ export function mount(parent: HTMLElement, given: { text: string; label: string;
     }),
   });
   return {
-    set: (text) => { if (text !== view.state.doc.toString()) view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text } }); },
     mark: (diagnostics) => {
       const { doc } = view.state;
       const marks = diagnostics.slice(0, 200).map((it): Mark => {
@@ -69,7 +68,6 @@ export function mount(parent: HTMLElement, given: { text: string; label: string;
       });
       view.dispatch(setDiagnostics(view.state, marks));
     },
-    focus: () => view.focus(),
     destroy: () => view.destroy(),
   };
 }

@@ -48,5 +48,9 @@ export function go(to: Partial<Route>, how: "push" | "replace" = "push"): void {
 export const change = (parts: Partial<Route>, how: "push" | "replace" = "push"): void => go({ ...route.value, ...parts }, how);
 
 export function followHash(): void {
-  addEventListener("popstate", () => { route.value = parseHash(location.hash); });
+  addEventListener("popstate", () => {
+    // Somebody has opened a new address of the program in this tab: it begins a new session.
+    if (/^#start=/.test(location.hash)) location.reload();
+    else route.value = parseHash(location.hash);
+  });
 }

@@ -69,7 +69,7 @@ export function Block({ text, limit = CUT, onAll, label }: { text: string; limit
   };
   return (
     <div class="block">
-      <pre class="block-text" dir="ltr" tabIndex={0} role="region" aria-label={label}><Shown text={text.slice(0, end)} /></pre>
+      <pre class="block-text" dir="ltr" tabIndex={0} role="group" aria-label={label}><Shown text={text.slice(0, end)} /></pre>
       {end < text.length && <More left={text.length - end} onMore={more} />}
     </div>
   );

@@ -12,6 +12,7 @@ export async function browse({ colorScheme = "dark", width = 1440, height = 900,
     viewport: { width, height }, colorScheme, reducedMotion, deviceScaleFactor: scale,
   });
   const page = context.pages()[0] ?? (await context.newPage());
+  page.setDefaultTimeout(15_000);
   const problems = [];
   page.on("pageerror", (error) => problems.push(String(error)));
   page.on("console", (message) => { if (message.type() === "error" && !/ERR_|Failed to load resource/.test(message.text())) problems.push(message.text()); });

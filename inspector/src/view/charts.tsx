@@ -48,10 +48,10 @@ export function Charts(): JSX.Element {
       {sums !== undefined && sums.total > 0 && (
         <>
           <Figures sums={sums} />
-          <Section title="Verdicts over time"><Stacked sums={sums} /></Section>
-          <Section title="Doubts and failures over time"><div class="pair"><Small sums={sums} of="doubts" tone="ask" word="doubt" /><Small sums={sums} of="failed" tone="failed" word="failure" /></div></Section>
-          <Section title="Hooks" tools={<span class="quiet-text">bars: p50 to p99, on a logarithmic scale</span>}><Hooks hooks={sums.hooks} /></Section>
-          <Section title="Sessions"><Sessions sums={sums} /></Section>
+          <Section level={2} title="Verdicts over time"><Stacked sums={sums} /></Section>
+          <Section level={2} title="Doubts and failures over time"><div class="pair"><Small sums={sums} of="doubts" tone="ask" word="doubt" /><Small sums={sums} of="failed" tone="failed" word="failure" /></div></Section>
+          <Section level={2} title="Hooks" tools={<span class="quiet-text">bars: p50 to p99, on a logarithmic scale</span>}><Hooks hooks={sums.hooks} /></Section>
+          <Section level={2} title="Sessions"><Sessions sums={sums} /></Section>
         </>
       )}
     </div>
@@ -122,7 +122,7 @@ function Stacked({ sums }: { sums: Sums }): JSX.Element {
       </div>
       <Axis sums={sums} />
       <details class="as-table"><summary>As a table</summary>
-        <div class="table-box" tabIndex={0} role="region" aria-label="Verdicts over time, as a table"><table class="table">
+        <div class="table-box" tabIndex={0} role="group" aria-label="Verdicts over time, as a table"><table class="table">
           <thead><tr><th scope="col">from</th>{shown.map((tone) => <th scope="col" class="n" key={tone}>{WORDS[tone]}</th>)}</tr></thead>
           <tbody>{sums.buckets.map((bucket, nth) => (heights[nth]! > 0 ? <tr key={nth}><th scope="row">{timeAt(nth)}</th>{shown.map((tone) => <td class="n" key={tone}>{bucket.tones[tone] || "·"}</td>)}</tr> : null))}</tbody>
         </table></div>
@@ -161,7 +161,7 @@ function Hooks({ hooks }: { hooks: readonly HookSums[] }): JSX.Element {
   if (hooks.length === 0) return <p class="quiet-text">No hook was selected for these events.</p>;
   return (
     <>
-      <div class="table-box" tabIndex={0} role="region" aria-label="Hooks"><table class="table">
+      <div class="table-box" tabIndex={0} role="group" aria-label="Hooks"><table class="table">
         <thead><tr>
           <th scope="col">hook</th>
           {COLUMNS.map(([column, word]) => <th scope="col" key={column} class="n" aria-sort={by === column ? "descending" : undefined}><button type="button" class="sort" onClick={() => setBy(column)}>{word}{by === column && <span aria-hidden="true"> ↓</span>}</button></th>)}
@@ -187,7 +187,7 @@ function Sessions({ sums }: { sums: Sums }): JSX.Element {
   const most = Math.max(1, ...sorted.map((it) => it.events));
   return (
     <>
-      <div class="table-box" tabIndex={0} role="region" aria-label="Sessions"><table class="table">
+      <div class="table-box" tabIndex={0} role="group" aria-label="Sessions"><table class="table">
         <thead><tr><th scope="col">session</th><th scope="col">agent</th><th scope="col" class="n">events</th><th scope="col"><span class="hidden">compared</span></th><th scope="col" class="n">denied</th><th scope="col" class="n">lasted</th>{hasTokens && <th scope="col" class="n">tokens</th>}{hasCost && <th scope="col" class="n">cost</th>}</tr></thead>
         <tbody>{sorted.map((it) => (
           <tr key={it.key}>

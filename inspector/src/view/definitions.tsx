@@ -75,12 +75,12 @@ function Layers({ known, onOpen }: { known: Known; onOpen: (file: string) => voi
   return (
     <>
       {layers.map(({ layer, hooks, files, directories }) => (
-        <Section key={layer} title={LAYERS[layer]} tools={<span class="quiet-text place">{directories.map((it) => oneLine(it.path)).join(", ")}</span>}>
+        <Section level={2} key={layer} title={LAYERS[layer]} tools={<span class="quiet-text place">{directories.map((it) => oneLine(it.path)).join(", ")}</span>}>
           {files.length === 0 && <p class="quiet-text">No definitions here.</p>}
           {files.map((file) => <FileHooks key={file} file={file} hooks={hooks.filter((it) => it.source.file === file)} known={known} onOpen={onOpen} />)}
         </Section>
       ))}
-      {orphans.length > 0 && <Section title="Files without a hook in force"><Diagnostics all={orphans} /></Section>}
+      {orphans.length > 0 && <Section level={2} title="Files without a hook in force"><Diagnostics all={orphans} /></Section>}
     </>
   );
 }
@@ -95,7 +95,7 @@ function FileHooks({ file, hooks, known, onOpen }: { file: string; hooks: HookIn
         {isBroken && <span class="tag tag-failed">last good state in force</span>}
       </p>
       <Diagnostics all={diagnostics} />
-      <div class="table-box" tabIndex={0} role="region" aria-label={`Hooks of ${oneLine(file)}`}><table class="table hooks">
+      <div class="table-box" tabIndex={0} role="group" aria-label={`Hooks of ${oneLine(file)}`}><table class="table hooks">
         <thead><tr><th scope="col" class="w-hook">hook</th><th scope="col" class="w-on">on</th><th scope="col" class="w-does">does</th><th scope="col" class="w-fails">fails</th><th scope="col" class="n">matched</th><th scope="col" class="n">denied</th><th scope="col" class="n">asked</th><th scope="col" class="n">rewrote</th><th scope="col" class="n">failed</th><th scope="col" class="w-cases">cases</th><th scope="col">where</th></tr></thead>
         <tbody>{hooks.map((hook) => <HookRow key={`${hook.name}${hook.source.position}`} hook={hook} counts={known.counts.get(hook.name)} cases={known.cases?.get(hook.name)} hasCases={known.cases !== undefined} />)}</tbody>
       </table></div>
@@ -132,7 +132,7 @@ function FileView({ host, file, diagnostics, onClose }: { host: string; file: st
       </div>
       {loaded.state === "failed" && <Problem text={loaded.unknown ? "This build of hookwire doesn’t show files." : oneLine(loaded.text)} />}
       {loaded.state === "loading" && text === undefined && <p class="loading">Reading…</p>}
-      {text !== undefined && <pre class="block-text code" tabIndex={0} role="region" aria-label="Definition">{lines.map((line, nth) => <span key={nth} class={`code-line ${at.has(nth + 1) ? `severity-${at.get(nth + 1)!.severity}` : ""}`}><span class="code-number" aria-hidden="true">{nth + 1}</span><span><Shown text={line} />{"\n"}</span></span>)}</pre>}
+      {text !== undefined && <pre class="block-text code" tabIndex={0} role="group" aria-label="Definition">{lines.map((line, nth) => <span key={nth} class={`code-line ${at.has(nth + 1) ? `severity-${at.get(nth + 1)!.severity}` : ""}`}><span class="code-number" aria-hidden="true">{nth + 1}</span><span><Shown text={line} />{"\n"}</span></span>)}</pre>}
       <Diagnostics all={diagnostics} />
     </Dialog>
   );
@@ -149,7 +149,7 @@ function Trust({ host, onClose }: { host: string; onClose: () => void }): JSX.El
       {review !== undefined && (
         <div class="trust">
           <p>{review.isTrusted ? "These definitions are trusted as they are." : <><strong>Not in force until you trust it.</strong> A page can’t do that for you: run <code>hookwire trust</code> in {oneLine(review.root)}, or use your editor.</>}</p>
-          <div class="review" tabIndex={0} role="region" aria-label="Review">{review.lines.slice(0, 3000).map((it, nth) => <p key={nth} class={`review-${it.look}`}><Shown text={it.text} />{it.text === "" && " "}</p>)}</div>
+          <div class="review" tabIndex={0} role="group" aria-label="Review">{review.lines.slice(0, 3000).map((it, nth) => <p key={nth} class={`review-${it.look}`}><Shown text={it.text} />{it.text === "" && " "}</p>)}</div>
         </div>
       )}
     </Dialog>

@@ -136,8 +136,8 @@ function headline(row: Row): JSX.Element {
   }
 }
 
-export function Section({ title, tools, children }: { title: string; tools?: ComponentChildren; children: ComponentChildren }): JSX.Element {
-  return <section class="part"><div class="part-head"><h3>{title}</h3>{tools}</div>{children}</section>;
+export function Section({ title, tools, level = 3, children }: { title: string; tools?: ComponentChildren; level?: 2 | 3; children: ComponentChildren }): JSX.Element {
+  return <section class="part"><div class="part-head">{level === 2 ? <h2>{title}</h2> : <h3>{title}</h3>}{tools}</div>{children}</section>;
 }
 
 export const pretty = (value: Json | undefined): string => (value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value, null, 2));
@@ -200,7 +200,7 @@ function Lit({ text, commands, lit, limit, onAll }: { text: string; commands: Re
   }, [text, commands, end]);
   return (
     <div class="block">
-      <pre class="block-text lit-text" dir="ltr" tabIndex={0} role="region" aria-label="The command">
+      <pre class="block-text lit-text" dir="ltr" tabIndex={0} role="group" aria-label="The command">
         {parts.map((part, nth) => (part.of.length > 0
           ? <span key={nth} class={`lit ${part.of.includes(lit) ? "is-lit" : ""} lit-${part.of.at(-1)! % 2}`}><Shown text={part.text} /></span>
           : <Shown key={nth} text={part.text} />))}
@@ -223,7 +223,7 @@ export function Diff({ before, after, label }: { before: string; after: string; 
   const parts = useMemo(() => diff(before.slice(0, cut), after.slice(0, cut)), [before, after]);
   return (
     <>
-      <pre class="block-text diff" dir="ltr" tabIndex={0} role="region" aria-label={`What changed in ${label}`}>
+      <pre class="block-text diff" dir="ltr" tabIndex={0} role="group" aria-label={`What changed in ${label}`}>
         {parts.map((part, nth) => (part.kind === "same" ? <Shown key={nth} text={part.text} /> : part.kind === "added" ? <ins key={nth}><Shown text={part.text} /></ins> : <del key={nth}><Shown text={part.text} /></del>))}
       </pre>
       {Math.max(before.length, after.length) > cut && <p class="quiet-text">The first {cut} characters are compared.</p>}

@@ -14,11 +14,13 @@ const SHAPES: { [tone in Tone]: JSX.Element } = {
   deny: <><path class="solid" d="M5.3 1h5.4L15 5.3v5.4L10.7 15H5.3L1 10.7V5.3z" /><path class="cut" d="M4.5 8h7" /></>,
 };
 
+/** With an empty label, what stands beside it says the same. */
 export function Mark({ tone, word = false, label }: { tone: Tone; word?: boolean; label?: string }): JSX.Element {
   const name = label ?? TONE_WORDS[tone];
+  const isSaid = word || name === "";
   return (
     <span class={`mark tone-${tone}`}>
-      <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden={word} {...(!word && { role: "img", "aria-label": name })}>{SHAPES[tone]}</svg>
+      <svg viewBox="0 0 16 16" width="16" height="16" {...(isSaid ? { "aria-hidden": true } : { role: "img", "aria-label": name })}>{SHAPES[tone]}</svg>
       {word && <span class="mark-word">{name}</span>}
     </span>
   );

@@ -14,6 +14,7 @@ const EDITOR: string = "/editor.js";
 /** What is edited now. It stays while somebody looks at other views. */
 export const draft = signal({ text: STARTER, cases: "", name: "my-rule", from: "" });
 
+/** `text` is what it begins with: an editor that is set anew while somebody types would take letters back. */
 export function RuleEditor({ text, diagnostics, onChange, label }: { text: string; diagnostics: readonly Diagnostic[]; onChange: (text: string) => void; label: string }): JSX.Element {
   const place = useRef<HTMLDivElement>(null);
   const editor = useRef<Editor | undefined>(undefined);
@@ -29,7 +30,6 @@ export function RuleEditor({ text, diagnostics, onChange, label }: { text: strin
     }, () => setPlain(true));
     return () => { isGone = true; editor.current?.destroy(); editor.current = undefined; };
   }, []);
-  useEffect(() => editor.current?.set(text), [text]);
   useEffect(() => editor.current?.mark(diagnostics), [diagnostics]);
   // Without the editor, a text field does.
   if (plain) return <textarea class="rule-editor" rows={14} spellcheck={false} aria-label={label} value={text} onInput={(it) => onChange(it.currentTarget.value)} />;

@@ -161,14 +161,14 @@ function Past({ text }: { text: string }): JSX.Element {
     setBusy(false);
   };
   return (
-    <Section title="What would it have done?" tools={<span class="choice"><label>in the last <select value={since} onChange={(it) => setSince(it.currentTarget.value)}>{[["1d", "day"], ["7d", "7 days"], ["30d", "30 days"]].map(([value, word]) => <option key={value} value={value}>{word}</option>)}</select></label> <button type="button" disabled={isBusy || host === undefined} onClick={() => void ask()}>{isBusy ? "Judging…" : "Ask the past"}</button></span>}>
+    <Section level={2} title="What would it have done?" tools={<span class="choice"><label>in the last <select value={since} onChange={(it) => setSince(it.currentTarget.value)}>{[["1d", "day"], ["7d", "7 days"], ["30d", "30 days"]].map(([value, word]) => <option key={value} value={value}>{word}</option>)}</select></label> <button type="button" disabled={isBusy || host === undefined} onClick={() => void ask()}>{isBusy ? "Judging…" : "Ask the past"}</button></span>}>
       {problem !== "" && <Problem text={oneLine(problem)} />}
       {found === undefined && problem === "" && <p class="quiet-text">Every recorded event is judged again with this rule. The differences are listed here. <a href="#/history" onClick={(it) => { it.preventDefault(); change({ view: "history" }); }}>History</a> says what is recorded.</p>}
       {found !== undefined && (
         <>
           <p><strong>{times(found.differences.length, "event")}</strong> of {number(found.judged)} would have ended otherwise{found.from !== undefined && <> since {day(Date.parse(found.from))}</>}.{asked !== text && <span class="quiet-text"> The rule has changed since: ask again.</span>}</p>
           {found.differences.length > 0 && (
-            <div class="table-box" tabIndex={0} role="region" aria-label="Differences"><table class="table">
+            <div class="table-box" tabIndex={0} role="group" aria-label="Differences"><table class="table">
               <thead><tr><th scope="col">time</th><th scope="col">what</th><th scope="col">was</th><th scope="col">would be</th></tr></thead>
               <tbody>{found.differences.slice(0, 200).map((it, nth) => {
                 const at = Date.parse(it.event.at);
@@ -215,7 +215,7 @@ export function Save({ row, judged, explanation }: { row: Row | undefined; judge
   };
   const suggested = caseOf(row, judged, explanation);
   return (
-    <Section title="Keep it">
+    <Section level={2} title="Keep it">
       <form class="save" onSubmit={(it) => { it.preventDefault(); void save(); }}>
         <label>Name <span class="affix"><span class="quiet-text">.hookwire/</span><input type="text" required pattern="[A-Za-z0-9][A-Za-z0-9._\-]*" value={name} onInput={(it) => { draft.value = { ...draft.value, name: it.currentTarget.value }; }} /><span class="quiet-text">.yaml</span></span></label>
         <label class="save-cases">Cases: what you expect of it<textarea rows={4} spellcheck={false} placeholder={"cases:\n  - { bash: git push -f, expect: deny }"} value={cases} onInput={(it) => { draft.value = { ...draft.value, cases: it.currentTarget.value }; }} /></label>
