@@ -227,6 +227,7 @@ test("try: the verdict changes as one types, the past, save", async (t) => {
   await page.locator(".diagnostics", { hasText: "is no event" }).waitFor();
   await page.locator(".cm-lintRange-error").waitFor();
   await type("hooks:\n  - name: no-status\n    on: PreToolUse\n    if: Bash(git status*)\n    deny: Not now.\n");
+  await page.locator(".tried-verdict", { hasText: "deny" }).waitFor();
   await page.getByRole("button", { name: "Ask the past" }).click();
   await page.getByText("would have ended otherwise").waitFor();
   await page.getByRole("button", { name: "Add this event as a case" }).click();

@@ -87,6 +87,7 @@ function Layers({ known, onOpen }: { known: Known; onOpen: (file: string) => voi
 
 function FileHooks({ file, hooks, known, onOpen }: { file: string; hooks: HookInfo[]; known: Known; onOpen: (file: string) => void }): JSX.Element {
   const diagnostics = known.diagnostics.filter((it) => it.file === file);
+  const isBuiltIn = !file.startsWith("/");
   const isBroken = diagnostics.some((it) => it.severity === "error");
   return (
     <div class="file">
@@ -96,8 +97,8 @@ function FileHooks({ file, hooks, known, onOpen }: { file: string; hooks: HookIn
       </p>
       <Diagnostics all={diagnostics} />
       <div class="table-box" tabIndex={0} role="group" aria-label={`Hooks of ${oneLine(file)}`}><table class="table hooks">
-        <thead><tr><th scope="col" class="w-hook">hook</th><th scope="col" class="w-on">on</th><th scope="col" class="w-does">does</th><th scope="col" class="w-fails">fails</th><th scope="col" class="n">matched</th><th scope="col" class="n">denied</th><th scope="col" class="n">asked</th><th scope="col" class="n">rewrote</th><th scope="col" class="n">failed</th><th scope="col" class="w-cases">cases</th><th scope="col">where</th></tr></thead>
-        <tbody>{hooks.map((hook) => <HookRow key={`${hook.name}${hook.source.position}`} hook={hook} counts={known.counts.get(hook.name)} cases={known.cases?.get(hook.name)} hasCases={known.cases !== undefined} />)}</tbody>
+        <thead><tr><th scope="col" class="w-hook">hook</th><th scope="col" class="w-on">on</th><th scope="col" class="w-does">does</th><th scope="col" class="w-fails">fails</th><th scope="col" class="n">matched</th><th scope="col" class="n">denied</th><th scope="col" class="n">asked</th><th scope="col" class="n">rewrote</th><th scope="col" class="n">failed</th><th scope="col" class="w-cases">{known.cases !== undefined && !isBuiltIn ? "cases" : <span class="hidden">cases</span>}</th><th scope="col">{isBuiltIn ? <span class="hidden">where</span> : "where"}</th></tr></thead>
+        <tbody>{hooks.map((hook) => <HookRow key={`${hook.name}${hook.source.position}`} hook={hook} counts={known.counts.get(hook.name)} cases={known.cases?.get(hook.name)} hasCases={known.cases !== undefined && !isBuiltIn} />)}</tbody>
       </table></div>
     </div>
   );
@@ -112,9 +113,9 @@ function HookRow({ hook, counts, cases, hasCases }: { hook: HookInfo; counts: Ho
       <td>{hook.on.map(oneLine).join(", ")}</td>
       <td>{oneLine(hook.handler)}</td>
       <td>{oneLine(hook.fail)}</td>
-      {matched === 0 ? <td colSpan={5}><span class="tag tag-ask">has never fired</span></td> : <><td class="n">{n(matched)}</td><td class="n">{n(counts?.denied)}</td><td class="n">{n(counts?.asked)}</td><td class="n">{n(counts?.rewrote)}</td><td class={`n ${counts?.failed ? "tone-failed" : ""}`}>{n(counts?.failed)}</td></>}
+      {matched === 0 && hook.source.file.startsWith("/") ? <td colSpan={5}><span class="tag tag-ask">has never fired</span></td> : <><td class="n">{n(matched)}</td><td class="n">{n(counts?.denied)}</td><td class="n">{n(counts?.asked)}</td><td class="n">{n(counts?.rewrote)}</td><td class={`n ${counts?.failed ? "tone-failed" : ""}`}>{n(counts?.failed)}</td></>}
       <td>{!hasCases ? "" : (cases ?? []).length === 0 ? <span class="tag tag-ask">no case</span> : <details><summary>{times(cases!.length, "case")}</summary><ul>{cases!.slice(0, 30).map((it, nth) => <li key={nth}><Place source={it} /> {oneLine(it.expect)}</li>)}</ul></details>}</td>
-      <td><Place source={hook.source} label={`line ${hook.source.line}`} /></td>
+      <td>{hook.source.file.startsWith("/") && <Place source={hook.source} label={`line ${hook.source.line}`} />}</td>
     </tr>
   );
 }

@@ -114,6 +114,7 @@ export function EventView({ row }: { row: Row }): JSX.Element {
       {(verdict.additionalContext ?? []).length > 0 && <Section title="Told to the model">{verdict.additionalContext!.map((it, nth) => <Block key={nth} text={it} label="Told to the model" />)}</Section>}
       {(verdict.userMessages ?? []).length > 0 && <Section title="Told to the person">{verdict.userMessages!.map((it, nth) => <Block key={nth} text={it} label="Told to the person" />)}</Section>}
 
+      {judged.about?.tree !== undefined && judged.about.tree.length > 0 && <Section title="Where it comes from"><Block text={judged.about.tree.join("\n")} label="The programs that it comes from" /></Section>}
       <Programs row={row} />
       <Section title="What the agent got"><Reply judged={judged} /></Section>
       <details class="record"><summary>The whole record</summary><Raw value={judged as unknown as Json} label="The whole record" /></details>
@@ -191,7 +192,8 @@ function Lit({ text, commands, lit, limit, onAll }: { text: string; commands: Re
   const end = cutAt(text, shown);
   const parts = useMemo(() => {
     const at = fromBytes(text);
-    const places = commands.slice(0, 500).map((it, nth) => ({ nth, start: at(it.start), end: at(it.end) })).filter((it) => it.end > it.start && it.start < end && !(it.start === 0 && it.end >= text.length && commands.length > 1));
+    const trimmed = (nth: number, start: number, end: number) => ({ nth, start, end: start + text.slice(start, end).trimEnd().length });
+    const places = commands.slice(0, 500).map((it, nth) => trimmed(nth, at(it.start), at(it.end))).filter((it) => it.end > it.start && it.start < end && !(it.start === 0 && it.end >= text.length && commands.length > 1));
     const edges = [...new Set([0, end, ...places.flatMap((it) => [it.start, Math.min(end, it.end)])])].sort((a, b) => a - b);
     return edges.slice(0, -1).map((from, nth) => {
       const to = edges[nth + 1]!;

@@ -84,8 +84,13 @@ export function Filter({ line, onChange, label, placeholder }: {
   const pick = (offer: Offer): void => {
     const next = text.slice(0, from) + offer.insert + text.slice(caret).trimStart();
     const at = from + offer.insert.length;
+    // At once: who types fast is ahead of the next frame.
+    if (input.current !== null) {
+      input.current.value = next;
+      input.current.focus();
+      input.current.setSelectionRange(at, at);
+    }
     type(next, at);
-    requestAnimationFrame(() => { input.current?.focus(); input.current?.setSelectionRange(at, at); });
   };
   const onKey = (event: KeyboardEvent): void => {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {

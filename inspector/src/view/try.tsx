@@ -43,7 +43,7 @@ export function Try(): JSX.Element {
   const { text } = draft.value;
   const chosen = find(route.value.event);
   const offers = useMemo(candidates, [isPasting.value, rows.length === 0, chosen?.id]);
-  const row = chosen ?? offers[0];
+  const row = chosen ?? offers.find((it) => it.event === "PreToolUse") ?? offers[0];
   const judged = useMemo(() => (row === undefined ? undefined : judgedOf(row)), [row?.id]);
   let event: { [name: string]: Json } | undefined;
   let mistake = "";
@@ -94,12 +94,12 @@ export function Try(): JSX.Element {
         {tried.state === "failed" ? <Problem text={tried.unknown ? "This build of hookwire can’t try rules in the page. `hookwire explain` can." : oneLine(tried.text)} /> : result?.explanation && <TriedVerdict explanation={result.explanation} broken={diagnostics.some((it) => it.severity === "error")} />}
       </div>
       <Past text={text} />
-      <Save row={isPasting.value ? undefined : row} judged={judged} explanation={result?.explanation} />
+      <Save row={isPasting.value ? undefined : row} judged={judged} explanation={tried.state === "there" && slow === text ? result?.explanation : undefined} />
     </div>
   );
 }
 
-const optionOf = (row: Row): string => `${row.decision} · ${row.tool || row.event} · ${oneLine(row.text).slice(0, 90)} · ${day(row.time)} ${clock(row.time).slice(0, 8)}`;
+const optionOf = (row: Row): string => `${row.decision} · ${oneLine(row.tool || row.event).slice(0, 60)} · ${oneLine(row.text).slice(0, 90)} · ${day(row.time)} ${clock(row.time).slice(0, 8)}`;
 
 export function Diagnostics({ all }: { all: readonly Diagnostic[] }): JSX.Element | null {
   if (all.length === 0) return null;
