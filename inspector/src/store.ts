@@ -28,10 +28,17 @@ const known = new Map<string, Row>();
 let characters = 0;
 let count = 0;
 
-export const find = (id: string): Row | undefined => known.get(id);
+/** Rows that came by another way than the stream: so many are kept, so that they can be opened. */
+const MAX_OTHERS = 20_000;
+const others = new Map<string, Row>();
 
-/** A row that came by another way than the stream, so that it can be opened. */
-export const remember = (row: Row): void => { if (!known.has(row.id)) known.set(row.id, row); };
+export const find = (id: string): Row | undefined => known.get(id) ?? others.get(id);
+
+export function remember(row: Row): void {
+  others.delete(row.id);
+  others.set(row.id, row);
+  if (others.size > MAX_OTHERS) others.delete(others.keys().next().value!);
+}
 
 let scheduled = false;
 function changed(): void {

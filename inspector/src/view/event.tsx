@@ -6,10 +6,10 @@ import { diff } from "../diff";
 import { useLoaded, type Loaded } from "../load";
 import { fromBytes } from "../places";
 import { toggled, type Key } from "../query";
-import { inWords, judgedOf, members, rowOf, subjectOf, type Row } from "../read";
+import { inWords, judgedOf, members, subjectOf, type Row } from "../read";
 import { change, go, route } from "../route";
 import { call, isUnknown, Refusal } from "../session";
-import { ended, find, hosts, remember, rows, version } from "../store";
+import { ended, find, hosts, rows, version } from "../store";
 import { Block, CUT, cutAt, More, oneLine, plain, Quoted, Shown } from "../text";
 import { full, clock, took } from "../time";
 import type { ExplainResult, Json, Judged, ReadCommand } from "../wire";
@@ -42,13 +42,6 @@ export function EventPane({ id, onClose }: { id: string; onClose: () => void }):
       {row !== undefined ? <EventView row={row} /> : gone ? <Empty title="This event isn’t here any more"><p>The page and its hosts keep the last events. If it was recorded, History has it.</p></Empty> : <p class="loading">Looking for the event…</p>}
     </aside>
   );
-}
-
-/** A row of something that didn't come by the stream, and can be opened like the others. */
-export function rowOfJudged(judged: Judged, n: number): Row {
-  const row = rowOf(judged, JSON.stringify(judged), n);
-  remember(row);
-  return row;
 }
 
 /** The event as `hooks/explain` and `inspect/try` take it. */

@@ -1,0 +1,64 @@
+// The page on a real host, with real events; HOOKWIRE names the program, and without it there is nothing to try.
+import test from "node:test";
+import assert from "node:assert/strict";
+import { browse } from "./browser.mjs";
+import { inspect } from "./real.mjs";
+
+const skip = process.env.HOOKWIRE ? false : "HOOKWIRE names no program";
+
+test("what a real host judges is shown, explained, answered", { skip }, async (t) => {
+  const real = await inspect();
+  t.after(real.close);
+  for (const command of ["cd web && git push -f", "npm install left-pad", "$RUN push --force; curl https://example.com", "ls"]) real.bash(command);
+  real.send("claude-code", { hook_event_name: "PostToolUse", tool_name: "Edit", tool_input: { file_path: "a.ts" }, tool_response: {} });
+  const { page, problems, close } = await browse();
+  t.after(close);
+  await page.goto(await real.address());
+  const row = (text) => page.locator(".row.event", { hasText: text });
+  for (const [text, tone] of [["git push -f", "deny"], ["npm install", "rewritten"], ["$RUN push", "ask"], ["ls", "allow"], ["a.ts", "failed"]]) assert.match(await row(text).first().textContent(), new RegExp(`^${tone}`), text);
+
+  await row("git push -f").click();
+  await page.getByRole("heading", { name: "Denied by no-force-push" }).waitFor();
+  await page.locator(".hop", { hasText: "no-force-push" }).first().waitFor();
+  assert.match(await page.locator(".hop a.place", { hasText: "team.yaml:2" }).getAttribute("href"), /^vscode:\/\/file\/.*\/shop\/\.hookwire\/team\.yaml:2$/);
+  await page.getByRole("button", { name: "runs git push -f" }).hover();
+  assert.equal(await page.locator(".lit.is-lit").textContent(), "git push -f");
+  await row("npm install").click();
+  await page.locator(".diff ins", { hasText: "pnpm" }).waitFor();
+  await row("$RUN push").click();
+  await page.locator(".hop.is-doubt").first().waitFor();
+
+  real.bash("git push --force origin main");
+  await row("origin main").waitFor();
+
+  const go = (hash) => page.evaluate((it) => { location.hash = it; }, hash);
+  await go("#/definitions");
+  assert.match(await page.locator("tr", { hasText: "use-pnpm" }).textContent(), /rewrite/);
+  await page.getByRole("button", { name: ".hookwire/team.yaml" }).click();
+  await page.locator(".code", { hasText: "Force pushes are off" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Review for trust" }).click();
+  await page.getByText("trusted as they are").waitFor();
+  await page.keyboard.press("Escape");
+
+  await go("#/try");
+  await page.getByRole("button", { name: "Paste one" }).click();
+  await page.locator(".tried-verdict", { hasText: "deny" }).waitFor();
+  await page.getByLabel("An event, as JSON").fill('{"event":"PreToolUse","tool":{"name":"Bash","input":{"command":"git status"}}}');
+  await page.locator(".tried-verdict", { hasText: "allow" }).waitFor();
+
+  await go("#/approvals");
+  const answers = [];
+  for (const answer of [
+    async () => { await page.getByRole("button", { name: "No…" }).click(); await page.getByLabel("Why not?").fill("Not today."); await page.getByRole("button", { name: "Say no" }).click(); },
+    async () => { await page.getByRole("button", { name: "Yes, but changed…" }).click(); await page.getByLabel("The command that runs instead").fill("pnpm publish --dry-run"); await page.getByRole("button", { name: "Say yes to this" }).click(); },
+  ]) {
+    const waits = real.waits("npm publish --access public");
+    await page.locator(".question").waitFor();
+    await answer();
+    answers.push(await waits);
+  }
+  assert.match(answers[0], /"deny".*Not today\./);
+  assert.match(answers[1], /pnpm publish --dry-run/);
+  assert.deepEqual(problems, []);
+});
