@@ -10,7 +10,7 @@ export function clock(time: number): string {
 
 const fullFormat = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
 const dayFormat = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
-const minuteFormat = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const minuteFormat = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 
 export const full = (time: number): string => (time > 0 ? fullFormat.format(time) : "at an unknown time");
 export const minute = (time: number): string => minuteFormat.format(time);
@@ -18,6 +18,12 @@ export const minute = (time: number): string => minuteFormat.format(time);
 /** The day where it isn't today. */
 export function day(time: number, now = Date.now()): string {
   return new Date(time).toDateString() === new Date(now).toDateString() ? "" : dayFormat.format(time);
+}
+
+/** The label of a place on an axis that is so long. */
+export function tick(time: number, length: number): string {
+  if (length < 300_000) return clock(time).slice(0, 8);
+  return length > 72_000_000 ? `${dayFormat.format(time)} ${minute(time)}` : minute(time);
 }
 
 export function took(micros: number): string {

@@ -149,7 +149,7 @@ export function explain(params) {
     const [pattern, text] = rule[it.name] ?? [];
     if (pattern === undefined) return said;
     if (tool !== "Bash") return it.name === "no-prod-database" ? said : { ...said, applies: false, keptOutBy: { test: "matcher", why: `doesn't match tool \`${tool}\`` } };
-    if (/^\$RUN/.test(command) && it.name !== "watch-curl") { const why = doubt(text, "$RUN push --force"); return { ...said, opaque: why, rules: [{ field: "if", rule: text, why }] }; }
+    if (/^\$RUN/.test(command) && it.name === "no-force-push") { const why = doubt(text, "$RUN push --force"); return { ...said, opaque: why, rules: [{ field: "if", rule: text, why }] }; }
     if (pattern.test(command)) return { ...said, ...(it.handler === "deny" && it.name !== "no-prod-database" && { decision: "deny", exception: `Bash(${command.slice(0, 60)})` }), rules: [{ field: "if", rule: text, holds: true, why: `\`${command.slice(0, 60)}\`` }] };
     return { ...said, applies: false, keptOutBy: { test: "if", why: `\`${text}\`: no command runs \`${text.slice(5).split(" ")[0]}\`` }, rules: [{ field: "if", rule: text, holds: false, why: "no command runs it" }] };
   });

@@ -8,7 +8,7 @@ import { TONE_WORDS, TONES, type Tone } from "../read";
 import { change, route } from "../route";
 import { filter, version, visible } from "../store";
 import { oneLine } from "../text";
-import { clock, day, minute, number, span, times, took } from "../time";
+import { clock, number, span, tick, times, took } from "../time";
 import { Section } from "./event";
 import { Filter } from "./filter";
 import { Mark } from "./marks";
@@ -88,7 +88,7 @@ function topOf(n: number): number {
 }
 
 function Axis({ sums }: { sums: Sums }): JSX.Element {
-  return <div class="axis" aria-hidden="true">{[0, 0.25, 0.5, 0.75, 1].map((part) => { const at = sums.from + (sums.to - sums.from) * part; return <span key={part}>{sums.to - sums.from < 300_000 ? clock(at).slice(0, 8) : `${day(at)} ${minute(at)}`.trim()}</span>; })}</div>;
+  return <div class="axis" aria-hidden="true">{[0, 0.25, 0.5, 0.75, 1].map((part) => { const at = sums.from + (sums.to - sums.from) * part; return <span key={part}>{tick(at, sums.to - sums.from)}</span>; })}</div>;
 }
 
 function Stacked({ sums }: { sums: Sums }): JSX.Element {
@@ -113,7 +113,7 @@ function Stacked({ sums }: { sums: Sums }): JSX.Element {
                 {shown.map((tone) => {
                   const height = (bucket.tones[tone] / top) * HEIGHT;
                   y -= height;
-                  return height === 0 ? null : <rect key={tone} class={`piece tone-${tone}`} x={nth * step + 1} width={step - 2} y={y} height={height} />;
+                  return height === 0 ? null : <rect key={tone} class={`piece fill-${tone}`} x={nth * step + 1} width={step - 2} y={y} height={height} />;
                 })}
               </g>
             );
@@ -141,7 +141,7 @@ function Small({ sums, of, tone, word }: { sums: Sums; of: "doubts" | "failed"; 
       <p><strong>{times(sums[of], word)}</strong> <span class="quiet-text">at most {number(Math.max(...values))} at once</span></p>
       <svg class="small" viewBox={`0 0 ${WIDTH} ${height}`} preserveAspectRatio="none" role="img" aria-label={`${times(sums[of], word)} over time`}>
         <line class="grid" x1="0" x2={WIDTH} y1={height} y2={height} />
-        {values.map((n, nth) => n > 0 && <rect key={nth} class={`piece tone-${tone}`} x={nth * step + 1} width={step - 2} y={height - (n / top) * height} height={(n / top) * height} />)}
+        {values.map((n, nth) => n > 0 && <rect key={nth} class={`piece fill-${tone}`} x={nth * step + 1} width={step - 2} y={height - (n / top) * height} height={(n / top) * height} />)}
       </svg>
       <Axis sums={sums} />
     </figure>
@@ -171,7 +171,7 @@ function Hooks({ hooks }: { hooks: readonly HookSums[] }): JSX.Element {
           <tr key={it.hook}>
             <th scope="row"><button type="button" class="link" onClick={() => change({ view: "timeline", q: toggled("", "hook", it.hook) })}>{oneLine(it.hook).slice(0, 120)}</button></th>
             {COLUMNS.map(([column]) => <td key={column} class={`n ${column === "failed" && it.failed > 0 ? "tone-failed" : column === "denied" && it.denied > 0 ? "tone-deny" : ""}`}>{column === "p50" || column === "p99" ? took(it[column]) : it[column] === 0 ? "·" : number(it[column])}</td>)}
-            <td class="latency"><svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect class="bar-back" x="0" y="4.5" width="100" height="1" /><rect class="bar tone-observed" x={place(it.p50)} width={Math.max(1.2, place(it.p99) - place(it.p50))} y="2" height="6" /></svg></td>
+            <td class="latency"><svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect class="bar-back" x="0" y="4.5" width="100" height="1" /><rect class="bar fill-observed" x={place(it.p50)} width={Math.max(1.2, place(it.p99) - place(it.p50))} y="2" height="6" /></svg></td>
           </tr>
         ))}</tbody>
       </table></div>
@@ -193,7 +193,7 @@ function Sessions({ sums }: { sums: Sums }): JSX.Element {
           <tr key={it.key}>
             <th scope="row">{it.session === "" ? "no session" : <button type="button" class="link" onClick={() => change({ view: "timeline", q: toggled("", "session", it.session) })}>{oneLine(it.session).slice(0, 120)}</button>}</th>
             <td>{oneLine(it.agent)}</td><td class="n">{number(it.events)}</td>
-            <td class="latency"><svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect class="bar tone-silent" x="0" width={(100 * it.events) / most} y="2" height="6" /></svg></td>
+            <td class="latency"><svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect class="bar fill-silent" x="0" width={(100 * it.events) / most} y="2" height="6" /></svg></td>
             <td class={`n ${it.denied > 0 ? "tone-deny" : ""}`}>{it.denied === 0 ? "·" : number(it.denied)}</td><td class="n nowrap">{span(it.to - it.from)}</td>
             {hasTokens && <td class="n">{it.tokens === 0 ? "·" : number(it.tokens)}</td>}{hasCost && <td class="n">{it.cost === 0 ? "·" : `$${it.cost.toFixed(2)}`}</td>}
           </tr>

@@ -8,7 +8,7 @@ import { TONES, type Row, type Tone } from "../read";
 import { change, route } from "../route";
 import { filter, hosts, version, visible } from "../store";
 import { oneLine } from "../text";
-import { clock, day, minute, number } from "../time";
+import { number, tick } from "../time";
 import { PATHS } from "./marks";
 import { scheme } from "./shell";
 
@@ -86,10 +86,10 @@ function draw(canvas: HTMLCanvasElement, lane: Lane, width: number, colours: Map
 }
 
 function ticksOf(from: number, to: number): { at: number; text: string }[] {
-  const n = 4;
+  const n = to - from > 72_000_000 ? 2 : 4;
   return Array.from({ length: n + 1 }, (_, i) => {
     const time = from + ((to - from) * i) / n;
-    return { at: i / n, text: to - from < 5 * 60_000 ? clock(time).slice(0, 8) : `${day(time)} ${minute(time)}`.trim() };
+    return { at: i / n, text: tick(time, to - from) };
   });
 }
 
@@ -131,7 +131,7 @@ export function Lanes(): JSX.Element | null {
     const style = getComputedStyle(document.documentElement);
     const probe = document.createElement("span");
     document.body.append(probe);
-    const colours = new Map(TONES.map((tone): [Tone, string] => { probe.className = `tone-${tone}`; return [tone, getComputedStyle(probe).color]; }));
+    const colours = new Map(TONES.map((tone): [Tone, string] => { probe.className = `fill-${tone}`; return [tone, getComputedStyle(probe).color]; }));
     probe.className = "wire-colour";
     const wire = getComputedStyle(probe).color || style.color;
     probe.remove();

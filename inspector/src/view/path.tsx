@@ -118,7 +118,9 @@ export function Place({ source, label = placeText(source) }: { source: Pick<Sour
 function HopView({ hop, total, before, after, isHeld, ended }: { hop: Hop; total: number; before: string; after: string; isHeld: boolean; ended: readonly Ended[] }): JSX.Element {
   const { outcome, explanation, start } = hop;
   const tone = toneOfOutcome(outcome);
-  const texts = [outcome.error, outcome.reason, outcome.observed?.reason].filter((it) => it !== undefined);
+  // A reason that quotes the doubt would say it twice.
+  const reason = outcome.opaque !== undefined && outcome.reason?.includes(outcome.opaque) ? undefined : outcome.reason;
+  const texts = [outcome.error, reason, outcome.observed?.reason].filter((it) => it !== undefined);
   const held = explanation?.rules?.filter((it) => it.holds !== false) ?? [];
   return (
     <li class={`hop wire-${before || "on"} next-${after || "on"} ${outcome.opaque !== undefined ? "is-doubt" : ""} ${outcome.status === "skipped" ? "is-skipped" : ""}`}>
@@ -126,7 +128,7 @@ function HopView({ hop, total, before, after, isHeld, ended }: { hop: Hop; total
       <div class="hop-body">
         <div class="hop-row">
           <p class="hop-line"><strong>{oneLine(outcome.hook)}</strong> <span class={`hop-word tone-${tone}`}>{wordOf(outcome, isHeld)}</span> {explanation && <Place source={explanation.source} />}</p>
-          <span class="hop-time"><svg class="bar-track" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect class="bar-back" x="0" y="2" width="100" height="2" /><rect class={`bar tone-${tone}`} x={(start / total) * 100} y="0" width={Math.max(1.5, (outcome.durationMicros / total) * 100)} height="6" /></svg>{took(outcome.durationMicros)}</span>
+          <span class="hop-time"><svg class="bar-track" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect class="bar-back" x="0" y="2" width="100" height="2" /><rect class={`bar fill-${tone}`} x={(start / total) * 100} y="0" width={Math.max(1.5, (outcome.durationMicros / total) * 100)} height="6" /></svg>{took(outcome.durationMicros)}</span>
         </div>
         {texts.map((it, nth) => <p class="hop-text" key={nth}><Quoted text={it} limit={300} /></p>)}
         {outcome.opaque !== undefined && <p class="hop-text hop-doubt"><span class="doubt">~</span> <Quoted text={outcome.opaque} limit={300} /></p>}
@@ -145,14 +147,14 @@ function HopView({ hop, total, before, after, isHeld, ended }: { hop: Hop; total
 function Over({ all, look, isOther }: { all: readonly Explanation[]; look: string; isOther: boolean }): JSX.Element {
   const tests = new Map<string, number>();
   for (const it of all) {
-    const test = it.keptOutBy?.test ?? "now selected";
+    const test = it.keptOutBy?.test ?? "";
     tests.set(test, (tests.get(test) ?? 0) + 1);
   }
   return (
     <li class={`hop is-over wire-${look || "on"} next-${look || "on"}`}>
       <span class="hop-node"><span class="spur" /></span>
       <details class="hop-body">
-        <summary>{number(all.length)} passed over{[...tests].map(([test, n]) => <span class="test" key={test}>{n > 1 ? `${n} by ` : "by "}<code>{oneLine(test)}</code></span>)}</summary>
+        <summary>{number(all.length)} passed over{[...tests].map(([test, n]) => <span class="test" key={test}>{test === "" ? `${number(n)} not asked` : <>{n > 1 ? `${number(n)} by ` : "by "}<code>{oneLine(test)}</code></>}</span>)}</summary>
         <ul class="over">{all.slice(0, 200).map((it, nth) => (
           <li key={nth}>
             <p class="hop-line"><strong>{oneLine(it.hook)}</strong> {it.keptOutBy ? <span class="test">by <code>{oneLine(it.keptOutBy.test)}</code></span> : <span class="quiet-text">{isOther ? "would be asked now" : "not asked"}</span>} <Place source={it.source} /></p>
