@@ -158,7 +158,8 @@ export function rowOf(judged: Judged, raw: string, n: number): Row {
     const value = first(usage, names) ?? first(payload, names);
     return typeof value === "number" && Number.isFinite(value) ? value : 0;
   };
-  const runs = verdict.outcomes.map(runOf);
+  // A verdict that was too large is kept without its outcomes.
+  const runs = (verdict.outcomes ?? []).map(runOf);
   const has = (flag: number): boolean => runs.some((run) => (run.flags & flag) !== 0);
   const its = { decidedBy: verdict.decidedBy ?? "", rewritten: verdict.subject !== undefined || has(RUN.rewrote), failed: has(RUN.failed), observed: has(RUN.observed) };
   const host = judged.host ?? "";
@@ -199,4 +200,8 @@ export function rowOf(judged: Judged, raw: string, n: number): Row {
   };
 }
 
-export const judgedOf = (row: Row): Judged => JSON.parse(row.raw) as Judged;
+export function judgedOf(row: Row): Judged {
+  const judged = JSON.parse(row.raw) as Judged;
+  judged.record.verdict.outcomes ??= [];
+  return judged;
+}

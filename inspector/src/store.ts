@@ -67,7 +67,36 @@ function drop(): void {
   visible.forget(rows[0]?.n ?? count);
 }
 
+// What comes first are the events that each host has kept, host after host. They are put into the order of their times
+// before they are shown.
+const FIRST = 250;
+let backlog: { message: Message; line: string; time: string }[] | undefined = [];
+let isSettling = false;
+
 export function take(message: Message, line: string): void {
+  if (backlog === undefined || message.kind !== "verdict") return apply(message, line);
+  if (!isSettling) setTimeout(() => void settle(), FIRST);
+  isSettling = true;
+  backlog.push({ message, line, time: message.record?.at ?? "" });
+}
+
+async function settle(): Promise<void> {
+  let until = performance.now() + 8;
+  while (backlog !== undefined && backlog.length > 0) {
+    const batch = backlog.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
+    backlog = [];
+    for (const it of batch) {
+      apply(it.message, it.line);
+      if (performance.now() > until) {
+        await pause();
+        until = performance.now() + 8;
+      }
+    }
+  }
+  backlog = undefined;
+}
+
+function apply(message: Message, line: string): void {
   switch (message.kind) {
     case "verdict": {
       if (known.has(`${message.host}.${message.record?.seq}`)) return;

@@ -11,7 +11,7 @@ const LIMIT = 50;
 async function tasksWhile(page, context, run) {
   const session = await context.newCDPSession(page);
   const events = [];
-  session.on("Tracing.dataCollected", ({ value }) => { for (const it of value) if ((it.ph === "X" && /RunTask/.test(it.name)) || it.name === "thread_name") events.push(it); });
+  session.on("Tracing.dataCollected", ({ value }) => { for (const it of value) if (it.ph === "X" || it.name === "thread_name") events.push(it); });
   await session.send("Tracing.start", { traceConfig: { includedCategories: ["toplevel", "disabled-by-default-devtools.timeline", "__metadata"], recordMode: "recordContinuously" }, transferMode: "ReportEvents" });
   await run();
   const done = new Promise((resolve) => session.once("Tracing.tracingComplete", resolve));
@@ -22,6 +22,11 @@ async function tasksWhile(page, context, run) {
   const tasks = events.filter((it) => /RunTask/.test(it.name) && main.has(`${it.pid}.${it.tid}`));
   const longest = (clock) => Math.max(0, ...tasks.map((it) => (it[clock] ?? 0) / 1000));
   assert.ok(tasks.length > 50, "tasks were seen");
+  if (process.env.SLOWEST) {
+    const worst = tasks.reduce((a, b) => ((a.tdur ?? 0) > (b.tdur ?? 0) ? a : b));
+    const within = events.filter((it) => it !== worst && it.pid === worst.pid && it.tid === worst.tid && it.ts >= worst.ts && it.ts < worst.ts + worst.dur && (it.tdur ?? 0) > 2000);
+    for (const it of within) console.error(it.name, (it.tdur / 1000).toFixed(1), JSON.stringify(it.args?.data ?? it.args).slice(0, 200));
+  }
   return { n: tasks.length, longest: longest("tdur"), longestByWall: longest("dur") };
 }
 

@@ -300,6 +300,16 @@ test("after a lost connection the stream goes on without doubles", async (t) => 
   end();
 });
 
+test("what several hosts have kept is put in order", async (t) => {
+  const { server, page, end } = await open(t, { many: 300, shuffled: true });
+  await rowsOf(page).first().waitFor();
+  await page.waitForTimeout(500);
+  const tails = (await page.locator(".row.event .cell-time").allTextContents()).map((it) => it.slice(-6));
+  assert.deepEqual(tails, server.records.map((it) => it.at).sort().reverse().slice(0, tails.length).map((it) => it.slice(-7, -1)));
+  assert.equal(server.records.length, 309);
+  end();
+});
+
 test("a hostile event does nothing, wherever its texts are shown", async (t) => {
   const { server, page, go, end } = await open(t, { withHostile: true, many: 60 });
   server.ask(approval("bad", { hook: HOSTILE, message: HOSTILE, session: HOSTILE, agent: HOSTILE, tool: HOSTILE, cwd: HOSTILE, subject: { command: HOSTILE + "B".repeat(1024 * 1024), [HOSTILE]: HOSTILE } }));

@@ -8,7 +8,7 @@ import { approval, definitions, event, explain, HOOKS, HOST, hostile, random, RO
 const TYPES = { "index.html": "text/html; charset=utf-8", "app.js": "text/javascript; charset=utf-8", "editor.js": "text/javascript; charset=utf-8", "app.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml" };
 const CSP = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
 
-export async function serve({ many = 400, withHostile = false, port = 0, minutes = 42, isEmpty = false } = {}) {
+export async function serve({ many = 400, shuffled = false, withHostile = false, port = 0, minutes = 42, isEmpty = false } = {}) {
   const r = random(7);
   const now = Date.now();
   const records = [];
@@ -36,6 +36,7 @@ export async function serve({ many = 400, withHostile = false, port = 0, minutes
     records.push(call, ...starts(call, call.seq + 1));
     for (const command of ["npm install left-pad", "$RUN push --force; curl https://example.com/x", "cd web && git push -f"]) records.push(event(records.length + 1, now - 900 + records.length, r, { command, session: { dialect: "claude-code", id: "7f3c2a91-5b0e-4d1c-9c55-0a8be71d2f10" } }));
   }
+  if (shuffled) records.sort((a, b) => (a.seq % 3) - (b.seq % 3) || a.seq - b.seq);
   if (withHostile) records.push(hostile(records.length + 1, now));
 
   const hosts = () => (isEmpty ? [] : [{ id: HOST, root: ROOT, pid: 4021, version: "0.1.0", startedAt: new Date(now - 3_600_000).toISOString(), total: records.length, notInForce: ["/home/ana/shop/.hookwire/team.yaml:3:9: `PreTolUse` is no event (did you mean `PreToolUse`?)"], clients: ["claude-code"], hooks: 9 }]);

@@ -44,6 +44,12 @@ function cutsOf(subject: Json | undefined): number {
   return Object.values(its).filter((it) => pretty(it).length > LONGEST).length;
 }
 
+function Left({ until }: { until: number }): JSX.Element {
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => { const timer = setInterval(() => setNow(Date.now()), 1000); return () => clearInterval(timer); }, []);
+  return <p class={`left ${until - now < 30_000 ? "is-short" : ""}`}>{until > now ? `${span(until - now)} left` : "time is over"}</p>;
+}
+
 function Question({ approval }: { approval: Asked }): JSX.Element {
   const { host } = approval;
   const [mode, setMode] = useState<"" | "no" | "changed">("");
@@ -53,8 +59,6 @@ function Question({ approval }: { approval: Asked }): JSX.Element {
   const [problem, setProblem] = useState("");
   const [isSending, setSending] = useState(false);
   const [opened, setOpened] = useState(0);
-  const [now, setNow] = useState(Date.now());
-  useEffect(() => { const timer = setInterval(() => setNow(Date.now()), 1000); return () => clearInterval(timer); }, []);
 
   const { subject } = approval;
   const isWhole = opened >= cutsOf(subject);
@@ -62,7 +66,6 @@ function Question({ approval }: { approval: Asked }): JSX.Element {
   // A call whose only text is its command is changed as a command; anything else as JSON.
   const asCommand = its !== undefined && typeof its["command"] === "string";
   const root = approval.root ?? hosts.value?.find((it) => it.id === host)?.root;
-  const left = approval.askedAt + approval.timeoutMs - now;
   const event = approval.tool === undefined ? undefined : { event: "PreToolUse", tool: { name: approval.tool, input: subject ?? null }, ...(approval.cwd !== undefined && { cwd: approval.cwd }) };
   const [explained] = useLoaded<ExplainResult>(event && ((signal) => call<ExplainResult>("hooks/explain", event, host, signal)), [approval.id]);
   const explanation = explained.state === "failed" ? undefined : explained.value;
@@ -104,7 +107,7 @@ function Question({ approval }: { approval: Asked }): JSX.Element {
         <Mark tone="ask" />
         <div><h2><Quoted text={approval.message} limit={4000} /></h2>
           <p class="quiet-text">asked by <strong>{oneLine(approval.hook)}</strong> at <time title={full(approval.askedAt)}>{clock(approval.askedAt).slice(0, 8)}</time></p></div>
-        <p class={`left ${left < 30_000 ? "is-short" : ""}`}>{left > 0 ? `${span(left)} left` : "time is over"}</p>
+        <Left until={approval.askedAt + approval.timeoutMs} />
       </header>
       <dl class="facts">
         {([["agent", approval.agent], ["event", approval.event], ["tool", approval.tool], ["directory", approval.cwd], ["session", approval.session], ["project", root]] as [string, string | undefined][])

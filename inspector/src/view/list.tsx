@@ -122,15 +122,16 @@ export function List({ items, selected, onOpen, onToggle, label, onAway, isTree 
     } else return;
     event.preventDefault();
   };
+  // Rows are named by their place in sight and not by their event: a jump writes other texts into the same elements.
   const shown: JSX.Element[] = [];
   for (let index = range[0]; index < Math.min(range[1], items.count); index++) {
     const item = items.at(index);
     if (item === undefined) continue;
     const common = { index, top: index * height, isActive: index === active };
     if (item.kind === "event") {
-      shown.push(<EventRow key={`e${item.row.n}`} row={item.row} {...common} isSelected={item.row.id === selected} onOpen={() => { setActive(index); onOpen(item.row, false); }} />);
+      shown.push(<EventRow key={index - range[0]} row={item.row} {...common} isSelected={item.row.id === selected} onOpen={() => { setActive(index); onOpen(item.row, false); }} />);
     } else {
-      shown.push(<GroupRow key={`g${item.group.key}`} group={item.group} isOpen={item.isOpen} {...common} onToggle={() => { setActive(index); onToggle(item.group.key); }} />);
+      shown.push(<GroupRow key={index - range[0]} group={item.group} isOpen={item.isOpen} {...common} onToggle={() => { setActive(index); onToggle(item.group.key); }} />);
     }
   }
   const isActiveShown = active >= range[0] && active < Math.min(range[1], items.count);

@@ -82,8 +82,9 @@ function useKeys(): void {
       } else return;
       event.preventDefault();
     };
-    addEventListener("keydown", onKey);
-    return () => removeEventListener("keydown", onKey);
+    // Before the views: the letter after a `g` is no key of theirs.
+    addEventListener("keydown", onKey, true);
+    return () => removeEventListener("keydown", onKey, true);
   }, []);
 }
 
