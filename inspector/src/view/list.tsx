@@ -157,7 +157,7 @@ function EventRow({ row, index, top, isActive, isSelected, onOpen }: Placed & { 
       style={{ transform: `translateY(${top}px)` }} onClick={onOpen}
     >
       <span role="gridcell" class="cell-verdict"><Mark tone={row.tone} word />{row.doubt && <span class="doubt" title="in doubt">~<span class="hidden">in doubt</span></span>}</span>
-      <span role="gridcell" class="cell-time" title={full(row.time)}>{day(row.time) !== "" && <small>{day(row.time)} </small>}{clock(row.time)}</span>
+      <span role="gridcell" class="cell-time" title={full(row.time)}>{day(row.time) === "" ? clock(row.time) : `${day(row.time)} ${clock(row.time).slice(0, 5)}`}</span>
       <span role="gridcell" class="cell-agent">{oneLine(row.agent)}{row.subAgent !== "" && <small> / {oneLine(row.subAgent)}</small>}</span>
       <span role="gridcell" class="cell-event">{oneLine(row.event)}</span>
       <span role="gridcell" class="cell-tool">{oneLine(row.tool)}</span>

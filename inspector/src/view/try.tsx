@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { textOf, useLoaded } from "../load";
-import { judgedOf, members, subjectOf, toneOf, type Row } from "../read";
+import { inWords, judgedOf, members, subjectOf, toneOf, type Row } from "../read";
 import { change, route } from "../route";
 import { call, isUnknown } from "../session";
 import { find, rows, version } from "../store";
@@ -185,9 +185,7 @@ function Past({ text }: { text: string }): JSX.Element {
 
 const toneOfDecision = (decision: Decision = "allow", by = ""): ReturnType<typeof toneOf> => toneOf(decision, { decidedBy: by, rewritten: false, failed: false, observed: false });
 function wordsOf(record: Judged["record"]): string {
-  const subject = subjectOf({ record });
-  const main = members(subject)?.["command"] ?? members(subject)?.["file_path"];
-  return typeof main === "string" ? main : typeof subject === "string" ? subject : `${record.event} ${record.tool ?? ""}`;
+  return inWords(subjectOf({ record })) || `${record.event} ${record.tool ?? ""}`;
 }
 
 /** A case for the event that the rule is tried on. */
