@@ -2,8 +2,12 @@
 
 import type { Row } from "./read";
 
-export const KEYS = ["decision", "agent", "tool", "event", "hook", "session", "run", "host", "is", "since", "until", "text"] as const;
+export const KEYS = ["decision", "agent", "tool", "event", "hook", "session", "run", "project", "host", "is", "since", "until", "text"] as const;
 export type Key = (typeof KEYS)[number];
+/** Those by which the record is searched. */
+export const RECORD_KEYS: readonly Key[] = ["decision", "agent", "tool", "event", "hook", "session", "project", "since", "until", "text"];
+/** The project root of each host. */
+export const projects = new Map<string, string>();
 
 export const KEY_HELP: { [key in Key]: string } = {
   decision: "allow, ask, deny, defer",
@@ -13,6 +17,7 @@ export const KEY_HELP: { [key in Key]: string } = {
   hook: "a hook that was selected",
   session: "a session",
   run: "a run",
+  project: "a project: its directory, or the name of it",
   host: "a host",
   is: "doubt, failed, rewritten, observed",
   since: "30s, 15m, 1h, 7d, or a date",
@@ -40,7 +45,7 @@ export function words(line: string): string[] {
 const unquote = (word: string): string => word.replace(/"((?:[^"\\]|\\.)*)"?/g, (_, inner: string) => inner.replace(/\\(.)/g, "$1"));
 export const quote = (value: string): string => (/[\s"\\]/.test(value) || value === "" ? `"${value.replace(/["\\]/g, "\\$&")}"` : value);
 
-export function parse(line: string): Query {
+export function parse(line: string, keys: readonly Key[] = KEYS): Query {
   const terms: Term[] = [];
   const mistakes: string[] = [];
   for (const word of words(line)) {
@@ -48,9 +53,9 @@ export function parse(line: string): Query {
     const bare = negated ? word.slice(1) : word;
     const at = bare.search(/[:"]/);
     const key = at > 0 && bare[at] === ":" ? bare.slice(0, at).toLowerCase() : "text";
-    if (!isKey(key)) {
+    if (!isKey(key) || !keys.includes(key)) {
       // A word with a colon may be a text that is looked for, such as `https://`.
-      if (/^[a-z]+$/.test(key) && !/^[a-z]+:\/\//.test(bare)) mistakes.push(`“${key}:” is no filter. Filters are ${KEYS.join(", ")}.`);
+      if (/^[a-z]+$/.test(key) && !/^[a-z]+:\/\//.test(bare)) mistakes.push(`“${key}:” is no filter here. Filters are ${keys.join(", ")}.`);
       else terms.push({ key: "text", value: unquote(bare), negated });
       continue;
     }
@@ -102,6 +107,7 @@ function testOf({ key, value }: Term, now: number): Test {
     case "hook": return (row) => is(row.decidedBy) || row.runs.some((run) => is(run.hook));
     case "session": return (row) => is(row.session);
     case "run": return (row) => is(row.run);
+    case "project": return (row) => { const root = projects.get(row.host) ?? ""; return is(root) || is(root.replace(/.*\//, "")); };
     case "host": return (row) => is(row.host);
     case "is": {
       const state = value.toLowerCase() as (typeof STATES)[number];

@@ -1,7 +1,7 @@
 // What the page knows: the last events as rows, in bounds, and the part of them that the filter lets through.
 
 import { batch, computed, effect, signal } from "@preact/signals";
-import { compile, parse, type Test } from "./query";
+import { compile, parse, projects, type Test } from "./query";
 import { rowOf, type Row } from "./read";
 import { change, route } from "./route";
 import { call, pause } from "./session";
@@ -127,7 +127,7 @@ function apply(message: Message, line: string): void {
       return;
     }
     case "hosts": {
-      hosts.value = message.hosts;
+      know(message.hosts);
       return;
     }
     case "definitions": definitions.value++; return;
@@ -136,10 +136,20 @@ function apply(message: Message, line: string): void {
   }
 }
 
+function know(all: Host[]): void {
+  // A host that has ended is gone, its events are still here.
+  for (const it of all) projects.set(it.id, it.root);
+  hosts.value = all;
+}
+
 /** Asks for what the stream tells only when it changes. */
 export async function catchUp(): Promise<void> {
-  const reply = await call<{ hosts: Host[] }>("inspect/hosts").catch(() => undefined);
-  if (reply !== undefined) hosts.value = reply.hosts;
+  const [known, waiting] = await Promise.all([
+    call<{ hosts: Host[] }>("inspect/hosts").catch(() => undefined),
+    call<{ approvals: Asked[] }>("inspect/approvals").catch(() => undefined),
+  ]);
+  if (known !== undefined) know(known.hosts);
+  if (waiting !== undefined) approvals.value = [...waiting.approvals].sort((a, b) => a.askedAt - b.askedAt);
 }
 
 export const GROUPS = ["session", "run", "agent"] as const;

@@ -174,9 +174,10 @@ export interface Tried { explanation?: ExplainResult; diagnostics?: Diagnostic[]
 export interface Against {
   judged: number;
   from?: string;
-  differences: { event: Record; host?: string; before: Partial<Verdict>; after: Partial<Verdict> }[];
+  differences: { record: Record; about?: About; before: Partial<Verdict>; after: Partial<Verdict> }[];
   diagnostics?: Diagnostic[];
 }
-export interface Proposal { reason: string; name?: string; definition: string; cases?: string; events?: number; examples?: string[] }
+/** With `hook`, the definition is a line for that hook and not a file. */
+export interface Proposal { reason: string; name?: string; hook?: string; definition: string; cases?: string; events?: number; examples?: string[] }
 export interface HistoryPage { events: Judged[]; next?: string; total?: number }
-export interface RecordState { on: boolean; keeps?: string; file?: string; events?: number; bytes?: number }
+export interface RecordState { on: boolean; keeps?: string; days?: number; mebibytes?: number; events?: number; bytes?: number; lost?: number }

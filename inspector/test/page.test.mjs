@@ -250,7 +250,7 @@ test("history: search, the record's switch, export", async (t) => {
   await go("#/history?q=decision:deny");
   await rowsOf(page).first().waitFor();
   assert.ok((await rowsOf(page).allTextContents()).every((it) => it.includes("deny")));
-  await page.getByText("Secrets that redact-secrets finds are replaced").waitFor();
+  await page.getByText("is kept on this machine for 30 days, 1024 MiB at most").waitFor();
   await page.getByRole("switch", { name: "Record" }).click();
   await until(async () => (await page.getByRole("switch").getAttribute("aria-checked")) === "true", "the record is on");
   await page.getByRole("combobox").fill("");
@@ -318,7 +318,7 @@ test("a hostile event does nothing, wherever its texts are shown", async (t) => 
   methods["inspect/explain"] = (params) => ({ ...explained(params), commands: [{ command: HOSTILE, start: 0, end: 40 }], acts: [`reads ${HOSTILE}`], notices: [HOSTILE], hooks: explained(params).hooks.map((it) => ({ ...it, hook: HOSTILE, source: { ...it.source, file: HOSTILE }, keptOutBy: { test: HOSTILE, why: HOSTILE }, applies: false })) });
   methods["hooks/list"] = ((list) => () => ({ ...list(), hooks: list().hooks.map((it) => ({ ...it, name: HOSTILE, on: [HOSTILE], handler: HOSTILE, description: HOSTILE, source: { ...it.source, file: `/${HOSTILE}` } })), directories: [{ layer: "project", path: HOSTILE }] }))(methods["hooks/list"]);
   methods["inspect/suggest"] = () => ({ proposals: [{ name: HOSTILE, reason: HOSTILE, definition: HOSTILE, cases: HOSTILE, examples: [HOSTILE] }] });
-  methods["inspect/record"] = () => ({ on: true, keeps: HOSTILE, file: HOSTILE, events: 1, bytes: 1 });
+  methods["inspect/record"] = () => ({ on: true, keeps: HOSTILE, events: 1, bytes: 1 });
   methods["inspect/trust"] = () => ({ root: HOSTILE, isTrusted: false, lines: [{ look: "added", text: HOSTILE }] });
   await rowsOf(page).first().waitFor();
   const check = async (where) => {

@@ -47,6 +47,31 @@ test("what a real host judges is shown, explained, answered", { skip }, async (t
   await page.getByLabel("An event, as JSON").fill('{"event":"PreToolUse","tool":{"name":"Bash","input":{"command":"git status"}}}');
   await page.locator(".tried-verdict", { hasText: "allow" }).waitFor();
 
+  await go("#/history");
+  await page.getByRole("switch", { name: "Record" }).click();
+  await page.locator('[role="switch"][aria-checked="true"]').waitFor();
+  real.bash("git push -f origin recorded");
+  const search = page.getByRole("combobox", { name: "Search what was recorded" });
+  for (let found = false; !found; ) {
+    await search.fill(`decision:deny text:recorded since:1h${" ".repeat(Math.floor(Math.random() * 9))}`);
+    found = await row("recorded").first().waitFor({ timeout: 1000 }).then(() => true, () => false);
+  }
+  await go("#/try");
+  await page.getByRole("button", { name: "Ask the past" }).click();
+  await page.getByText("would have ended otherwise").waitFor();
+  await page.getByLabel("Name").fill("from-the-page");
+  await page.getByLabel(/^Cases/).fill("cases:\n  - { bash: git push -f, expect: deny }\n");
+  await page.getByRole("button", { name: "Save as a definition" }).click();
+  await page.getByText("It isn’t in force yet").waitFor();
+  await page.getByRole("button", { name: "Save as a definition" }).click();
+  await page.locator(".problem").waitFor();
+  t.diagnostic(`a second time: ${await page.locator(".problem").textContent()}`);
+  await go("#/definitions");
+  await page.getByRole("button", { name: "Review for trust" }).click();
+  await page.getByText("Not in force until you trust it.").waitFor();
+  await page.locator(".review", { hasText: "from-the-page" }).waitFor();
+  await page.keyboard.press("Escape");
+
   await go("#/approvals");
   const answers = [];
   for (const answer of [

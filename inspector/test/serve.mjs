@@ -57,6 +57,7 @@ export async function serve({ many = 400, shuffled = false, withHostile = false,
     "hooks/explain": explain,
     "inspect/explain": ({ seq }) => { const it = records.find((record) => record.seq === seq); if (!it) throw Object.assign(new Error("the host has forgotten this event"), { code: -32803 }); return explain(it.params); },
     "hooks/check": ({ text }) => ({ diagnostics: text === undefined ? definitions().diagnostics : judgeText(text) }),
+    "inspect/approvals": () => ({ approvals: approvals.map((it) => ({ host: HOST, root: ROOT, ...it })) }),
     "approvals/list": () => ({ root: ROOT, approvals }),
     "approvals/answer": ({ id, reply }) => {
       const at = approvals.findIndex((it) => it.id === id);
@@ -84,7 +85,7 @@ export async function serve({ many = 400, shuffled = false, withHostile = false,
       const from = before === undefined ? 0 : Number(before);
       return { events: all.slice(from, from + limit).map((record) => ({ cursor: String(record.seq), host: HOST, record })), ...(from + limit < all.length && { next: String(from + limit) }), total: all.length };
     },
-    "inspect/record": ({ on }) => { if (on !== undefined) isRecording = on; return { on: isRecording, keeps: "The last 30 days of what your hosts judge, 500 MB at most, in a file that only you can read. Secrets that redact-secrets finds are replaced before anything is written.", file: "/home/ana/.local/share/hookwire/history", events: isRecording ? 18_204 : 0, bytes: isRecording ? 41_300_000 : 0 }; },
+    "inspect/record": ({ on }) => { if (on !== undefined) isRecording = on; return { on: isRecording, keeps: "30 days, 1024 MiB", days: 30, mebibytes: 1024, lost: 0, events: isRecording ? 18_204 : 0, bytes: isRecording ? 41_300_000 : 0 }; },
     "inspect/try": ({ definition, event }) => {
       const diagnostics = judgeText(definition);
       const said = explain(event);
@@ -98,12 +99,13 @@ export async function serve({ many = 400, shuffled = false, withHostile = false,
     },
     "inspect/against": ({ definition }) => {
       const rule = /if:\s*Bash\(([^)*]*)/.exec(definition)?.[1]?.trim() ?? "\u0000";
-      const differences = records.filter((it) => it.verdict.decision === "allow" && JSON.stringify(it.params).includes(rule)).slice(0, 40).map((record) => ({ host: HOST, event: record, before: record.verdict, after: { decision: "deny", decidedBy: "new-rule" } }));
+      const differences = records.filter((it) => it.verdict.decision === "allow" && JSON.stringify(it.params).includes(rule)).slice(0, 40).map((record) => ({ record, before: record.verdict, after: { decision: "deny", decidedBy: "new-rule" } }));
       return { judged: 18_204, from: new Date(now - 30 * 864e5).toISOString(), differences };
     },
     "inspect/suggest": () => ({ proposals: isEmpty ? [] : [
       { reason: "You said yes to `npm publish --dry-run` 14 times, and never no.", name: "publish-dry-run", events: 14, definition: "hooks:\n  - name: publish-dry-run\n    on: PreToolUse\n    if: Bash(npm publish --dry-run *)\n    allow: A dry run publishes nothing.\n", cases: "cases:\n  - { bash: npm publish --dry-run, expect: allow }\n  - { bash: npm publish, expect: ask }\n", examples: ["npm publish --dry-run", "cd web && npm publish --dry-run --access public"] },
       { reason: "`git push --force` was stopped 9 times; 6 of them were to a branch of the agent's own.", name: "force-push-own-branch", events: 9, definition: "hooks:\n  - name: ask-force-push-own-branch\n    on: PreToolUse\n    if: Bash(git push --force* origin agent/*)\n    ask: A force push to a branch of the agent. All right?\n", cases: "cases:\n  - { bash: git push --force origin agent/x, expect: ask }\n", examples: ["git push --force origin agent/cart"] },
+      { reason: "You said yes to `pnpm publish --dry-run` 14 times, and never no.", name: "unless", hook: "ask-before-publish", events: 14, definition: 'unless: "Bash(pnpm publish --dry-run*)"\n', cases: "", examples: ["pnpm publish --dry-run"] },
     ] }),
     "inspect/save": (params) => { saved.push(params); return { path: `${ROOT}/.hookwire/${params.name}.yaml`, cases: `${ROOT}/.hookwire/${params.name}.test.yaml` }; },
   };

@@ -238,6 +238,7 @@ function Reply({ judged }: { judged: Judged }): JSX.Element {
       <><p class="quiet-text">The verdict, before it was put into the words of <code>{oneLine(judged.record.dialect)}</code>:</p><Raw value={{ ...judged.record.verdict, outcomes: undefined } as unknown as Json} label="The verdict" /></>
     );
   }
+  if (reply.reply === null || reply.reply === "") return <p class="quiet-text">Nothing: silence lets the agent go on as it would without hookwire.</p>;
   if (reply.reply !== undefined) return <Raw value={reply.reply} label="The reply" />;
   return (
     <dl class="members">

@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { KEY_HELP, KEYS, parse, quote, VALUES, type Key } from "../query";
+import { KEY_HELP, KEYS, parse, projects, quote, VALUES, type Key } from "../query";
 import { oneLine } from "../text";
 import { rows } from "../store";
 import { Icon } from "./marks";
@@ -16,6 +16,7 @@ const FROM_ROWS: { [key in Key]?: (row: (typeof rows)[number]) => string } = {
   hook: (row) => row.decidedBy,
   session: (row) => row.session,
   run: (row) => row.run,
+  project: (row) => projects.get(row.host)?.replace(/.*\//, "") ?? "",
   host: (row) => row.host,
 };
 
@@ -33,7 +34,7 @@ function valuesOf(key: Key): string[] {
   return [...counts].sort((a, b) => b[1] - a[1]).slice(0, 50).map(([value]) => value);
 }
 
-function offersAt(line: string, at: number): { from: number; offers: Offer[] } {
+function offersAt(line: string, at: number, all: readonly Key[]): { from: number; offers: Offer[] } {
   const before = line.slice(0, at);
   const from = before.search(/\S*$/);
   const word = before.slice(from);
@@ -41,18 +42,18 @@ function offersAt(line: string, at: number): { from: number; offers: Offer[] } {
   const bare = word.slice(sign.length);
   const colon = bare.indexOf(":");
   if (colon < 0) {
-    const keys = KEYS.filter((it) => it.startsWith(bare.toLowerCase()));
+    const keys = all.filter((it) => it.startsWith(bare.toLowerCase()));
     return { from, offers: keys.map((key) => ({ insert: `${sign}${key}:`, label: `${sign}${key}:`, note: KEY_HELP[key] })) };
   }
-  const key = KEYS.find((it) => it === bare.slice(0, colon).toLowerCase());
+  const key = all.find((it) => it === bare.slice(0, colon).toLowerCase());
   if (key === undefined) return { from, offers: [] };
   const begun = bare.slice(colon + 1).toLowerCase().replace(/^"/, "");
   const values = valuesOf(key).filter((it) => it.toLowerCase().includes(begun) && it.toLowerCase() !== begun).slice(0, 9);
   return { from, offers: values.map((value) => ({ insert: `${sign}${key}:${quote(value)} `, label: oneLine(value).slice(0, 80), note: "" })) };
 }
 
-export function Filter({ line, onChange, label, placeholder }: {
-  line: string; onChange: (line: string, how: "push" | "replace") => void; label: string; placeholder: string;
+export function Filter({ line, onChange, label, placeholder, keys = KEYS }: {
+  line: string; onChange: (line: string, how: "push" | "replace") => void; label: string; placeholder: string; keys?: readonly Key[];
 }): JSX.Element {
   const [text, setText] = useState(line);
   const [open, setOpen] = useState(false);
@@ -78,9 +79,9 @@ export function Filter({ line, onChange, label, placeholder }: {
     clearTimeout(timer.current);
     timer.current = window.setTimeout(() => send(next, "replace"), 120);
   };
-  const { from, offers } = useMemo(() => (open ? offersAt(text, caret) : { from: 0, offers: [] }), [open, text, caret]);
+  const { from, offers } = useMemo(() => (open ? offersAt(text, caret, keys) : { from: 0, offers: [] }), [open, text, caret, keys]);
   const isOpen = open && offers.length > 0;
-  const { mistakes } = useMemo(() => parse(text), [text]);
+  const { mistakes } = useMemo(() => parse(text, keys), [text, keys]);
   const pick = (offer: Offer): void => {
     const next = text.slice(0, from) + offer.insert + text.slice(caret).trimStart();
     const at = from + offer.insert.length;

@@ -11,6 +11,7 @@ import { oneLine, Quoted } from "../text";
 import { bytes, number, times } from "../time";
 import type { HistoryPage, Judged, RecordState } from "../wire";
 import { EventPane } from "./event";
+import { RECORD_KEYS } from "../query";
 import { Filter } from "./filter";
 import { flat, List } from "./list";
 import { Empty, Problem, say } from "./shell";
@@ -66,7 +67,7 @@ export function HistoryView(): JSX.Element {
       <div class="timeline-main history">
         <div class="bar">
           <h1 class="hidden">History</h1>
-          <Filter line={q} onChange={(line, how) => change({ q: line }, how)} label="Search what was recorded" placeholder="decision:deny since:7d text:push" />
+          <Filter line={q} onChange={(line, how) => change({ q: line }, how)} label="Search what was recorded" placeholder="decision:deny since:7d text:push" keys={RECORD_KEYS} />
           <Export q={q} disabled={found.rows.length === 0} />
         </div>
         <Recording onChange={() => void load()} />
@@ -102,7 +103,7 @@ function Recording({ onChange }: { onChange: () => void }): JSX.Element {
   return (
     <div class="recording">
       <button type="button" role="switch" aria-checked={now.on} class="switch" onClick={() => void turn()}><span class="switch-knob" aria-hidden="true" />Record</button>
-      <p class="quiet-text">{now.on ? "On. " : "Off. If it is on, it keeps: "}{now.keeps !== undefined && <Quoted text={now.keeps} limit={500} />} {now.events !== undefined && now.events > 0 && <>There are {times(now.events, "event")}, {bytes(now.bytes ?? 0)}.</>} {now.file !== undefined && <code>{oneLine(now.file)}</code>}</p>
+      <p class="quiet-text">{now.on ? "On: " : "Off. If it is on, "}what your hosts judge is kept on this machine{now.keeps !== undefined && <> for <Quoted text={now.keeps} limit={500} /> at most</>}, calls and verdicts, with the secrets in them replaced where hookwire knows them. {(now.events ?? 0) > 0 && <>There are {times(now.events!, "event")}, {bytes(now.bytes ?? 0)}.</>} {(now.lost ?? 0) > 0 && <>{times(now.lost!, "event was", "events were")} not written.</>}</p>
       {problem !== "" && <Problem text={oneLine(problem)} />}
     </div>
   );

@@ -30,7 +30,9 @@ export function Proposals(): JSX.Element {
           {it.events !== undefined && <p class="quiet-text">from {times(it.events, "event")}</p>}
           {(it.examples ?? []).length > 0 && <ul class="acts" aria-label="Examples">{it.examples!.slice(0, 6).map((text) => <li key={text}><span class="act"><code>{oneLine(text).slice(0, 200)}</code></span></li>)}</ul>}
           <div class="proposal-texts"><Raw value={it.definition} label="Definition" />{it.cases !== undefined && it.cases !== "" && <Raw value={it.cases} label="Cases" />}</div>
-          <div class="answers"><button type="button" class="primary" onClick={() => tryIt(it)}>Try it</button></div>
+          {it.hook === undefined
+            ? <div class="answers"><button type="button" class="primary" onClick={() => tryIt(it)}>Try it</button></div>
+            : <p class="quiet-text">A line for the hook <strong>{oneLine(it.hook)}</strong>. <button type="button" class="link" onClick={() => go({ view: "definitions" })}>Definitions</button> says where it is written.</p>}
         </article>
       ))}
     </div>

@@ -152,7 +152,7 @@ function Past({ text }: { text: string }): JSX.Element {
     setBusy(true);
     setProblem("");
     try {
-      setFound(await call<Against>("inspect/against", { definition: text, path: "try.yaml", since }, host?.id));
+      setFound(await call<Against>("inspect/against", { definition: text, path: `${draft.value.name.trim() || "my-rule"}.yaml`, since }, host?.id));
       setAsked(text);
     } catch (error) {
       setFound(undefined);
@@ -163,16 +163,17 @@ function Past({ text }: { text: string }): JSX.Element {
   return (
     <Section level={2} title="What would it have done?" tools={<span class="choice"><label>in the last <select value={since} onChange={(it) => setSince(it.currentTarget.value)}>{[["1d", "day"], ["7d", "7 days"], ["30d", "30 days"]].map(([value, word]) => <option key={value} value={value}>{word}</option>)}</select></label> <button type="button" disabled={isBusy || host === undefined} onClick={() => void ask()}>{isBusy ? "Judging…" : "Ask the past"}</button></span>}>
       {problem !== "" && <Problem text={oneLine(problem)} />}
-      {found === undefined && problem === "" && <p class="quiet-text">Every recorded event is judged again with this rule. The differences are listed here. <a href="#/history" onClick={(it) => { it.preventDefault(); change({ view: "history" }); }}>History</a> says what is recorded.</p>}
+      {found === undefined && problem === "" && <p class="quiet-text">Every recorded event is judged with this text and with the file of its name as it is now. The differences are listed here. <a href="#/history" onClick={(it) => { it.preventDefault(); change({ view: "history" }); }}>History</a> says what is recorded.</p>}
       {found !== undefined && (
         <>
-          <p><strong>{times(found.differences.length, "event")}</strong> of {number(found.judged)} would have ended otherwise{found.from !== undefined && <> since {day(Date.parse(found.from))}</>}.{asked !== text && <span class="quiet-text"> The rule has changed since: ask again.</span>}</p>
+          <Diagnostics all={found.diagnostics ?? []} />
+          <p><strong>{times(found.differences.length, "event")}</strong> of {number(found.judged)} would have ended otherwise{found.from !== undefined && <> since {day(Date.parse(found.from)) || `${clock(Date.parse(found.from)).slice(0, 5)} today`}</>}.{asked !== text && <span class="quiet-text"> The rule has changed since: ask again.</span>}</p>
           {found.differences.length > 0 && (
             <div class="table-box" tabIndex={0} role="group" aria-label="Differences"><table class="table">
               <thead><tr><th scope="col">time</th><th scope="col">what</th><th scope="col">was</th><th scope="col">would be</th></tr></thead>
               <tbody>{found.differences.slice(0, 200).map((it, nth) => {
-                const at = Date.parse(it.event.at);
-                return <tr key={nth}><td class="nowrap">{day(at)} {clock(at).slice(0, 8)}</td><td class="mono">{oneLine(wordsOf(it.event)).slice(0, 160)}</td><td><Mark tone={toneOfDecision(it.before.decision, it.before.decidedBy)} word /></td><td><Mark tone={toneOfDecision(it.after.decision, it.after.decidedBy)} word /></td></tr>;
+                const at = Date.parse(it.record.at);
+                return <tr key={nth}><td class="nowrap">{day(at)} {clock(at).slice(0, 8)}</td><td class="mono">{oneLine(it.about?.text ?? wordsOf(it.record)).slice(0, 160)}</td><td><Mark tone={toneOfDecision(it.before.decision, it.before.decidedBy)} word /></td><td><Mark tone={toneOfDecision(it.after.decision, it.after.decidedBy)} word /></td></tr>;
               })}</tbody>
             </table></div>
           )}
