@@ -3,8 +3,31 @@
 import { RUN, TONES, type Row, type Tone } from "./read";
 import { pause } from "./session";
 
-export interface HookSums { hook: string; runs: number; denied: number; asked: number; rewrote: number; observed: number; doubts: number; failed: number; p50: number; p99: number; max: number }
-export interface SessionSums { key: string; host: string; session: string; agent: string; events: number; denied: number; tokens: number; cost: number; from: number; to: number }
+export interface HookSums {
+  hook: string;
+  runs: number;
+  denied: number;
+  asked: number;
+  rewrote: number;
+  observed: number;
+  doubts: number;
+  failed: number;
+  p50: number;
+  p99: number;
+  max: number;
+}
+export interface SessionSums {
+  key: string;
+  host: string;
+  session: string;
+  agent: string;
+  events: number;
+  denied: number;
+  tokens: number;
+  cost: number;
+  from: number;
+  to: number;
+}
 export interface Sums {
   from: number;
   to: number;
@@ -21,14 +44,29 @@ export interface Sums {
 export const BUCKETS = 60;
 const SAMPLES = 2000;
 
-const noTones = (): { [tone in Tone]: number } => Object.fromEntries(TONES.map((tone) => [tone, 0])) as { [tone in Tone]: number };
+const noTones = (): { [tone in Tone]: number } =>
+  Object.fromEntries(TONES.map((tone) => [tone, 0])) as { [tone in Tone]: number };
 
-interface Hook { sums: HookSums; samples: number[]; seen: number }
+interface Hook {
+  sums: HookSums;
+  samples: number[];
+  seen: number;
+}
 
 export async function aggregate(rows: readonly Row[], isWanted: () => boolean): Promise<Sums | undefined> {
   const to = rows.at(-1)?.time ?? Date.now();
   const from = Math.min(rows[0]?.time ?? to, to - 60_000);
-  const sums: Sums = { from, to, buckets: Array.from({ length: BUCKETS }, () => ({ tones: noTones(), doubts: 0, failed: 0 })), total: rows.length, tones: noTones(), doubts: 0, failed: 0, hooks: [], sessions: [] };
+  const sums: Sums = {
+    from,
+    to,
+    buckets: Array.from({ length: BUCKETS }, () => ({ tones: noTones(), doubts: 0, failed: 0 })),
+    total: rows.length,
+    tones: noTones(),
+    doubts: 0,
+    failed: 0,
+    hooks: [],
+    sessions: [],
+  };
   const hooks = new Map<string, Hook>();
   const sessions = new Map<string, SessionSums>();
   let until = performance.now() + 8;
@@ -38,19 +76,59 @@ export async function aggregate(rows: readonly Row[], isWanted: () => boolean): 
     const bucket = sums.buckets[Math.max(0, Math.min(BUCKETS - 1, Math.floor(((row.time - from) / (to - from + 1)) * BUCKETS)))]!;
     bucket.tones[row.tone]++;
     sums.tones[row.tone]++;
-    if (row.doubt) { bucket.doubts++; sums.doubts++; }
-    if (row.failed) { bucket.failed++; sums.failed++; }
+    if (row.doubt) {
+      bucket.doubts++;
+      sums.doubts++;
+    }
+    if (row.failed) {
+      bucket.failed++;
+      sums.failed++;
+    }
     for (const run of row.runs) {
       let hook = hooks.get(run.hook);
       if (hook === undefined) {
         if (hooks.size >= 2000) continue;
-        hooks.set(run.hook, (hook = { sums: { hook: run.hook, runs: 0, denied: 0, asked: 0, rewrote: 0, observed: 0, doubts: 0, failed: 0, p50: 0, p99: 0, max: 0 }, samples: [], seen: 0 }));
+        hooks.set(
+          run.hook,
+          (hook = {
+            sums: {
+              hook: run.hook,
+              runs: 0,
+              denied: 0,
+              asked: 0,
+              rewrote: 0,
+              observed: 0,
+              doubts: 0,
+              failed: 0,
+              p50: 0,
+              p99: 0,
+              max: 0,
+            },
+            samples: [],
+            seen: 0,
+          }),
+        );
       }
       count(hook, run.flags, run.micros);
     }
     const key = `${row.host}\n${row.session}`;
     let session = sessions.get(key);
-    if (session === undefined) sessions.set(key, (session = { key, host: row.host, session: row.session, agent: row.agent, events: 0, denied: 0, tokens: 0, cost: 0, from: row.time, to: row.time }));
+    if (session === undefined)
+      sessions.set(
+        key,
+        (session = {
+          key,
+          host: row.host,
+          session: row.session,
+          agent: row.agent,
+          events: 0,
+          denied: 0,
+          tokens: 0,
+          cost: 0,
+          from: row.time,
+          to: row.time,
+        }),
+      );
     session.events++;
     if (row.decision === "deny") session.denied++;
     session.tokens += row.tokens;

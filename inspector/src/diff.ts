@@ -1,6 +1,9 @@
 // What changed between two texts, word by word.
 
-export interface Part { kind: "same" | "removed" | "added"; text: string }
+export interface Part {
+  kind: "same" | "removed" | "added";
+  text: string;
+}
 
 const MOST = 1500;
 
@@ -20,21 +23,31 @@ export function diff(before: string, after: string): Part[] {
   return joined([{ kind: "same", text: start }, ...middle, { kind: "same", text: tail > 0 ? end : "" }]);
 }
 
-const whole = (before: string, after: string): Part[] => [{ kind: "removed", text: before }, { kind: "added", text: after }];
+const whole = (before: string, after: string): Part[] => [
+  { kind: "removed", text: before },
+  { kind: "added", text: after },
+];
 
 function common(a: readonly string[], b: readonly string[]): Part[] {
   const width = b.length + 1;
   const lengths = new Uint16Array((a.length + 1) * width);
   for (let i = a.length - 1; i >= 0; i--) {
     for (let j = b.length - 1; j >= 0; j--) {
-      lengths[i * width + j] = a[i] === b[j] ? lengths[(i + 1) * width + j + 1]! + 1 : Math.max(lengths[(i + 1) * width + j]!, lengths[i * width + j + 1]!);
+      lengths[i * width + j] =
+        a[i] === b[j]
+          ? lengths[(i + 1) * width + j + 1]! + 1
+          : Math.max(lengths[(i + 1) * width + j]!, lengths[i * width + j + 1]!);
     }
   }
   const parts: Part[] = [];
   let [i, j] = [0, 0];
   while (i < a.length || j < b.length) {
-    if (i < a.length && j < b.length && a[i] === b[j]) { parts.push({ kind: "same", text: a[i]! }); i++; j++; }
-    else if (j >= b.length || (i < a.length && lengths[(i + 1) * width + j]! >= lengths[i * width + j + 1]!)) parts.push({ kind: "removed", text: a[i++]! });
+    if (i < a.length && j < b.length && a[i] === b[j]) {
+      parts.push({ kind: "same", text: a[i]! });
+      i++;
+      j++;
+    } else if (j >= b.length || (i < a.length && lengths[(i + 1) * width + j]! >= lengths[i * width + j + 1]!))
+      parts.push({ kind: "removed", text: a[i++]! });
     else parts.push({ kind: "added", text: b[j++]! });
   }
   return parts;

@@ -10,18 +10,34 @@ import { drawSelection, EditorView, highlightActiveLine, highlightSpecialChars, 
 import { tags } from "@lezer/highlight";
 import type { Diagnostic, Position } from "./wire";
 
-export interface Editor { mark(diagnostics: readonly Diagnostic[]): void; destroy(): void }
+export interface Editor {
+  mark(diagnostics: readonly Diagnostic[]): void;
+  destroy(): void;
+}
 
 const look = EditorView.theme({
-  "&": { color: "var(--ink)", backgroundColor: "var(--sunk)", fontSize: "0.8125rem", border: "1px solid var(--line-strong)", borderRadius: "6px" },
+  "&": {
+    color: "var(--ink)",
+    backgroundColor: "var(--sunk)",
+    fontSize: "0.8125rem",
+    border: "1px solid var(--line-strong)",
+    borderRadius: "6px",
+  },
   "&.cm-focused": { outline: "2px solid var(--focus)", outlineOffset: "1px" },
   ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.6", minHeight: "12rem", maxHeight: "30rem" },
   ".cm-content": { caretColor: "var(--ink)", padding: "0.5rem 0" },
   ".cm-cursor": { borderLeftColor: "var(--ink)" },
   ".cm-gutters": { backgroundColor: "transparent", color: "var(--ink-2)", border: "none" },
   ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "color-mix(in srgb, var(--hover) 60%, transparent)" },
-  "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": { backgroundColor: "color-mix(in srgb, var(--accent) 28%, transparent)" },
-  ".cm-tooltip": { backgroundColor: "var(--sheet)", color: "var(--ink)", border: "1px solid var(--line-strong)", borderRadius: "6px" },
+  "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": {
+    backgroundColor: "color-mix(in srgb, var(--accent) 28%, transparent)",
+  },
+  ".cm-tooltip": {
+    backgroundColor: "var(--sheet)",
+    color: "var(--ink)",
+    border: "1px solid var(--line-strong)",
+    borderRadius: "6px",
+  },
   ".cm-diagnostic": { fontFamily: "var(--sans)", padding: "4px 8px" },
   ".cm-diagnostic-error": { borderLeftColor: "var(--deny)" },
   ".cm-diagnostic-warning": { borderLeftColor: "var(--ask)" },
@@ -51,10 +67,23 @@ export function mount(parent: HTMLElement, given: { text: string; label: string;
     state: EditorState.create({
       doc: given.text,
       extensions: [
-        lineNumbers(), history(), drawSelection(), indentOnInput(), bracketMatching(), highlightActiveLine(), highlightSpecialChars(), lintGutter(),
-        yaml(), syntaxHighlighting(colours), look, EditorView.lineWrapping, keymap.of([...lintKeymap, ...historyKeymap, ...defaultKeymap]),
+        lineNumbers(),
+        history(),
+        drawSelection(),
+        indentOnInput(),
+        bracketMatching(),
+        highlightActiveLine(),
+        highlightSpecialChars(),
+        lintGutter(),
+        yaml(),
+        syntaxHighlighting(colours),
+        look,
+        EditorView.lineWrapping,
+        keymap.of([...lintKeymap, ...historyKeymap, ...defaultKeymap]),
         EditorView.contentAttributes.of({ "aria-label": given.label }),
-        EditorView.updateListener.of((update) => { if (update.docChanged) given.onChange(update.state.doc.toString()); }),
+        EditorView.updateListener.of((update) => {
+          if (update.docChanged) given.onChange(update.state.doc.toString());
+        }),
       ],
     }),
   });

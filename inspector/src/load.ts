@@ -3,10 +3,14 @@
 import { useEffect, useState } from "preact/hooks";
 import { isUnknown } from "./session";
 
-export type Loaded<T> = { state: "loading"; value?: T } | { state: "there"; value: T } | { state: "failed"; text: string; unknown: boolean };
+export type Loaded<T> =
+  { state: "loading"; value?: T } | { state: "there"; value: T } | { state: "failed"; text: string; unknown: boolean };
 
 /** Asks anew whenever `on` changes; `again` asks once more. */
-export function useLoaded<T>(ask: ((signal: AbortSignal) => Promise<T>) | undefined, on: readonly unknown[]): [Loaded<T>, () => void] {
+export function useLoaded<T>(
+  ask: ((signal: AbortSignal) => Promise<T>) | undefined,
+  on: readonly unknown[],
+): [Loaded<T>, () => void] {
   const [loaded, setLoaded] = useState<Loaded<T>>({ state: "loading" });
   const [nth, setNth] = useState(0);
   useEffect(() => {
@@ -14,8 +18,12 @@ export function useLoaded<T>(ask: ((signal: AbortSignal) => Promise<T>) | undefi
     const abort = new AbortController();
     setLoaded((before) => (before.state === "failed" ? { state: "loading" } : { ...before, state: "loading" }));
     ask(abort.signal).then(
-      (value) => { if (!abort.signal.aborted) setLoaded({ state: "there", value }); },
-      (error: unknown) => { if (!abort.signal.aborted) setLoaded({ state: "failed", text: textOf(error), unknown: isUnknown(error) }); },
+      (value) => {
+        if (!abort.signal.aborted) setLoaded({ state: "there", value });
+      },
+      (error: unknown) => {
+        if (!abort.signal.aborted) setLoaded({ state: "failed", text: textOf(error), unknown: isUnknown(error) });
+      },
     );
     return () => abort.abort();
   }, [...on, nth]);

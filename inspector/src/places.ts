@@ -4,7 +4,11 @@ import type { LayerName, Source } from "./wire";
 import { oneLine } from "./text";
 
 export const LAYERS: { [layer in LayerName]: string } = {
-  managed: "managed", user: "user", hooks: "--hooks", project: "project", session: "session",
+  managed: "managed",
+  user: "user",
+  hooks: "--hooks",
+  project: "project",
+  session: "session",
 };
 export const LAYER_ORDER: readonly LayerName[] = ["managed", "user", "hooks", "project", "session"];
 

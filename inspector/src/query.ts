@@ -2,10 +2,35 @@
 
 import type { Row } from "./read";
 
-export const KEYS = ["decision", "agent", "tool", "event", "hook", "session", "run", "project", "host", "is", "since", "until", "text"] as const;
+export const KEYS = [
+  "decision",
+  "agent",
+  "tool",
+  "event",
+  "hook",
+  "session",
+  "run",
+  "project",
+  "host",
+  "is",
+  "since",
+  "until",
+  "text",
+] as const;
 export type Key = (typeof KEYS)[number];
 /** Those by which the record is searched. */
-export const RECORD_KEYS: readonly Key[] = ["decision", "agent", "tool", "event", "hook", "session", "project", "since", "until", "text"];
+export const RECORD_KEYS: readonly Key[] = [
+  "decision",
+  "agent",
+  "tool",
+  "event",
+  "hook",
+  "session",
+  "project",
+  "since",
+  "until",
+  "text",
+];
 /** The project root of each host. */
 export const projects = new Map<string, string>();
 
@@ -32,8 +57,15 @@ export const VALUES: { [key in Key]?: readonly string[] } = {
   since: ["5m", "15m", "1h", "24h", "7d"],
 };
 
-export interface Term { key: Key; value: string; negated: boolean }
-export interface Query { terms: Term[]; mistakes: string[] }
+export interface Term {
+  key: Key;
+  value: string;
+  negated: boolean;
+}
+export interface Query {
+  terms: Term[];
+  mistakes: string[];
+}
 
 const isKey = (word: string): word is Key => (KEYS as readonly string[]).includes(word);
 
@@ -42,8 +74,10 @@ export function words(line: string): string[] {
   return line.match(/(?:[^\s"]|"(?:[^"\\]|\\.)*"?)+/g) ?? [];
 }
 
-const unquote = (word: string): string => word.replace(/"((?:[^"\\]|\\.)*)"?/g, (_, inner: string) => inner.replace(/\\(.)/g, "$1"));
-export const quote = (value: string): string => (/[\s"\\]/.test(value) || value === "" ? `"${value.replace(/["\\]/g, "\\$&")}"` : value);
+const unquote = (word: string): string =>
+  word.replace(/"((?:[^"\\]|\\.)*)"?/g, (_, inner: string) => inner.replace(/\\(.)/g, "$1"));
+export const quote = (value: string): string =>
+  /[\s"\\]/.test(value) || value === "" ? `"${value.replace(/["\\]/g, "\\$&")}"` : value;
 
 export function parse(line: string, keys: readonly Key[] = KEYS): Query {
   const terms: Term[] = [];
@@ -55,7 +89,8 @@ export function parse(line: string, keys: readonly Key[] = KEYS): Query {
     const key = at > 0 && bare[at] === ":" ? bare.slice(0, at).toLowerCase() : "text";
     if (!isKey(key) || !keys.includes(key)) {
       // A word with a colon may be a text that is looked for, such as `https://`.
-      if (/^[a-z]+$/.test(key) && !/^[a-z]+:\/\//.test(bare)) mistakes.push(`“${key}:” is no filter here. Filters are ${keys.join(", ")}.`);
+      if (/^[a-z]+$/.test(key) && !/^[a-z]+:\/\//.test(bare))
+        mistakes.push(`“${key}:” is no filter here. Filters are ${keys.join(", ")}.`);
       else terms.push({ key: "text", value: unquote(bare), negated });
       continue;
     }
@@ -70,7 +105,8 @@ export function parse(line: string, keys: readonly Key[] = KEYS): Query {
 
 function mistakeIn(key: Key, value: string): string | undefined {
   const values = key === "decision" || key === "is" ? VALUES[key] : undefined;
-  if (values !== undefined && !values.includes(value.toLowerCase())) return `“${key}:” takes ${values.join(", ")}, not “${value}”.`;
+  if (values !== undefined && !values.includes(value.toLowerCase()))
+    return `“${key}:” takes ${values.join(", ")}, not “${value}”.`;
   if ((key === "since" || key === "until") && moment(value, 0) === undefined) {
     return `“${value}” is no time. Write 15m, 1h, 7d or a date such as 2026-03-01T12:00.`;
   }
@@ -93,28 +129,52 @@ export type Test = (row: Row) => boolean;
 function named(pattern: string): (value: string) => boolean {
   const lower = pattern.toLowerCase();
   if (!lower.includes("*")) return (value) => value.toLowerCase() === lower;
-  const regex = new RegExp(`^${lower.split("*").map((it) => it.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("[^]*?")}$`, "i");
+  const regex = new RegExp(
+    `^${lower
+      .split("*")
+      .map((it) => it.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))
+      .join("[^]*?")}$`,
+    "i",
+  );
   return (value) => regex.test(value);
 }
 
 function testOf({ key, value }: Term, now: number): Test {
   const is = named(value);
   switch (key) {
-    case "decision": return (row) => row.decision === value.toLowerCase();
-    case "agent": return (row) => is(row.agent) || is(row.subAgent);
-    case "tool": return (row) => is(row.tool);
-    case "event": return (row) => is(row.event);
-    case "hook": return (row) => is(row.decidedBy) || row.runs.some((run) => is(run.hook));
-    case "session": return (row) => is(row.session);
-    case "run": return (row) => is(row.run);
-    case "project": return (row) => { const root = projects.get(row.host) ?? ""; return is(root) || is(root.replace(/.*\//, "")); };
-    case "host": return (row) => is(row.host);
+    case "decision":
+      return (row) => row.decision === value.toLowerCase();
+    case "agent":
+      return (row) => is(row.agent) || is(row.subAgent);
+    case "tool":
+      return (row) => is(row.tool);
+    case "event":
+      return (row) => is(row.event);
+    case "hook":
+      return (row) => is(row.decidedBy) || row.runs.some((run) => is(run.hook));
+    case "session":
+      return (row) => is(row.session);
+    case "run":
+      return (row) => is(row.run);
+    case "project":
+      return (row) => {
+        const root = projects.get(row.host) ?? "";
+        return is(root) || is(root.replace(/.*\//, ""));
+      };
+    case "host":
+      return (row) => is(row.host);
     case "is": {
       const state = value.toLowerCase() as (typeof STATES)[number];
       return (row) => row[state];
     }
-    case "since": { const at = moment(value, now) ?? 0; return (row) => row.time >= at; }
-    case "until": { const at = moment(value, now) ?? Infinity; return (row) => row.time <= at; }
+    case "since": {
+      const at = moment(value, now) ?? 0;
+      return (row) => row.time >= at;
+    }
+    case "until": {
+      const at = moment(value, now) ?? Infinity;
+      return (row) => row.time <= at;
+    }
     case "text": {
       const regex = new RegExp(value.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), "i");
       return (row) => regex.test(row.search);
@@ -132,7 +192,8 @@ export function compile(query: Query, now: number): Test | undefined {
     else if (term.key === "text" || term.key === "since" || term.key === "until") needed.push(test);
     else alternatives.set(term.key, [...(alternatives.get(term.key) ?? []), test]);
   }
-  for (const tests of alternatives.values()) needed.push(tests.length === 1 ? tests[0]! : (row) => tests.some((test) => test(row)));
+  for (const tests of alternatives.values())
+    needed.push(tests.length === 1 ? tests[0]! : (row) => tests.some((test) => test(row)));
   if (needed.length === 0) return undefined;
   return (row) => needed.every((test) => test(row));
 }

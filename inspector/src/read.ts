@@ -18,7 +18,11 @@ export const TONE_WORDS: { [tone in Tone]: string } = {
   deny: "deny",
 };
 
-export interface HookRun { hook: string; micros: number; flags: number }
+export interface HookRun {
+  hook: string;
+  micros: number;
+  flags: number;
+}
 export const RUN = { opaque: 1, failed: 2, deny: 4, ask: 8, rewrote: 16, observed: 32, skipped: 64 } as const;
 
 export interface Row {
@@ -125,7 +129,8 @@ function leaves(value: Json | undefined, into: string[], room: number): number {
 
 function runOf(outcome: Outcome): HookRun {
   const would = outcome.observed;
-  const wouldStop = would !== undefined && ((would.decision ?? "allow") !== "allow" || would.rewrote === true || would.stop !== undefined);
+  const wouldStop =
+    would !== undefined && ((would.decision ?? "allow") !== "allow" || would.rewrote === true || would.stop !== undefined);
   const said = outcome.error === undefined ? outcome.decision : undefined;
   const flags =
     (outcome.opaque !== undefined ? RUN.opaque : 0) |
@@ -139,7 +144,10 @@ function runOf(outcome: Outcome): HookRun {
 }
 
 /** The tone of a verdict. */
-export function toneOf(decision: Decision, its: { decidedBy: string; rewritten: boolean; failed: boolean; observed: boolean }): Tone {
+export function toneOf(
+  decision: Decision,
+  its: { decidedBy: string; rewritten: boolean; failed: boolean; observed: boolean },
+): Tone {
   if (decision !== "allow") return decision;
   if (its.failed) return "failed";
   if (its.rewritten) return "rewrite";
@@ -161,14 +169,23 @@ export function rowOf(judged: Judged, raw: string, n: number): Row {
   // A verdict that was too large is kept without its outcomes.
   const runs = (verdict.outcomes ?? []).map(runOf);
   const has = (flag: number): boolean => runs.some((run) => (run.flags & flag) !== 0);
-  const its = { decidedBy: verdict.decidedBy ?? "", rewritten: verdict.subject !== undefined || has(RUN.rewrote), failed: has(RUN.failed), observed: has(RUN.observed) };
+  const its = {
+    decidedBy: verdict.decidedBy ?? "",
+    rewritten: verdict.subject !== undefined || has(RUN.rewrote),
+    failed: has(RUN.failed),
+    observed: has(RUN.observed),
+  };
   const host = judged.host ?? "";
   const words: string[] = [];
   leaves(subject, words, SEARCHED);
   const dialect = record.dialect === "native" || record.dialect === "hookwire" ? (record.client ?? "native") : record.dialect;
   const agentMember = payload?.["agent"];
   // `client/agent`: what stands behind the slash is the agent's own name for itself.
-  const named = about?.agent?.startsWith(`${dialect}/`) ? about.agent.slice(dialect.length + 1) : about?.agent === dialect ? "" : about?.agent;
+  const named = about?.agent?.startsWith(`${dialect}/`)
+    ? about.agent.slice(dialect.length + 1)
+    : about?.agent === dialect
+      ? ""
+      : about?.agent;
   return {
     n,
     id: `${host}.${record.seq}`,

@@ -5,7 +5,13 @@ import { signal } from "@preact/signals";
 export const VIEWS = ["timeline", "approvals", "charts", "definitions", "try", "proposals", "history"] as const;
 export type View = (typeof VIEWS)[number];
 
-export interface Route { view: View; q: string; group: string; event: string; item: string }
+export interface Route {
+  view: View;
+  q: string;
+  group: string;
+  event: string;
+  item: string;
+}
 
 const decode = (text: string): string => {
   try {
@@ -15,21 +21,26 @@ const decode = (text: string): string => {
   }
 };
 // Left as they are: the marks that make the line legible and that no part of a hash has a use for.
-const encode = (text: string): string => encodeURIComponent(text).replace(/%20/g, "+").replace(/%3A/g, ":").replace(/%2F/g, "/").replace(/%2C/g, ",");
+const encode = (text: string): string =>
+  encodeURIComponent(text).replace(/%20/g, "+").replace(/%3A/g, ":").replace(/%2F/g, "/").replace(/%2C/g, ",");
 
 export function parseHash(hash: string): Route {
   const [path = "", search = ""] = hash.replace(/^#\/?/, "").split("?", 2);
-  const values = new Map(search.split("&").map((pair): [string, string] => {
-    const at = pair.indexOf("=");
-    return at < 0 ? [pair, ""] : [pair.slice(0, at), decode(pair.slice(at + 1))];
-  }));
+  const values = new Map(
+    search.split("&").map((pair): [string, string] => {
+      const at = pair.indexOf("=");
+      return at < 0 ? [pair, ""] : [pair.slice(0, at), decode(pair.slice(at + 1))];
+    }),
+  );
   const view = VIEWS.find((it) => it === path) ?? "timeline";
   const value = (name: string): string => values.get(name) ?? "";
   return { view, q: value("q"), group: value("group"), event: value("event"), item: value("item") };
 }
 
 export function hashOf(route: Partial<Route>): string {
-  const parts = (["q", "group", "event", "item"] as const).filter((name) => route[name]).map((name) => `${name}=${encode(route[name]!)}`);
+  const parts = (["q", "group", "event", "item"] as const)
+    .filter((name) => route[name])
+    .map((name) => `${name}=${encode(route[name]!)}`);
   return `#/${route.view ?? "timeline"}${parts.length > 0 ? `?${parts.join("&")}` : ""}`;
 }
 

@@ -13,7 +13,10 @@ export const retryAt = signal(0);
 let token = "";
 
 export class Refusal extends Error {
-  constructor(message: string, readonly code: number) {
+  constructor(
+    message: string,
+    readonly code: number,
+  ) {
     super(message);
   }
 }
@@ -30,7 +33,12 @@ export async function begin(): Promise<boolean> {
   }
   history.replaceState(null, "", "#/timeline");
   try {
-    const response = await fetch("/api/session", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ start }), cache: "no-store" });
+    const response = await fetch("/api/session", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ start }),
+      cache: "no-store",
+    });
     if (!response.ok) {
       link.value = "refused";
       return false;
@@ -48,9 +56,11 @@ export async function call<T>(method: string, params: unknown = {}, host?: strin
   const body = JSON.stringify({ method, params, ...(host !== undefined && host !== "" && { host }) });
   const response = await fetch("/api/call", { method: "POST", headers, body, cache: "no-store", ...(signal && { signal }) });
   if (response.status === 401) link.value = "ended";
-  const reply = (await response.json().catch(() => undefined)) as { result?: T; error?: { code: number; message: string } } | undefined;
+  const reply = (await response.json().catch(() => undefined)) as
+    { result?: T; error?: { code: number; message: string } } | undefined;
   if (reply?.error !== undefined) throw new Refusal(reply.error.message, reply.error.code);
-  if (!response.ok || reply === undefined || !("result" in reply)) throw new Refusal(`the program answered ${response.status} ${response.statusText}`, response.status);
+  if (!response.ok || reply === undefined || !("result" in reply))
+    throw new Refusal(`the program answered ${response.status} ${response.statusText}`, response.status);
   return reply.result as T;
 }
 
@@ -71,7 +81,11 @@ export async function follow(take: (message: Message, line: string) => void): Pr
       watchdog = setTimeout(() => abort.abort(), SILENCE);
     };
     try {
-      const response = await fetch(seq > 0 ? `/api/events?after=${seq}` : "/api/events", { headers: { Authorization: `Bearer ${token}` }, cache: "no-store", signal: abort.signal });
+      const response = await fetch(seq > 0 ? `/api/events?after=${seq}` : "/api/events", {
+        headers: { Authorization: `Bearer ${token}` },
+        cache: "no-store",
+        signal: abort.signal,
+      });
       if (response.status === 401) {
         link.value = "ended";
         return await new Promise<never>(() => {});
@@ -101,13 +115,19 @@ export async function follow(take: (message: Message, line: string) => void): Pr
 function parseLine(line: string): Message | undefined {
   try {
     const value = JSON.parse(line) as Json;
-    return typeof value === "object" && value !== null && !Array.isArray(value) && typeof value["kind"] === "string" ? (value as unknown as Message) : undefined;
+    return typeof value === "object" && value !== null && !Array.isArray(value) && typeof value["kind"] === "string"
+      ? (value as unknown as Message)
+      : undefined;
   } catch {
     return undefined;
   }
 }
 
-async function readLines(body: ReadableStream<Uint8Array<ArrayBuffer>>, heard: () => void, take: (line: string) => void): Promise<void> {
+async function readLines(
+  body: ReadableStream<Uint8Array<ArrayBuffer>>,
+  heard: () => void,
+  take: (line: string) => void,
+): Promise<void> {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   let passing = false;

@@ -48,7 +48,9 @@ function changed(): void {
   const later = document.visibilityState === "visible" ? requestAnimationFrame : (run: () => void) => setTimeout(run, 500);
   later(() => {
     scheduled = false;
-    batch(() => { version.value++; });
+    batch(() => {
+      version.value++;
+    });
   });
 }
 
@@ -130,9 +132,13 @@ function apply(message: Message, line: string): void {
       know(message.hosts);
       return;
     }
-    case "definitions": definitions.value++; return;
+    case "definitions":
+      definitions.value++;
+      return;
     case "lost":
-    case "missed": missed.value += message.count; return;
+    case "missed":
+      missed.value += message.count;
+      return;
   }
 }
 
@@ -154,7 +160,13 @@ export async function catchUp(): Promise<void> {
 
 export const GROUPS = ["session", "run", "agent"] as const;
 export type GroupKey = (typeof GROUPS)[number];
-export interface Group { key: string; label: string; rows: Row[]; worst: Map<string, number>; last: number }
+export interface Group {
+  key: string;
+  label: string;
+  rows: Row[];
+  worst: Map<string, number>;
+  last: number;
+}
 
 const NONE: { [key in GroupKey]: string } = { session: "no session", run: "no run", agent: "no agent" };
 function keyOf(row: Row, by: GroupKey): string {
@@ -214,7 +226,8 @@ class Visible {
     if (this.by === undefined) return;
     const key = keyOf(row, this.by);
     let group = this.groups.get(key);
-    if (group === undefined) this.groups.set(key, (group = { key, label: labelOf(row, this.by), rows: [], worst: new Map(), last: 0 }));
+    if (group === undefined)
+      this.groups.set(key, (group = { key, label: labelOf(row, this.by), rows: [], worst: new Map(), last: 0 }));
     group.rows.push(row);
     group.worst.set(row.tone, (group.worst.get(row.tone) ?? 0) + 1);
     group.last = row.time;
@@ -222,13 +235,20 @@ class Visible {
 
   forget(before: number): void {
     const keep = (all: Row[]): number => all.findIndex((row) => row.n >= before);
-    const cut = (all: Row[]): Row[] => { const at = keep(all); return at < 0 ? [] : at === 0 ? all : all.slice(at); };
+    const cut = (all: Row[]): Row[] => {
+      const at = keep(all);
+      return at < 0 ? [] : at === 0 ? all : all.slice(at);
+    };
     this.rows = cut(this.rows);
     for (const [key, group] of this.groups) {
       const left = cut(group.rows);
-      if (left.length === 0) { this.groups.delete(key); continue; }
+      if (left.length === 0) {
+        this.groups.delete(key);
+        continue;
+      }
       if (left === group.rows) continue;
-      for (const row of group.rows.slice(0, group.rows.length - left.length)) group.worst.set(row.tone, (group.worst.get(row.tone) ?? 1) - 1);
+      for (const row of group.rows.slice(0, group.rows.length - left.length))
+        group.worst.set(row.tone, (group.worst.get(row.tone) ?? 1) - 1);
       group.rows = left;
     }
   }
@@ -243,11 +263,14 @@ export function keepFiltered(): void {
   let timer = 0;
   effect(() => {
     const [terms, by] = [query.value, grouping.value];
-    const renew = (): void => { void visible.filter(compile(terms, Date.now()), by); };
+    const renew = (): void => {
+      void visible.filter(compile(terms, Date.now()), by);
+    };
     renew();
     clearInterval(timer);
     // `since:15m` moves on.
-    if (terms.terms.some((it) => /^\d+[smhdw]$/.test(it.value) && (it.key === "since" || it.key === "until"))) timer = window.setInterval(renew, 10_000);
+    if (terms.terms.some((it) => /^\d+[smhdw]$/.test(it.value) && (it.key === "since" || it.key === "until")))
+      timer = window.setInterval(renew, 10_000);
   });
 }
 

@@ -12,12 +12,21 @@ const UNSAFE =
 /** More marks on one character than any script has pile up over the lines beside it. */
 const PILED = /(\p{M}{4})(\p{M}+)/gu;
 
-const NAMES: { [character: string]: string } = { "\r": "\\r", "\u0000": "\\0", "\u001b": "\\e", "\u0008": "\\b", "\u000c": "\\f", "\u000b": "\\v" };
+const NAMES: { [character: string]: string } = {
+  "\r": "\\r",
+  "\u0000": "\\0",
+  "\u001b": "\\e",
+  "\u0008": "\\b",
+  "\u000c": "\\f",
+  "\u000b": "\\v",
+};
 const escapeOf = (character: string): string => NAMES[character] ?? `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
 
 /** For places where only a plain text can stand, such as a label. */
 export function plain(text: string): string {
-  return text.replace(UNSAFE, escapeOf).replace(PILED, (_, kept: string, rest: string) => kept + [...rest].map(escapeOf).join(""));
+  return text
+    .replace(UNSAFE, escapeOf)
+    .replace(PILED, (_, kept: string, rest: string) => kept + [...rest].map(escapeOf).join(""));
 }
 
 /** In one line. */
@@ -27,7 +36,10 @@ export const oneLine = (text: string): string => plain(text.replace(/\r?\n/g, " 
 export function Shown({ text }: { text: string }): JSX.Element {
   const parts: ComponentChildren[] = [];
   let from = 0;
-  const piled = text.replace(PILED, (_, kept: string, rest: string) => kept + [...rest].map((it) => `\\u{${it.codePointAt(0)!.toString(16)}}`).join(""));
+  const piled = text.replace(
+    PILED,
+    (_, kept: string, rest: string) => kept + [...rest].map((it) => `\\u{${it.codePointAt(0)!.toString(16)}}`).join(""),
+  );
   for (const found of piled.matchAll(UNSAFE)) {
     if (found.index > from) parts.push(piled.slice(from, found.index));
     parts.push(<span class="escape">{escapeOf(found[0])}</span>);
@@ -60,7 +72,17 @@ export function Quoted({ text, limit = CUT, class: name = "" }: { text: string; 
 }
 
 /** A text of others as a block, its lines kept. */
-export function Block({ text, limit = CUT, onAll, label }: { text: string; limit?: number; onAll?: () => void; label: string }): JSX.Element {
+export function Block({
+  text,
+  limit = CUT,
+  onAll,
+  label,
+}: {
+  text: string;
+  limit?: number;
+  onAll?: () => void;
+  label: string;
+}): JSX.Element {
   const [shown, setShown] = useState(limit);
   const end = cutAt(text, shown);
   const more = (): void => {
@@ -69,14 +91,27 @@ export function Block({ text, limit = CUT, onAll, label }: { text: string; limit
   };
   return (
     <div class="block">
-      <pre class="block-text" dir="ltr" tabIndex={0} role="group" aria-label={label}><Shown text={text.slice(0, end)} /></pre>
+      <pre class="block-text" dir="ltr" tabIndex={0} role="group" aria-label={label}>
+        <Shown text={text.slice(0, end)} />
+      </pre>
       {end < text.length && <More left={text.length - end} onMore={more} />}
     </div>
   );
 }
 
 export function More({ left, onMore }: { left: number; onMore: () => void }): JSX.Element {
-  return <button type="button" class="more" onClick={(event) => { event.stopPropagation(); onMore(); }}>… show {left > STEP ? "more" : "all"} ({number(left)} more characters)</button>;
+  return (
+    <button
+      type="button"
+      class="more"
+      onClick={(event) => {
+        event.stopPropagation();
+        onMore();
+      }}
+    >
+      … show {left > STEP ? "more" : "all"} ({number(left)} more characters)
+    </button>
+  );
 }
 
 /** Not within a pair of surrogates. */

@@ -7,9 +7,20 @@ export type Decision = "allow" | "ask" | "defer" | "deny";
 export type Status = "success" | "blocking" | "non_blocking_error" | "cancelled" | "skipped" | "started";
 export type LayerName = "managed" | "user" | "hooks" | "project" | "session";
 
-export interface Source { layer: LayerName; file: string; line: number; column: number; position: number }
+export interface Source {
+  layer: LayerName;
+  file: string;
+  line: number;
+  column: number;
+  position: number;
+}
 
-export interface Observed { decision?: Decision; reason?: string; rewrote?: boolean; stop?: string }
+export interface Observed {
+  decision?: Decision;
+  reason?: string;
+  rewrote?: boolean;
+  stop?: string;
+}
 
 export interface Outcome {
   hook: string;
@@ -72,9 +83,21 @@ export interface About {
   tree?: string[];
 }
 
-export interface Judged { host?: string; record: Record; about?: About }
+export interface Judged {
+  host?: string;
+  record: Record;
+  about?: About;
+}
 
-export interface Ended { seq: number; at: string; event: string; eventId: string; session?: string; tool?: string; outcome: Outcome }
+export interface Ended {
+  seq: number;
+  at: string;
+  event: string;
+  eventId: string;
+  session?: string;
+  tool?: string;
+  outcome: Outcome;
+}
 
 export interface ApprovalRequest {
   id: string;
@@ -90,11 +113,29 @@ export interface ApprovalRequest {
   askedAt: number;
 }
 
-export interface Asked extends ApprovalRequest { host: string; root?: string }
+export interface Asked extends ApprovalRequest {
+  host: string;
+  root?: string;
+}
 
-export interface ApprovalReply { decision: "approve" | "deny"; reason?: string; subject?: Json; remember?: boolean }
+export interface ApprovalReply {
+  decision: "approve" | "deny";
+  reason?: string;
+  subject?: Json;
+  remember?: boolean;
+}
 
-export interface Host { id: string; root: string; pid: number; version: string; startedAt: string; total?: number; notInForce?: string[]; clients?: string[]; hooks?: number }
+export interface Host {
+  id: string;
+  root: string;
+  pid: number;
+  version: string;
+  startedAt: string;
+  total?: number;
+  notInForce?: string[];
+  clients?: string[];
+  hooks?: number;
+}
 
 /** One line of `GET /api/events`. */
 export type Message = { seq?: number } & (
@@ -104,10 +145,20 @@ export type Message = { seq?: number } & (
   | { kind: "definitions"; host: string }
   | { kind: "hosts"; hosts: Host[] }
   | { kind: "lost"; host: string; count: number }
-  | { kind: "missed"; count: number });
+  | { kind: "missed"; count: number }
+);
 
-export interface ReadCommand { command: string; start: number; end: number }
-export interface RuleExplanation { field: string; rule: string; holds?: boolean; why: string }
+export interface ReadCommand {
+  command: string;
+  start: number;
+  end: number;
+}
+export interface RuleExplanation {
+  field: string;
+  rule: string;
+  holds?: boolean;
+  why: string;
+}
 export interface Explanation {
   hook: string;
   source: Source;
@@ -139,7 +190,10 @@ export interface Diagnostic {
   hook?: string;
   range: { start: Position; end: Position };
 }
-export interface Position { line: number; column: number }
+export interface Position {
+  line: number;
+  column: number;
+}
 
 export interface HookInfo {
   name: string;
@@ -156,12 +210,37 @@ export interface HookInfo {
   tags?: string[];
   source: Source;
 }
-export interface ListResult { generation: number; hash: string; hooks: HookInfo[]; directories?: { layer: LayerName; path: string }[] }
+export interface ListResult {
+  generation: number;
+  hash: string;
+  hooks: HookInfo[];
+  directories?: { layer: LayerName; path: string }[];
+}
 
-export interface HookCounts { hook: string; matched: number; denied: number; asked: number; rewrote: number; failed: number; observed: number }
-export interface Recent { root: string; pid: number; started: string; generation: number; hash: string; total: number; hooks: HookCounts[] }
+export interface HookCounts {
+  hook: string;
+  matched: number;
+  denied: number;
+  asked: number;
+  rewrote: number;
+  failed: number;
+  observed: number;
+}
+export interface Recent {
+  root: string;
+  pid: number;
+  started: string;
+  generation: number;
+  hash: string;
+  total: number;
+  hooks: HookCounts[];
+}
 
-export interface HookCases { hook: string; file?: string; cases: { file: string; line: number; expect: string }[] }
+export interface HookCases {
+  hook: string;
+  file?: string;
+  cases: { file: string; line: number; expect: string }[];
+}
 
 export interface TrustReview {
   root: string;
@@ -170,7 +249,10 @@ export interface TrustReview {
   lines: { look: "head" | "added" | "removed" | "beside" | "loosened" | "plain" | "mistake"; text: string }[];
 }
 
-export interface Tried { explanation?: ExplainResult; diagnostics?: Diagnostic[] }
+export interface Tried {
+  explanation?: ExplainResult;
+  diagnostics?: Diagnostic[];
+}
 export interface Against {
   judged: number;
   from?: string;
@@ -178,6 +260,26 @@ export interface Against {
   diagnostics?: Diagnostic[];
 }
 /** With `hook`, the definition is a line for that hook and not a file. */
-export interface Proposal { reason: string; name?: string; hook?: string; definition: string; cases?: string; events?: number; examples?: string[] }
-export interface HistoryPage { events: Judged[]; next?: string; total?: number }
-export interface RecordState { on: boolean; keeps?: string; days?: number; mebibytes?: number; events?: number; bytes?: number; lost?: number }
+export interface Proposal {
+  reason: string;
+  name?: string;
+  hook?: string;
+  definition: string;
+  cases?: string;
+  events?: number;
+  examples?: string[];
+}
+export interface HistoryPage {
+  events: Judged[];
+  next?: string;
+  total?: number;
+}
+export interface RecordState {
+  on: boolean;
+  keeps?: string;
+  days?: number;
+  mebibytes?: number;
+  events?: number;
+  bytes?: number;
+  lost?: number;
+}

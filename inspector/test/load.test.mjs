@@ -11,21 +11,40 @@ const LIMIT = 50;
 async function tasksWhile(page, context, run) {
   const session = await context.newCDPSession(page);
   const events = [];
-  session.on("Tracing.dataCollected", ({ value }) => { for (const it of value) if (it.ph === "X" || it.name === "thread_name") events.push(it); });
-  await session.send("Tracing.start", { traceConfig: { includedCategories: ["toplevel", "disabled-by-default-devtools.timeline", "__metadata"], recordMode: "recordContinuously" }, transferMode: "ReportEvents" });
+  session.on("Tracing.dataCollected", ({ value }) => {
+    for (const it of value) if (it.ph === "X" || it.name === "thread_name") events.push(it);
+  });
+  await session.send("Tracing.start", {
+    traceConfig: {
+      includedCategories: ["toplevel", "disabled-by-default-devtools.timeline", "__metadata"],
+      recordMode: "recordContinuously",
+    },
+    transferMode: "ReportEvents",
+  });
   await run();
   const done = new Promise((resolve) => session.once("Tracing.tracingComplete", resolve));
   await session.send("Tracing.end");
   await done;
   await session.detach();
-  const main = new Set(events.filter((it) => it.name === "thread_name" && it.args.name === "CrRendererMain").map((it) => `${it.pid}.${it.tid}`));
+  const main = new Set(
+    events.filter((it) => it.name === "thread_name" && it.args.name === "CrRendererMain").map((it) => `${it.pid}.${it.tid}`),
+  );
   const tasks = events.filter((it) => /RunTask/.test(it.name) && main.has(`${it.pid}.${it.tid}`));
   const longest = (clock) => Math.max(0, ...tasks.map((it) => (it[clock] ?? 0) / 1000));
   assert.ok(tasks.length > 50, "tasks were seen");
   if (process.env.SLOWEST) {
     const worst = tasks.reduce((a, b) => ((a.tdur ?? 0) > (b.tdur ?? 0) ? a : b));
-    const within = events.filter((it) => it !== worst && it.pid === worst.pid && it.tid === worst.tid && it.ts >= worst.ts && it.ts < worst.ts + worst.dur && (it.tdur ?? 0) > 2000);
-    for (const it of within) console.error(it.name, (it.tdur / 1000).toFixed(1), JSON.stringify(it.args?.data ?? it.args).slice(0, 200));
+    const within = events.filter(
+      (it) =>
+        it !== worst &&
+        it.pid === worst.pid &&
+        it.tid === worst.tid &&
+        it.ts >= worst.ts &&
+        it.ts < worst.ts + worst.dur &&
+        (it.tdur ?? 0) > 2000,
+    );
+    for (const it of within)
+      console.error(it.name, (it.tdur / 1000).toFixed(1), JSON.stringify(it.args?.data ?? it.args).slice(0, 200));
   }
   return { n: tasks.length, longest: longest("tdur"), longestByWall: longest("dur") };
 }
@@ -35,10 +54,15 @@ const rows = (page) => page.evaluate(() => document.querySelectorAll(".list .row
 test("10,000 events a minute while somebody filters and reads", async (t) => {
   const server = await serve({ many: 2000 });
   const { page, context, problems, close } = await browse();
-  t.after(async () => { await close(); server.close(); });
+  t.after(async () => {
+    await close();
+    server.close();
+  });
   await page.goto(server.address());
   await page.locator(".row.event").first().waitFor();
-  const timer = setInterval(() => { for (let i = 0; i < 17; i++) server.next({ flat: true }); }, 100);
+  const timer = setInterval(() => {
+    for (let i = 0; i < 17; i++) server.next({ flat: true });
+  }, 100);
   const line = page.getByRole("combobox", { name: "Filter events" });
   const figures = await tasksWhile(page, context, async () => {
     for (const text of ["decision:deny", "tool:Bash text:push", "agent:codex", "is:doubt", ""]) {
@@ -48,16 +72,27 @@ test("10,000 events a minute while somebody filters and reads", async (t) => {
     }
     await page.getByLabel("Group by").selectOption("session");
     await page.waitForTimeout(800);
-    await page.locator("[data-list]").evaluate((it) => { it.scrollTop = 900; });
+    await page.locator("[data-list]").evaluate((it) => {
+      it.scrollTop = 900;
+    });
     await page.waitForTimeout(800);
-    await page.evaluate(() => { location.hash = "#/charts"; });
+    await page.evaluate(() => {
+      location.hash = "#/charts";
+    });
     await page.waitForTimeout(1500);
   });
   clearInterval(timer);
-  await page.evaluate(() => { location.hash = "#/timeline"; });
+  await page.evaluate(() => {
+    location.hash = "#/timeline";
+  });
   await page.waitForTimeout(1000);
-  assert.ok((await page.locator(".sum").textContent()).startsWith(`${server.records.length.toLocaleString("en")} events`), "no event is lost");
-  t.diagnostic(`${server.records.length} events; longest task ${figures.longest.toFixed(1)} ms of processor time, ${figures.longestByWall.toFixed(1)} ms by the clock`);
+  assert.ok(
+    (await page.locator(".sum").textContent()).startsWith(`${server.records.length.toLocaleString("en")} events`),
+    "no event is lost",
+  );
+  t.diagnostic(
+    `${server.records.length} events; longest task ${figures.longest.toFixed(1)} ms of processor time, ${figures.longestByWall.toFixed(1)} ms by the clock`,
+  );
   assert.ok(figures.longest < LIMIT, `a task of ${figures.longest} ms`);
   assert.deepEqual(problems, []);
 });
@@ -65,11 +100,14 @@ test("10,000 events a minute while somebody filters and reads", async (t) => {
 test("a scroll through 100,000 events", async (t) => {
   const server = await serve({ many: 101_500 });
   const { page, context, problems, close } = await browse();
-  t.after(async () => { await close(); server.close(); });
+  t.after(async () => {
+    await close();
+    server.close();
+  });
   await page.goto(server.address());
   await page.locator(".row.event").first().waitFor();
   let last = "";
-  for (let quiet = 0; quiet < 3; ) {
+  for (let quiet = 0; quiet < 3;) {
     await page.waitForTimeout(500);
     const sum = await page.locator(".sum").textContent();
     quiet = sum === last && /^\d/.test(sum) ? quiet + 1 : 0;
@@ -81,15 +119,23 @@ test("a scroll through 100,000 events", async (t) => {
     await page.locator("[data-list]").evaluate(async (list) => {
       const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
       const whole = list.scrollHeight;
-      for (let i = 0; i <= 150; i++) { list.scrollTop = (whole * i) / 150; await frame(); }
-      for (let i = 0; i <= 100; i++) { list.scrollTop -= 120; await frame(); }
+      for (let i = 0; i <= 150; i++) {
+        list.scrollTop = (whole * i) / 150;
+        await frame();
+      }
+      for (let i = 0; i <= 100; i++) {
+        list.scrollTop -= 120;
+        await frame();
+      }
     });
     await page.locator("[data-list]").focus();
     for (const key of ["Home", "PageDown", "PageDown", "End", "PageUp", "ArrowUp", "Home"]) await page.keyboard.press(key);
   });
   const inPage = await rows(page);
   const memory = await page.evaluate(() => Math.round((performance.memory?.usedJSHeapSize ?? 0) / 1e6));
-  t.diagnostic(`${n} events, ${inPage} rows in the page, ${memory} MB; longest task ${figures.longest.toFixed(1)} ms of processor time, ${figures.longestByWall.toFixed(1)} ms by the clock`);
+  t.diagnostic(
+    `${n} events, ${inPage} rows in the page, ${memory} MB; longest task ${figures.longest.toFixed(1)} ms of processor time, ${figures.longestByWall.toFixed(1)} ms by the clock`,
+  );
   assert.ok(inPage < 120, `${inPage} rows are in the page`);
   assert.ok(figures.longest < LIMIT, `a task of ${figures.longest} ms`);
   const filtering = await tasksWhile(page, context, async () => {

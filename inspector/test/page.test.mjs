@@ -9,17 +9,27 @@ import { serve } from "./serve.mjs";
 async function open(t, options = {}) {
   const server = await serve(options);
   const { page, context, problems, close } = await browse(options);
-  t.after(async () => { await close(); server.close(); });
+  t.after(async () => {
+    await close();
+    server.close();
+  });
   await page.goto(server.address());
-  await page.getByText(options.isEmpty ? "0 hosts" : "1 host", { exact: false }).first().waitFor({ state: "attached" });
-  const go = (hash) => page.evaluate((it) => { location.hash = it; }, hash);
+  await page
+    .getByText(options.isEmpty ? "0 hosts" : "1 host", { exact: false })
+    .first()
+    .waitFor({ state: "attached" });
+  const go = (hash) =>
+    page.evaluate((it) => {
+      location.hash = it;
+    }, hash);
   const seqOf = (is) => `shop-1.${server.records.findLast(is).seq}`;
   const end = () => assert.deepEqual(problems, []);
   return { server, page, context, go, seqOf, end };
 }
 const rowsOf = (page) => page.locator(".row.event");
 const until = async (check, what) => {
-  for (const end = Date.now() + 8000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 40))) if (await check()) return;
+  for (const end = Date.now() + 8000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 40)))
+    if (await check()) return;
   assert.fail(`never: ${what}`);
 };
 
@@ -82,10 +92,15 @@ test("the timeline: what comes, held while somebody reads, sessions as lanes", a
   await rowsOf(page).first().waitFor();
   server.next({ command: "echo fresh-one" });
   await rowsOf(page).filter({ hasText: "fresh-one" }).waitFor();
-  await page.locator("[data-list]").evaluate((it) => { it.scrollTop = 2000; });
+  await page.locator("[data-list]").evaluate((it) => {
+    it.scrollTop = 2000;
+  });
   const read = page.locator('.row[aria-rowindex="80"]');
   const seen = await read.textContent();
-  await until(async () => { server.next({ command: "echo later" }); return page.locator(".fresh").isVisible(); }, "the button for new events");
+  await until(async () => {
+    server.next({ command: "echo later" });
+    return page.locator(".fresh").isVisible();
+  }, "the button for new events");
   assert.equal(await read.textContent(), seen, "rows don't move under the reader");
   await page.locator(".fresh").click();
   await rowsOf(page).filter({ hasText: "echo later" }).first().waitFor();
@@ -112,18 +127,24 @@ test("the timeline: what comes, held while somebody reads, sessions as lanes", a
 test("one event: path, acts, doubt, rewrite, reply, programs, editor link", async (t) => {
   const { server, page, go, seqOf, end } = await open(t);
   await rowsOf(page).first().waitFor();
-  const show = async (is) => { await go(`#/timeline?event=${seqOf(is)}`); await page.locator("[data-event-title]").waitFor(); };
+  const show = async (is) => {
+    await go(`#/timeline?event=${seqOf(is)}`);
+    await page.locator("[data-event-title]").waitFor();
+  };
   const command = (text) => (it) => it.event === "PreToolUse" && JSON.stringify(it.params).includes(text);
   await show(command("git push -f"));
   await page.getByRole("heading", { name: /Denied by no-force-push/ }).waitFor();
   await page.locator(".hop", { hasText: "no-force-push" }).first().waitFor();
   await page.getByRole("button", { name: "runs git push -f" }).hover();
   assert.equal(await page.locator(".lit.is-lit").textContent(), "git push -f");
-  assert.equal(await page.locator(".hop a.place", { hasText: "no-force-push.yaml:4" }).getAttribute("href"), "vscode://file/home/ana/shop/.hookwire/no-force-push.yaml:4");
+  assert.equal(
+    await page.locator(".hop a.place", { hasText: "no-force-push.yaml:4" }).getAttribute("href"),
+    "vscode://file/home/ana/shop/.hookwire/no-force-push.yaml:4",
+  );
   await page.locator(".is-over summary").last().click();
   await page.getByText("no command runs `npm`").first().waitFor();
   await page.getByText("permissionDecision").first().waitFor();
-  assert.equal(await page.locator(".hop.next-is-stopped").count() > 0, true, "the wire is stopped");
+  assert.equal((await page.locator(".hop.next-is-stopped").count()) > 0, true, "the wire is stopped");
 
   await show(command("$RUN push"));
   await page.getByText("In doubt.").waitFor();
@@ -134,11 +155,25 @@ test("one event: path, acts, doubt, rewrite, reply, programs, editor link", asyn
   await page.getByText("judged again, because the value changed").waitFor();
   await show(command("make release"));
   await page.getByRole("heading", { name: "Programs that started" }).waitFor();
-  assert.deepEqual((await page.locator(".tree code").allTextContents()).slice(0, 3), ["claude", "bash -c make release", "make release"]);
+  assert.deepEqual((await page.locator(".tree code").allTextContents()).slice(0, 3), [
+    "claude",
+    "bash -c make release",
+    "make release",
+  ]);
   await page.getByRole("button", { name: "git push --force --tags" }).last().click();
   await page.getByRole("heading", { name: /Denied by no-force-push/ }).waitFor();
 
-  server.push({ ...server.records.findLast(command("make release")), seq: 90001, verdict: { ...server.records[0].verdict, decision: "allow", decidedBy: undefined, outcomes: [{ hook: "audit", status: "started", durationMicros: 0 }], eventId: "late" } });
+  server.push({
+    ...server.records.findLast(command("make release")),
+    seq: 90001,
+    verdict: {
+      ...server.records[0].verdict,
+      decision: "allow",
+      decidedBy: undefined,
+      outcomes: [{ hook: "audit", status: "started", durationMicros: 0 }],
+      eventId: "late",
+    },
+  });
   await go("#/timeline?event=shop-1.90001");
   await page.getByText("started, not waited for").waitFor();
   await go("#/timeline?event=shop-1.123456789");
@@ -167,15 +202,24 @@ test("approvals: yes, no with a reason, yes to something else, all of it seen fi
   const yes = page.getByRole("button", { name: "Yes", exact: true });
   await yes.waitFor();
   assert.equal(await yes.isDisabled(), true, "nobody says yes to what isn't shown");
-  for (let more = page.locator(".question .more"); (await more.count()) > 0; ) await more.first().click();
+  for (let more = page.locator(".question .more"); (await more.count()) > 0;) await more.first().click();
   await until(() => yes.isEnabled(), "yes is possible");
   assert.match(await page.locator(".lit-text").textContent(), /rm -rf \/$/);
   await yes.click();
   await until(() => server.answers.length === 4, "four answers");
-  assert.deepEqual(server.answers.map((it) => it.reply), [
-    { decision: "approve" }, { decision: "deny", reason: "From the release branch only." },
-    { decision: "approve", subject: { command: "npm publish --dry-run", description: "Publish the web package" }, remember: true }, { decision: "approve" },
-  ]);
+  assert.deepEqual(
+    server.answers.map((it) => it.reply),
+    [
+      { decision: "approve" },
+      { decision: "deny", reason: "From the release branch only." },
+      {
+        decision: "approve",
+        subject: { command: "npm publish --dry-run", description: "Publish the web package" },
+        remember: true,
+      },
+      { decision: "approve" },
+    ],
+  );
   end();
 });
 
@@ -215,7 +259,11 @@ test("try: the verdict changes as one types, the past, save", async (t) => {
   const type = async (text) => {
     await editor.click();
     await page.keyboard.press("Control+a");
-    await editor.evaluate((it, text) => { const clipboardData = new DataTransfer(); clipboardData.setData("text/plain", text); it.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true })); }, text);
+    await editor.evaluate((it, text) => {
+      const clipboardData = new DataTransfer();
+      clipboardData.setData("text/plain", text);
+      it.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
+    }, text);
   };
   await type("hooks:\n  - name: no-status\n    on: PreToolUse\n    if: Bash(git status*)\n    deny: Not now.\n");
   await page.locator(".tried-verdict", { hasText: "deny" }).waitFor();
@@ -240,7 +288,9 @@ test("try: the verdict changes as one types, the past, save", async (t) => {
   await page.getByRole("button", { name: "Paste one" }).click();
   await page.getByLabel("An event, as JSON").fill("{");
   await page.getByText("This is no JSON").waitFor();
-  await page.getByLabel("An event, as JSON").fill('{"event":"PreToolUse","tool":{"name":"Bash","input":{"command":"git status"}}}');
+  await page
+    .getByLabel("An event, as JSON")
+    .fill('{"event":"PreToolUse","tool":{"name":"Bash","input":{"command":"git status"}}}');
   await page.locator(".tried-verdict", { hasText: "deny" }).waitFor();
   end();
 });
@@ -257,7 +307,10 @@ test("history: search, the record's switch, export", async (t) => {
   await page.getByRole("button", { name: "Load older ones" }).click();
   await until(async () => /^400/.test(await page.locator(".sum").textContent()), "older ones");
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Export" }).click()]);
-  const lines = (await readFile(await download.path(), "utf8")).trim().split("\n").map((it) => JSON.parse(it));
+  const lines = (await readFile(await download.path(), "utf8"))
+    .trim()
+    .split("\n")
+    .map((it) => JSON.parse(it));
   assert.equal(lines[0].seq, 1);
   assert.ok(lines.length > 400);
   await rowsOf(page).first().click();
@@ -296,7 +349,10 @@ test("after a lost connection the stream goes on without doubles", async (t) => 
   await until(() => page.locator(".status.is-live").isVisible(), "live again");
   server.next({ command: "echo back" });
   await rowsOf(page).filter({ hasText: "echo back" }).waitFor();
-  await until(async () => (await page.locator(".sum").textContent()).startsWith(`${server.records.length} events`), "each event once");
+  await until(
+    async () => (await page.locator(".sum").textContent()).startsWith(`${server.records.length} events`),
+    "each event once",
+  );
   end();
 });
 
@@ -305,19 +361,62 @@ test("what several hosts have kept is put in order", async (t) => {
   await rowsOf(page).first().waitFor();
   await page.waitForTimeout(500);
   const tails = (await page.locator(".row.event .cell-time").allTextContents()).map((it) => it.slice(-6));
-  assert.deepEqual(tails, server.records.map((it) => it.at).sort().reverse().slice(0, tails.length).map((it) => it.slice(-7, -1)));
+  assert.deepEqual(
+    tails,
+    server.records
+      .map((it) => it.at)
+      .sort()
+      .reverse()
+      .slice(0, tails.length)
+      .map((it) => it.slice(-7, -1)),
+  );
   assert.equal(server.records.length, 309);
   end();
 });
 
 test("a hostile event does nothing, wherever its texts are shown", async (t) => {
   const { server, page, go, end } = await open(t, { withHostile: true, many: 60 });
-  server.ask(approval("bad", { hook: HOSTILE, message: HOSTILE, session: HOSTILE, agent: HOSTILE, tool: HOSTILE, cwd: HOSTILE, subject: { command: HOSTILE + "B".repeat(1024 * 1024), [HOSTILE]: HOSTILE } }));
+  server.ask(
+    approval("bad", {
+      hook: HOSTILE,
+      message: HOSTILE,
+      session: HOSTILE,
+      agent: HOSTILE,
+      tool: HOSTILE,
+      cwd: HOSTILE,
+      subject: { command: HOSTILE + "B".repeat(1024 * 1024), [HOSTILE]: HOSTILE },
+    }),
+  );
   const { methods } = server;
   const explained = methods["inspect/explain"];
-  methods["inspect/explain"] = (params) => ({ ...explained(params), commands: [{ command: HOSTILE, start: 0, end: 40 }], acts: [`reads ${HOSTILE}`], notices: [HOSTILE], hooks: explained(params).hooks.map((it) => ({ ...it, hook: HOSTILE, source: { ...it.source, file: HOSTILE }, keptOutBy: { test: HOSTILE, why: HOSTILE }, applies: false })) });
-  methods["hooks/list"] = ((list) => () => ({ ...list(), hooks: list().hooks.map((it) => ({ ...it, name: HOSTILE, on: [HOSTILE], handler: HOSTILE, description: HOSTILE, source: { ...it.source, file: `/${HOSTILE}` } })), directories: [{ layer: "project", path: HOSTILE }] }))(methods["hooks/list"]);
-  methods["inspect/suggest"] = () => ({ proposals: [{ name: HOSTILE, reason: HOSTILE, definition: HOSTILE, cases: HOSTILE, examples: [HOSTILE] }] });
+  methods["inspect/explain"] = (params) => ({
+    ...explained(params),
+    commands: [{ command: HOSTILE, start: 0, end: 40 }],
+    acts: [`reads ${HOSTILE}`],
+    notices: [HOSTILE],
+    hooks: explained(params).hooks.map((it) => ({
+      ...it,
+      hook: HOSTILE,
+      source: { ...it.source, file: HOSTILE },
+      keptOutBy: { test: HOSTILE, why: HOSTILE },
+      applies: false,
+    })),
+  });
+  methods["hooks/list"] = ((list) => () => ({
+    ...list(),
+    hooks: list().hooks.map((it) => ({
+      ...it,
+      name: HOSTILE,
+      on: [HOSTILE],
+      handler: HOSTILE,
+      description: HOSTILE,
+      source: { ...it.source, file: `/${HOSTILE}` },
+    })),
+    directories: [{ layer: "project", path: HOSTILE }],
+  }))(methods["hooks/list"]);
+  methods["inspect/suggest"] = () => ({
+    proposals: [{ name: HOSTILE, reason: HOSTILE, definition: HOSTILE, cases: HOSTILE, examples: [HOSTILE] }],
+  });
   methods["inspect/record"] = () => ({ on: true, keeps: HOSTILE, events: 1, bytes: 1 });
   methods["inspect/trust"] = () => ({ root: HOSTILE, isTrusted: false, lines: [{ look: "added", text: HOSTILE }] });
   await rowsOf(page).first().waitFor();
@@ -325,10 +424,23 @@ test("a hostile event does nothing, wherever its texts are shown", async (t) => 
     const found = await page.evaluate(() => {
       const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
       const texts = [];
-      while (walker.nextNode()) if (/[\u202a-\u202e\u2066-\u2069\u200b\u0007\u001b\u0000]/.test(walker.currentNode.data)) texts.push(walker.currentNode.data.slice(0, 80));
-      const names = [...document.querySelectorAll("[aria-label],[title]")].flatMap((it) => [it.getAttribute("aria-label"), it.getAttribute("title")]).filter((it) => /[\u202a-\u202e\u2066-\u2069\u200b\u0007\u001b]/.test(it ?? ""));
-      const links = [...document.querySelectorAll("a[href]")].map((it) => it.getAttribute("href")).filter((it) => !/^(#|vscode:\/\/file\/)/.test(it));
-      return { isPwned: "pwned" in window, elements: document.querySelectorAll("#app script, #app img, #app iframe, #app style").length, texts, names, links, wide: document.documentElement.scrollWidth > innerWidth };
+      while (walker.nextNode())
+        if (/[\u202a-\u202e\u2066-\u2069\u200b\u0007\u001b\u0000]/.test(walker.currentNode.data))
+          texts.push(walker.currentNode.data.slice(0, 80));
+      const names = [...document.querySelectorAll("[aria-label],[title]")]
+        .flatMap((it) => [it.getAttribute("aria-label"), it.getAttribute("title")])
+        .filter((it) => /[\u202a-\u202e\u2066-\u2069\u200b\u0007\u001b]/.test(it ?? ""));
+      const links = [...document.querySelectorAll("a[href]")]
+        .map((it) => it.getAttribute("href"))
+        .filter((it) => !/^(#|vscode:\/\/file\/)/.test(it));
+      return {
+        isPwned: "pwned" in window,
+        elements: document.querySelectorAll("#app script, #app img, #app iframe, #app style").length,
+        texts,
+        names,
+        links,
+        wide: document.documentElement.scrollWidth > innerWidth,
+      };
     });
     assert.deepEqual(found, { isPwned: false, elements: 0, texts: [], names: [], links: [], wide: false }, where);
   };
@@ -336,11 +448,24 @@ test("a hostile event does nothing, wherever its texts are shown", async (t) => 
   await go(`#/timeline?event=shop-1.${server.records.at(-1).seq}`);
   await page.locator(".hop").first().waitFor();
   await page.locator("details.record summary").click();
-  await page.locator(".is-over summary").first().click().catch(() => {});
+  await page
+    .locator(".is-over summary")
+    .first()
+    .click()
+    .catch(() => {});
   await check("the event");
   await page.locator(".more").first().click();
   await check("all of it");
-  for (const view of ["timeline?group=session", "timeline?group=agent", "approvals", "charts", "definitions", "try", "proposals", "history"]) {
+  for (const view of [
+    "timeline?group=session",
+    "timeline?group=agent",
+    "approvals",
+    "charts",
+    "definitions",
+    "try",
+    "proposals",
+    "history",
+  ]) {
     await go(`#/${view}`);
     await page.waitForTimeout(500);
     await check(view);
@@ -356,7 +481,16 @@ test("a hostile event does nothing, wherever its texts are shown", async (t) => 
 test("at 400 % zoom nothing is lost sideways", async (t) => {
   const { page, go, seqOf, end } = await open(t, { width: 320, height: 256, reducedMotion: "reduce" });
   await rowsOf(page).first().waitFor();
-  for (const view of ["timeline", `timeline?event=${seqOf((it) => it.verdict.subject)}`, "approvals", "charts", "definitions", "try", "proposals", "history"]) {
+  for (const view of [
+    "timeline",
+    `timeline?event=${seqOf((it) => it.verdict.subject)}`,
+    "approvals",
+    "charts",
+    "definitions",
+    "try",
+    "proposals",
+    "history",
+  ]) {
     await go(`#/${view}`);
     await page.waitForTimeout(300);
     assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 320, view);

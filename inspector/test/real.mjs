@@ -20,18 +20,59 @@ export async function inspect(program = process.env.HOOKWIRE) {
   for (const name of ["run", "home", "shop/.hookwire"]) await mkdir(at(name), { recursive: true, mode: 0o700 });
   await writeFile(at("shop/.hookwire/team.yaml"), RULES);
   await writeFile(at("shop/.hookwire/team.test.yaml"), CASES);
-  const env = { PATH: process.env.PATH, HOME: at("home"), XDG_RUNTIME_DIR: at("run"), XDG_DATA_HOME: at("home/data"), XDG_CONFIG_HOME: at("home/config"), ...(process.env.HOOKWIRE_INSPECTOR_PAGE && { HOOKWIRE_INSPECTOR_PAGE: process.env.HOOKWIRE_INSPECTOR_PAGE }) };
+  const env = {
+    PATH: process.env.PATH,
+    HOME: at("home"),
+    XDG_RUNTIME_DIR: at("run"),
+    XDG_DATA_HOME: at("home/data"),
+    XDG_CONFIG_HOME: at("home/config"),
+    ...(process.env.HOOKWIRE_INSPECTOR_PAGE && { HOOKWIRE_INSPECTOR_PAGE: process.env.HOOKWIRE_INSPECTOR_PAGE }),
+  };
   const cwd = at("shop");
   const run = (args, input = "") => spawnSync(program, args, { cwd, env, input, encoding: "utf8" });
   const trusted = run(["trust", "--yes"]);
   if (trusted.status !== 0) throw new Error(trusted.stderr);
   const child = spawn(program, ["inspect", "--no-open"], { cwd, env, stdio: ["pipe", "pipe", "inherit"] });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  const address = async () => { for (;;) { const { value, done } = await lines.next(); if (done) throw new Error("inspect has ended"); const url = /http:\S+#start=\S+/.exec(value)?.[0]; if (url) return url; } };
+  const address = async () => {
+    for (;;) {
+      const { value, done } = await lines.next();
+      if (done) throw new Error("inspect has ended");
+      const url = /http:\S+#start=\S+/.exec(value)?.[0];
+      if (url) return url;
+    }
+  };
   const send = (agent, event) => run(["hook", agent], JSON.stringify({ session_id: "s-1", cwd, ...event }));
-  const bash = (command, agent = "claude-code") => send(agent, { hook_event_name: "PreToolUse", tool_name: "Bash", tool_input: { command } });
+  const bash = (command, agent = "claude-code") =>
+    send(agent, { hook_event_name: "PreToolUse", tool_name: "Bash", tool_input: { command } });
   // Waits until a person answers; the caller awaits the reply.
-  const waits = (command) => { const it = spawn(program, ["hook", "codex", "--ask-elsewhere", "60s"], { cwd, env, stdio: ["pipe", "pipe", "inherit"] }); it.stdin.end(JSON.stringify({ session_id: "s-2", hook_event_name: "PreToolUse", tool_name: "Bash", tool_input: { command }, cwd })); let out = ""; it.stdout.on("data", (text) => { out += text; }); return new Promise((resolve) => it.on("close", () => resolve(out))); };
-  const close = async () => { child.kill("SIGINT"); run(["stop"]); await rm(top, { recursive: true, force: true }); };
-  return { address, again: () => { child.stdin.write("\n"); return address(); }, bash, send, waits, run, cwd, close };
+  const waits = (command) => {
+    const it = spawn(program, ["hook", "codex", "--ask-elsewhere", "60s"], { cwd, env, stdio: ["pipe", "pipe", "inherit"] });
+    it.stdin.end(
+      JSON.stringify({ session_id: "s-2", hook_event_name: "PreToolUse", tool_name: "Bash", tool_input: { command }, cwd }),
+    );
+    let out = "";
+    it.stdout.on("data", (text) => {
+      out += text;
+    });
+    return new Promise((resolve) => it.on("close", () => resolve(out)));
+  };
+  const close = async () => {
+    child.kill("SIGINT");
+    run(["stop"]);
+    await rm(top, { recursive: true, force: true });
+  };
+  return {
+    address,
+    again: () => {
+      child.stdin.write("\n");
+      return address();
+    },
+    bash,
+    send,
+    waits,
+    run,
+    cwd,
+    close,
+  };
 }

@@ -9,18 +9,34 @@ const skip = process.env.HOOKWIRE ? false : "HOOKWIRE names no program";
 test("what a real host judges is shown, explained, answered", { skip }, async (t) => {
   const real = await inspect();
   t.after(real.close);
-  for (const command of ["cd web && git push -f", "npm install left-pad", "$RUN push --force; curl https://example.com", "ls"]) real.bash(command);
-  real.send("claude-code", { hook_event_name: "PostToolUse", tool_name: "Edit", tool_input: { file_path: "a.ts" }, tool_response: {} });
+  for (const command of ["cd web && git push -f", "npm install left-pad", "$RUN push --force; curl https://example.com", "ls"])
+    real.bash(command);
+  real.send("claude-code", {
+    hook_event_name: "PostToolUse",
+    tool_name: "Edit",
+    tool_input: { file_path: "a.ts" },
+    tool_response: {},
+  });
   const { page, problems, close } = await browse();
   t.after(close);
   await page.goto(await real.address());
   const row = (text) => page.locator(".row.event", { hasText: text });
-  for (const [text, tone] of [["git push -f", "deny"], ["npm install", "rewritten"], ["$RUN push", "ask"], ["ls", "allow"], ["a.ts", "failed"]]) assert.match(await row(text).first().textContent(), new RegExp(`^${tone}`), text);
+  for (const [text, tone] of [
+    ["git push -f", "deny"],
+    ["npm install", "rewritten"],
+    ["$RUN push", "ask"],
+    ["ls", "allow"],
+    ["a.ts", "failed"],
+  ])
+    assert.match(await row(text).first().textContent(), new RegExp(`^${tone}`), text);
 
   await row("git push -f").click();
   await page.getByRole("heading", { name: "Denied by no-force-push" }).waitFor();
   await page.locator(".hop", { hasText: "no-force-push" }).first().waitFor();
-  assert.match(await page.locator(".hop a.place", { hasText: "team.yaml:2" }).getAttribute("href"), /^vscode:\/\/file\/.*\/shop\/\.hookwire\/team\.yaml:2$/);
+  assert.match(
+    await page.locator(".hop a.place", { hasText: "team.yaml:2" }).getAttribute("href"),
+    /^vscode:\/\/file\/.*\/shop\/\.hookwire\/team\.yaml:2$/,
+  );
   await page.getByRole("button", { name: "runs git push -f" }).hover();
   assert.equal(await page.locator(".lit.is-lit").textContent(), "git push -f");
   await row("npm install").click();
@@ -31,7 +47,10 @@ test("what a real host judges is shown, explained, answered", { skip }, async (t
   real.bash("git push --force origin main");
   await row("origin main").waitFor();
 
-  const go = (hash) => page.evaluate((it) => { location.hash = it; }, hash);
+  const go = (hash) =>
+    page.evaluate((it) => {
+      location.hash = it;
+    }, hash);
   await go("#/definitions");
   assert.match(await page.locator("tr", { hasText: "use-pnpm" }).textContent(), /rewrite/);
   await page.getByRole("button", { name: ".hookwire/team.yaml" }).click();
@@ -44,7 +63,9 @@ test("what a real host judges is shown, explained, answered", { skip }, async (t
   await go("#/try");
   await page.getByRole("button", { name: "Paste one" }).click();
   await page.locator(".tried-verdict", { hasText: "deny" }).waitFor();
-  await page.getByLabel("An event, as JSON").fill('{"event":"PreToolUse","tool":{"name":"Bash","input":{"command":"git status"}}}');
+  await page
+    .getByLabel("An event, as JSON")
+    .fill('{"event":"PreToolUse","tool":{"name":"Bash","input":{"command":"git status"}}}');
   await page.locator(".tried-verdict", { hasText: "allow" }).waitFor();
 
   await go("#/history");
@@ -52,9 +73,15 @@ test("what a real host judges is shown, explained, answered", { skip }, async (t
   await page.locator('[role="switch"][aria-checked="true"]').waitFor();
   real.bash("git push -f origin recorded");
   const search = page.getByRole("combobox", { name: "Search what was recorded" });
-  for (let found = false; !found; ) {
+  for (let found = false; !found;) {
     await search.fill(`decision:deny text:recorded since:1h${" ".repeat(Math.floor(Math.random() * 9))}`);
-    found = await row("recorded").first().waitFor({ timeout: 1000 }).then(() => true, () => false);
+    found = await row("recorded")
+      .first()
+      .waitFor({ timeout: 1000 })
+      .then(
+        () => true,
+        () => false,
+      );
   }
   await go("#/try");
   await page.getByRole("button", { name: "Ask the past" }).click();
@@ -75,8 +102,16 @@ test("what a real host judges is shown, explained, answered", { skip }, async (t
   await go("#/approvals");
   const answers = [];
   for (const answer of [
-    async () => { await page.getByRole("button", { name: "No…" }).click(); await page.getByLabel("Why not?").fill("Not today."); await page.getByRole("button", { name: "Say no" }).click(); },
-    async () => { await page.getByRole("button", { name: "Yes, but changed…" }).click(); await page.getByLabel("The command that runs instead").fill("pnpm publish --dry-run"); await page.getByRole("button", { name: "Say yes to this" }).click(); },
+    async () => {
+      await page.getByRole("button", { name: "No…" }).click();
+      await page.getByLabel("Why not?").fill("Not today.");
+      await page.getByRole("button", { name: "Say no" }).click();
+    },
+    async () => {
+      await page.getByRole("button", { name: "Yes, but changed…" }).click();
+      await page.getByLabel("The command that runs instead").fill("pnpm publish --dry-run");
+      await page.getByRole("button", { name: "Say yes to this" }).click();
+    },
   ]) {
     const waits = real.waits("npm publish --access public");
     await page.locator(".question").waitFor();

@@ -5,8 +5,15 @@ import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { approval, definitions, event, explain, HOOKS, HOST, hostile, random, ROOT, starts } from "./data.mjs";
 
-const TYPES = { "index.html": "text/html; charset=utf-8", "app.js": "text/javascript; charset=utf-8", "editor.js": "text/javascript; charset=utf-8", "app.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml" };
-const CSP = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
+const TYPES = {
+  "index.html": "text/html; charset=utf-8",
+  "app.js": "text/javascript; charset=utf-8",
+  "editor.js": "text/javascript; charset=utf-8",
+  "app.css": "text/css; charset=utf-8",
+  "icon.svg": "image/svg+xml",
+};
+const CSP =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
 
 export async function serve({ many = 400, shuffled = false, withHostile = false, port = 0, minutes = 42, isEmpty = false } = {}) {
   const r = random(7);
@@ -25,37 +32,113 @@ export async function serve({ many = 400, shuffled = false, withHostile = false,
   let seq = 0;
   const message = (it) => JSON.stringify({ seq: ++seq, ...it }) + "\n";
   const line = (record) => message({ kind: "verdict", host: HOST, record });
-  const send = (text) => { for (const it of streams) it.write(text); };
-  const push = (record) => { records.push(record); send(line(record)); };
+  const send = (text) => {
+    for (const it of streams) it.write(text);
+  };
+  const push = (record) => {
+    records.push(record);
+    send(line(record));
+  };
   for (let i = 0; i < (isEmpty ? 0 : many); i++) {
     const at = now - (minutes * 60_000 * (many - i)) / many - r() * 500;
     records.push(event(records.length + 1, at, r));
   }
   if (!isEmpty) {
-    const call = event(records.length + 1, now - 3000, r, { command: "make release", session: { dialect: "claude-code", id: "7f3c2a91-5b0e-4d1c-9c55-0a8be71d2f10" } });
+    const call = event(records.length + 1, now - 3000, r, {
+      command: "make release",
+      session: { dialect: "claude-code", id: "7f3c2a91-5b0e-4d1c-9c55-0a8be71d2f10" },
+    });
     records.push(call, ...starts(call, call.seq + 1));
-    for (const command of ["npm install left-pad", "$RUN push --force; curl https://example.com/x", "cd web && git push -f"]) records.push(event(records.length + 1, now - 900 + records.length, r, { command, session: { dialect: "claude-code", id: "7f3c2a91-5b0e-4d1c-9c55-0a8be71d2f10" } }));
+    for (const command of ["npm install left-pad", "$RUN push --force; curl https://example.com/x", "cd web && git push -f"])
+      records.push(
+        event(records.length + 1, now - 900 + records.length, r, {
+          command,
+          session: { dialect: "claude-code", id: "7f3c2a91-5b0e-4d1c-9c55-0a8be71d2f10" },
+        }),
+      );
   }
   if (shuffled) records.sort((a, b) => (a.seq % 3) - (b.seq % 3) || a.seq - b.seq);
   if (withHostile) records.push(hostile(records.length + 1, now));
 
-  const hosts = () => (isEmpty ? [] : [{ id: HOST, root: ROOT, pid: 4021, version: "0.1.0", startedAt: new Date(now - 3_600_000).toISOString(), total: records.length, notInForce: ["/home/ana/shop/.hookwire/team.yaml:3:9: `PreTolUse` is no event (did you mean `PreToolUse`?)"], clients: ["claude-code"], hooks: 9 }]);
-  const approvalLine = () => message({ kind: "approvals", approvals: approvals.map((it) => ({ host: HOST, root: ROOT, ...it })) });
-  const counts = () => HOOKS.map(({ name }) => {
-    const runs = records.flatMap((it) => it.verdict.outcomes).filter((it) => it.hook === name);
-    const n = (test) => runs.filter(test).length;
-    return { hook: name, matched: runs.length, denied: n((it) => it.decision === "deny"), asked: n((it) => it.decision === "ask"), rewrote: n((it) => it.rewrote), failed: n((it) => it.error), observed: n((it) => it.observed) };
-  });
+  const hosts = () =>
+    isEmpty
+      ? []
+      : [
+          {
+            id: HOST,
+            root: ROOT,
+            pid: 4021,
+            version: "0.1.0",
+            startedAt: new Date(now - 3_600_000).toISOString(),
+            total: records.length,
+            notInForce: ["/home/ana/shop/.hookwire/team.yaml:3:9: `PreTolUse` is no event (did you mean `PreToolUse`?)"],
+            clients: ["claude-code"],
+            hooks: 9,
+          },
+        ];
+  const approvalLine = () =>
+    message({ kind: "approvals", approvals: approvals.map((it) => ({ host: HOST, root: ROOT, ...it })) });
+  const counts = () =>
+    HOOKS.map(({ name }) => {
+      const runs = records.flatMap((it) => it.verdict.outcomes).filter((it) => it.hook === name);
+      const n = (test) => runs.filter(test).length;
+      return {
+        hook: name,
+        matched: runs.length,
+        denied: n((it) => it.decision === "deny"),
+        asked: n((it) => it.decision === "ask"),
+        rewrote: n((it) => it.rewrote),
+        failed: n((it) => it.error),
+        observed: n((it) => it.observed),
+      };
+    });
   const judgeText = (definition) => {
     const at = definition.split("\n").findIndex((it) => /PreTolUse/.test(it));
-    return at < 0 ? [] : [{ file: "hooks.yaml", severity: "error", code: "unknown-event", message: "`PreTolUse` is no event", help: "did you mean `PreToolUse`?", range: { start: { line: at + 1, column: definition.split("\n")[at].indexOf("PreTolUse") + 1 }, end: { line: at + 1, column: definition.split("\n")[at].indexOf("PreTolUse") + 10 } } }];
+    return at < 0
+      ? []
+      : [
+          {
+            file: "hooks.yaml",
+            severity: "error",
+            code: "unknown-event",
+            message: "`PreTolUse` is no event",
+            help: "did you mean `PreToolUse`?",
+            range: {
+              start: { line: at + 1, column: definition.split("\n")[at].indexOf("PreTolUse") + 1 },
+              end: { line: at + 1, column: definition.split("\n")[at].indexOf("PreTolUse") + 10 },
+            },
+          },
+        ];
   };
   const methods = {
     "inspect/hosts": () => ({ hosts: hosts() }),
-    "hooks/list": () => ({ generation: 7, hash: "3f96e32f", hooks: HOOKS, directories: [{ layer: "managed", path: "/etc/hookwire" }, { layer: "user", path: "/home/ana/.config/hookwire" }, { layer: "project", path: `${ROOT}/.hookwire` }] }),
-    "hooks/recent": () => ({ root: ROOT, pid: 4021, started: new Date(now).toISOString(), generation: 7, hash: "3f96e32f", total: records.length, records: [], hooks: counts(), tools: ["Bash"] }),
+    "hooks/list": () => ({
+      generation: 7,
+      hash: "3f96e32f",
+      hooks: HOOKS,
+      directories: [
+        { layer: "managed", path: "/etc/hookwire" },
+        { layer: "user", path: "/home/ana/.config/hookwire" },
+        { layer: "project", path: `${ROOT}/.hookwire` },
+      ],
+    }),
+    "hooks/recent": () => ({
+      root: ROOT,
+      pid: 4021,
+      started: new Date(now).toISOString(),
+      generation: 7,
+      hash: "3f96e32f",
+      total: records.length,
+      records: [],
+      hooks: counts(),
+      tools: ["Bash"],
+    }),
     "hooks/explain": explain,
-    "inspect/explain": ({ seq }) => { const it = records.find((record) => record.seq === seq); if (!it) throw Object.assign(new Error("the host has forgotten this event"), { code: -32803 }); return explain(it.params); },
+    "inspect/explain": ({ seq }) => {
+      const it = records.find((record) => record.seq === seq);
+      if (!it) throw Object.assign(new Error("the host has forgotten this event"), { code: -32803 });
+      return explain(it.params);
+    },
     "hooks/check": ({ text }) => ({ diagnostics: text === undefined ? definitions().diagnostics : judgeText(text) }),
     "inspect/approvals": () => ({ approvals: approvals.map((it) => ({ host: HOST, root: ROOT, ...it })) }),
     "approvals/list": () => ({ root: ROOT, approvals }),
@@ -71,21 +154,71 @@ export async function serve({ many = 400, shuffled = false, withHostile = false,
       const it = records.find((record) => record.seq === seq);
       const { verdict } = it;
       if (it.dialect === "native") return { reply: { ...verdict, outcomes: verdict.outcomes.length } };
-      return { exit: 0, stderr: "", stdout: verdict.decision === "allow" && !verdict.subject ? "" : JSON.stringify({ hookSpecificOutput: { hookEventName: it.event, ...(verdict.decision !== "allow" && { permissionDecision: verdict.decision, permissionDecisionReason: verdict.reason }), ...(verdict.subject && { updatedInput: verdict.subject }) } }) };
+      return {
+        exit: 0,
+        stderr: "",
+        stdout:
+          verdict.decision === "allow" && !verdict.subject
+            ? ""
+            : JSON.stringify({
+                hookSpecificOutput: {
+                  hookEventName: it.event,
+                  ...(verdict.decision !== "allow" && {
+                    permissionDecision: verdict.decision,
+                    permissionDecisionReason: verdict.reason,
+                  }),
+                  ...(verdict.subject && { updatedInput: verdict.subject }),
+                },
+              }),
+      };
     },
     "inspect/definition": ({ file }) => ({ text: definitions().texts[file] ?? "" }),
     "inspect/cases": () => ({ hooks: definitions().cases }),
-    "inspect/trust": () => ({ root: ROOT, isTrusted: false, hooks: HOOKS.map((it) => it.name), changes: [{ path: `${ROOT}/.hookwire/team.yaml`, was: true, is: true }], lines: [
-      { look: "head", text: ".hookwire/team.yaml, changed" }, { look: "plain", text: "  hooks:" }, { look: "plain", text: "    - name: ask-before-publish" }, { look: "removed", text: "-     on: PreToolUse" }, { look: "added", text: "+     on: PreTolUse" }, { look: "plain", text: "      if: Bash(npm publish *)" },
-      { look: "mistake", text: ".hookwire/team.yaml:3:9: `PreTolUse` is no event (did you mean `PreToolUse`?)" }, { look: "beside", text: "runs, as it is now: /usr/bin/sleep, for `sleep`" }, { look: "loosened", text: "only observes, and stops nothing: `watch-curl`" }, { look: "plain", text: "9 hooks: audit, no-prod-database, no-env-read, ..." }] }),
+    "inspect/trust": () => ({
+      root: ROOT,
+      isTrusted: false,
+      hooks: HOOKS.map((it) => it.name),
+      changes: [{ path: `${ROOT}/.hookwire/team.yaml`, was: true, is: true }],
+      lines: [
+        { look: "head", text: ".hookwire/team.yaml, changed" },
+        { look: "plain", text: "  hooks:" },
+        { look: "plain", text: "    - name: ask-before-publish" },
+        { look: "removed", text: "-     on: PreToolUse" },
+        { look: "added", text: "+     on: PreTolUse" },
+        { look: "plain", text: "      if: Bash(npm publish *)" },
+        { look: "mistake", text: ".hookwire/team.yaml:3:9: `PreTolUse` is no event (did you mean `PreToolUse`?)" },
+        { look: "beside", text: "runs, as it is now: /usr/bin/sleep, for `sleep`" },
+        { look: "loosened", text: "only observes, and stops nothing: `watch-curl`" },
+        { look: "plain", text: "9 hooks: audit, no-prod-database, no-env-read, ..." },
+      ],
+    }),
     "inspect/history": ({ query = "", before, limit = 100 }) => {
       const wanted = /decision:(\w+)/.exec(query)?.[1];
-      const word = /(?:^|\s)(?:text:)?([\w-]+)(?=\s|$)/.exec(query.replace(/\w+:\S+/g, (it) => (it.startsWith("text:") ? it : "")))?.[1];
-      const all = records.filter((it) => (!wanted || it.verdict.decision === wanted) && (!word || JSON.stringify(it).includes(word))).reverse();
+      const word = /(?:^|\s)(?:text:)?([\w-]+)(?=\s|$)/.exec(
+        query.replace(/\w+:\S+/g, (it) => (it.startsWith("text:") ? it : "")),
+      )?.[1];
+      const all = records
+        .filter((it) => (!wanted || it.verdict.decision === wanted) && (!word || JSON.stringify(it).includes(word)))
+        .reverse();
       const from = before === undefined ? 0 : Number(before);
-      return { events: all.slice(from, from + limit).map((record) => ({ cursor: String(record.seq), host: HOST, record })), ...(from + limit < all.length && { next: String(from + limit) }), total: all.length };
+      return {
+        events: all.slice(from, from + limit).map((record) => ({ cursor: String(record.seq), host: HOST, record })),
+        ...(from + limit < all.length && { next: String(from + limit) }),
+        total: all.length,
+      };
     },
-    "inspect/record": ({ on }) => { if (on !== undefined) isRecording = on; return { on: isRecording, keeps: "30 days, 1024 MiB", days: 30, mebibytes: 1024, lost: 0, events: isRecording ? 18_204 : 0, bytes: isRecording ? 41_300_000 : 0 }; },
+    "inspect/record": ({ on }) => {
+      if (on !== undefined) isRecording = on;
+      return {
+        on: isRecording,
+        keeps: "30 days, 1024 MiB",
+        days: 30,
+        mebibytes: 1024,
+        lost: 0,
+        events: isRecording ? 18_204 : 0,
+        bytes: isRecording ? 41_300_000 : 0,
+      };
+    },
     "inspect/try": ({ definition, event }) => {
       const diagnostics = judgeText(definition);
       const said = explain(event);
@@ -94,27 +227,77 @@ export async function serve({ many = 400, shuffled = false, withHostile = false,
       const rule = /if:\s*Bash\(([^)*]*)/.exec(definition)?.[1]?.trim();
       const holds = diagnostics.length === 0 && rule !== undefined && command.includes(rule);
       const decision = /\n\s+deny:/.test(definition) ? "deny" : /\n\s+ask:/.test(definition) ? "ask" : "allow";
-      const own = { hook: name, source: { layer: "project", file: `${ROOT}/.hookwire/new.yaml`, line: 2, column: 5, position: 0 }, applies: holds, ...(holds ? { decision, rules: [{ field: "if", rule: `Bash(${rule} *)`, holds: true, why: `\`${command}\`` }] } : { keptOutBy: { test: "if", why: `no command runs \`${rule ?? "anything"}\`` } }) };
+      const own = {
+        hook: name,
+        source: { layer: "project", file: `${ROOT}/.hookwire/new.yaml`, line: 2, column: 5, position: 0 },
+        applies: holds,
+        ...(holds
+          ? { decision, rules: [{ field: "if", rule: `Bash(${rule} *)`, holds: true, why: `\`${command}\`` }] }
+          : { keptOutBy: { test: "if", why: `no command runs \`${rule ?? "anything"}\`` } }),
+      };
       return { explanation: { ...said, hooks: [own] }, diagnostics };
     },
     "inspect/against": ({ definition }) => {
       const rule = /if:\s*Bash\(([^)*]*)/.exec(definition)?.[1]?.trim() ?? "\u0000";
-      const differences = records.filter((it) => it.verdict.decision === "allow" && JSON.stringify(it.params).includes(rule)).slice(0, 40).map((record) => ({ record, before: record.verdict, after: { decision: "deny", decidedBy: "new-rule" } }));
+      const differences = records
+        .filter((it) => it.verdict.decision === "allow" && JSON.stringify(it.params).includes(rule))
+        .slice(0, 40)
+        .map((record) => ({ record, before: record.verdict, after: { decision: "deny", decidedBy: "new-rule" } }));
       return { judged: 18_204, from: new Date(now - 30 * 864e5).toISOString(), differences };
     },
-    "inspect/suggest": () => ({ proposals: isEmpty ? [] : [
-      { reason: "You said yes to `npm publish --dry-run` 14 times, and never no.", name: "publish-dry-run", events: 14, definition: "hooks:\n  - name: publish-dry-run\n    on: PreToolUse\n    if: Bash(npm publish --dry-run *)\n    allow: A dry run publishes nothing.\n", cases: "cases:\n  - { bash: npm publish --dry-run, expect: allow }\n  - { bash: npm publish, expect: ask }\n", examples: ["npm publish --dry-run", "cd web && npm publish --dry-run --access public"] },
-      { reason: "`git push --force` was stopped 9 times; 6 of them were to a branch of the agent's own.", name: "force-push-own-branch", events: 9, definition: "hooks:\n  - name: ask-force-push-own-branch\n    on: PreToolUse\n    if: Bash(git push --force* origin agent/*)\n    ask: A force push to a branch of the agent. All right?\n", cases: "cases:\n  - { bash: git push --force origin agent/x, expect: ask }\n", examples: ["git push --force origin agent/cart"] },
-      { reason: "You said yes to `pnpm publish --dry-run` 14 times, and never no.", name: "unless", hook: "ask-before-publish", events: 14, definition: 'unless: "Bash(pnpm publish --dry-run*)"\n', cases: "", examples: ["pnpm publish --dry-run"] },
-    ] }),
-    "inspect/save": (params) => { saved.push(params); return { path: `${ROOT}/.hookwire/${params.name}.yaml`, cases: `${ROOT}/.hookwire/${params.name}.test.yaml` }; },
+    "inspect/suggest": () => ({
+      proposals: isEmpty
+        ? []
+        : [
+            {
+              reason: "You said yes to `npm publish --dry-run` 14 times, and never no.",
+              name: "publish-dry-run",
+              events: 14,
+              definition:
+                "hooks:\n  - name: publish-dry-run\n    on: PreToolUse\n    if: Bash(npm publish --dry-run *)\n    allow: A dry run publishes nothing.\n",
+              cases: "cases:\n  - { bash: npm publish --dry-run, expect: allow }\n  - { bash: npm publish, expect: ask }\n",
+              examples: ["npm publish --dry-run", "cd web && npm publish --dry-run --access public"],
+            },
+            {
+              reason: "`git push --force` was stopped 9 times; 6 of them were to a branch of the agent's own.",
+              name: "force-push-own-branch",
+              events: 9,
+              definition:
+                "hooks:\n  - name: ask-force-push-own-branch\n    on: PreToolUse\n    if: Bash(git push --force* origin agent/*)\n    ask: A force push to a branch of the agent. All right?\n",
+              cases: "cases:\n  - { bash: git push --force origin agent/x, expect: ask }\n",
+              examples: ["git push --force origin agent/cart"],
+            },
+            {
+              reason: "You said yes to `pnpm publish --dry-run` 14 times, and never no.",
+              name: "unless",
+              hook: "ask-before-publish",
+              events: 14,
+              definition: 'unless: "Bash(pnpm publish --dry-run*)"\n',
+              cases: "",
+              examples: ["pnpm publish --dry-run"],
+            },
+          ],
+    }),
+    "inspect/save": (params) => {
+      saved.push(params);
+      return { path: `${ROOT}/.hookwire/${params.name}.yaml`, cases: `${ROOT}/.hookwire/${params.name}.test.yaml` };
+    },
   };
 
   const server = createServer(async (request, response) => {
-    const head = { "Content-Security-Policy": CSP, "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer" };
-    const reply = (status, body, type = "application/json") => { response.writeHead(status, { ...head, "Content-Type": type }); response.end(typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body)); };
+    const head = {
+      "Content-Security-Policy": CSP,
+      "X-Content-Type-Options": "nosniff",
+      "Cache-Control": "no-store",
+      "Referrer-Policy": "no-referrer",
+    };
+    const reply = (status, body, type = "application/json") => {
+      response.writeHead(status, { ...head, "Content-Type": type });
+      response.end(typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body));
+    };
     const path = request.url === "/" ? "index.html" : request.url.slice(1);
-    if (request.method === "GET" && TYPES[path]) return reply(200, await readFile(new URL(`../dist/${path}`, import.meta.url)), TYPES[path]);
+    if (request.method === "GET" && TYPES[path])
+      return reply(200, await readFile(new URL(`../dist/${path}`, import.meta.url)), TYPES[path]);
     if (isOff) return response.destroy();
     let text = "";
     for await (const chunk of request) text += chunk;
@@ -135,7 +318,10 @@ export async function serve({ many = 400, shuffled = false, withHostile = false,
           const until = Math.min(records.length, at + 500);
           const text = records.slice(at, until).map(line).join("");
           at = until;
-          if (!response.write(text)) { response.once("drain", more); return; }
+          if (!response.write(text)) {
+            response.once("drain", more);
+            return;
+          }
         }
         streams.add(response);
       };
@@ -155,19 +341,51 @@ export async function serve({ many = 400, shuffled = false, withHostile = false,
   await new Promise((resolve) => server.listen(port, "127.0.0.1", resolve));
   const origin = `http://127.0.0.1:${server.address().port}`;
   return {
-    origin, records, approvals, answers, saved, calls, methods, push, r,
+    origin,
+    records,
+    approvals,
+    answers,
+    saved,
+    calls,
+    methods,
+    push,
+    r,
     next: (given) => push(event(records.length + 1, Date.now(), r, given)),
-    address: () => { const start = randomUUID(); begun.add(start); return `${origin}/#start=${start}`; },
-    ask: (it) => { approvals.push(it); send(approvalLine()); },
-    cut: () => { isOff = true; for (const it of streams) it.destroy(); },
-    mend: () => { isOff = false; },
-    close: () => { for (const it of streams) it.destroy(); server.close(); server.closeAllConnections(); },
+    address: () => {
+      const start = randomUUID();
+      begun.add(start);
+      return `${origin}/#start=${start}`;
+    },
+    ask: (it) => {
+      approvals.push(it);
+      send(approvalLine());
+    },
+    cut: () => {
+      isOff = true;
+      for (const it of streams) it.destroy();
+    },
+    mend: () => {
+      isOff = false;
+    },
+    close: () => {
+      for (const it of streams) it.destroy();
+      server.close();
+      server.closeAllConnections();
+    },
   };
 }
 
 if (process.argv[1] === new URL(import.meta.url).pathname) {
-  const value = (name) => { const at = process.argv.indexOf(name); return at < 0 ? undefined : process.argv[at + 1]; };
-  const it = await serve({ many: Number(value("--many") ?? 400), withHostile: process.argv.includes("--hostile"), isEmpty: process.argv.includes("--empty"), port: Number(value("--port") ?? 0) });
+  const value = (name) => {
+    const at = process.argv.indexOf(name);
+    return at < 0 ? undefined : process.argv[at + 1];
+  };
+  const it = await serve({
+    many: Number(value("--many") ?? 400),
+    withHostile: process.argv.includes("--hostile"),
+    isEmpty: process.argv.includes("--empty"),
+    port: Number(value("--port") ?? 0),
+  });
   console.log(it.address());
   if (process.argv.includes("--live")) setInterval(() => it.next(), 700);
 }

@@ -19,13 +19,29 @@ export function Approvals(): JSX.Element {
   const all = approvals.value;
   return (
     <div class="page page-narrow">
-      <Head title="Approvals"><p class="lead">Hooks that ask, and wait for you. Without an answer in time, the agent doesn’t go on.</p></Head>
-      <div aria-live="polite" class="hidden">{all.length > 0 ? `${all.length} waiting` : ""}</div>
-      {all.length === 0 && <Empty title={link.value === "live" ? "Nothing waits for you" : "Not connected"}>
-        <p>A hook with <code>ask:</code> asks here when the agent itself can’t ask you. A rule that does:</p>
-        <pre tabIndex={0}><code>{"- name: ask-before-publish\n  on: PreToolUse\n  if: Bash(npm publish *)\n  ask: This publishes a package. Is the version right?"}</code></pre>
-      </Empty>}
-      {all.map((it) => <Question key={`${it.host}.${it.id}`} approval={it} />)}
+      <Head title="Approvals">
+        <p class="lead">Hooks that ask, and wait for you. Without an answer in time, the agent doesn’t go on.</p>
+      </Head>
+      <div aria-live="polite" class="hidden">
+        {all.length > 0 ? `${all.length} waiting` : ""}
+      </div>
+      {all.length === 0 && (
+        <Empty title={link.value === "live" ? "Nothing waits for you" : "Not connected"}>
+          <p>
+            A hook with <code>ask:</code> asks here when the agent itself can’t ask you. A rule that does:
+          </p>
+          <pre tabIndex={0}>
+            <code>
+              {
+                "- name: ask-before-publish\n  on: PreToolUse\n  if: Bash(npm publish *)\n  ask: This publishes a package. Is the version right?"
+              }
+            </code>
+          </pre>
+        </Empty>
+      )}
+      {all.map((it) => (
+        <Question key={`${it.host}.${it.id}`} approval={it} />
+      ))}
     </div>
   );
 }
@@ -34,7 +50,10 @@ function longest(value: Json | undefined): number {
   if (typeof value === "string") return value.length;
   if (typeof value !== "object" || value === null) return 0;
   const members = Array.isArray(value) ? value : Object.values(value);
-  return members.reduce<number>((most, it) => Math.max(most, typeof it === "object" && it !== null ? pretty(it).length : longest(it)), 0);
+  return members.reduce<number>(
+    (most, it) => Math.max(most, typeof it === "object" && it !== null ? pretty(it).length : longest(it)),
+    0,
+  );
 }
 
 /** Members whose texts are cut: each has to be opened before somebody can say yes. */
@@ -46,8 +65,13 @@ function cutsOf(subject: Json | undefined): number {
 
 function Left({ until }: { until: number }): JSX.Element {
   const [now, setNow] = useState(Date.now());
-  useEffect(() => { const timer = setInterval(() => setNow(Date.now()), 1000); return () => clearInterval(timer); }, []);
-  return <p class={`left ${until - now < 30_000 ? "is-short" : ""}`}>{until > now ? `${span(until - now)} left` : "time is over"}</p>;
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  return (
+    <p class={`left ${until - now < 30_000 ? "is-short" : ""}`}>{until > now ? `${span(until - now)} left` : "time is over"}</p>
+  );
 }
 
 function Question({ approval }: { approval: Asked }): JSX.Element {
@@ -66,8 +90,17 @@ function Question({ approval }: { approval: Asked }): JSX.Element {
   // A call whose only text is its command is changed as a command; anything else as JSON.
   const asCommand = its !== undefined && typeof its["command"] === "string";
   const root = approval.root ?? hosts.value?.find((it) => it.id === host)?.root;
-  const event = approval.tool === undefined ? undefined : { event: "PreToolUse", tool: { name: approval.tool, input: subject ?? null }, ...(approval.cwd !== undefined && { cwd: approval.cwd }) };
-  const [explained] = useLoaded<ExplainResult>(event && ((signal) => call<ExplainResult>("hooks/explain", event, host, signal)), [approval.id]);
+  const event =
+    approval.tool === undefined
+      ? undefined
+      : {
+          event: "PreToolUse",
+          tool: { name: approval.tool, input: subject ?? null },
+          ...(approval.cwd !== undefined && { cwd: approval.cwd }),
+        };
+  const [explained] = useLoaded<ExplainResult>(event && ((signal) => call<ExplainResult>("hooks/explain", event, host, signal)), [
+    approval.id,
+  ]);
   const explanation = explained.state === "failed" ? undefined : explained.value;
 
   const changedSubject = (): Json => (asCommand ? { ...its, command: text } : (JSON.parse(text) as Json));
@@ -99,39 +132,131 @@ function Question({ approval }: { approval: Asked }): JSX.Element {
     setMode(mode === "changed" ? "" : "changed");
   };
   let preview: Json | undefined;
-  if (mode === "changed") { try { preview = changedSubject(); } catch { preview = undefined; } }
+  if (mode === "changed") {
+    try {
+      preview = changedSubject();
+    } catch {
+      preview = undefined;
+    }
+  }
 
   return (
     <article class="question" aria-label={`Question of ${oneLine(approval.hook)}`}>
       <header class="question-head">
         <Mark tone="ask" />
-        <div><h2><Quoted text={approval.message} limit={4000} /></h2>
-          <p class="quiet-text">asked by <strong>{oneLine(approval.hook)}</strong> at <time title={full(approval.askedAt)}>{clock(approval.askedAt).slice(0, 8)}</time></p></div>
+        <div>
+          <h2>
+            <Quoted text={approval.message} limit={4000} />
+          </h2>
+          <p class="quiet-text">
+            asked by <strong>{oneLine(approval.hook)}</strong> at{" "}
+            <time title={full(approval.askedAt)}>{clock(approval.askedAt).slice(0, 8)}</time>
+          </p>
+        </div>
         <Left until={approval.askedAt + approval.timeoutMs} />
       </header>
       <dl class="facts">
-        {([["agent", approval.agent], ["event", approval.event], ["tool", approval.tool], ["directory", approval.cwd], ["session", approval.session], ["project", root]] as [string, string | undefined][])
-          .filter(([, value]) => value !== undefined && value !== "").map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{oneLine(value!)}</dd></div>)}
+        {(
+          [
+            ["agent", approval.agent],
+            ["event", approval.event],
+            ["tool", approval.tool],
+            ["directory", approval.cwd],
+            ["session", approval.session],
+            ["project", root],
+          ] as [string, string | undefined][]
+        )
+          .filter(([, value]) => value !== undefined && value !== "")
+          .map(([name, value]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{oneLine(value!)}</dd>
+            </div>
+          ))}
       </dl>
-      <Subject subject={subject} commands={explanation?.commands ?? []} acts={explanation?.acts ?? []} whole onAll={() => setOpened((n) => n + 1)} />
+      <Subject
+        subject={subject}
+        commands={explanation?.commands ?? []}
+        acts={explanation?.acts ?? []}
+        whole
+        onAll={() => setOpened((n) => n + 1)}
+      />
       {!isWhole && <p class="note">The call is longer than what is shown. Show all of it before you say yes.</p>}
       <div class="answers">
-        <button type="button" class="primary" disabled={!isWhole || isSending} onClick={() => void answer({ decision: "approve", ...(remember && { remember }) })}>Yes</button>
-        <button type="button" disabled={!isWhole || isSending} aria-expanded={mode === "changed"} onClick={change}>Yes, but changed…</button>
-        <button type="button" class="danger" disabled={isSending} aria-expanded={mode === "no"} onClick={() => setMode(mode === "no" ? "" : "no")}>No…</button>
-        <label class="check"><input type="checkbox" checked={remember} onChange={(it) => setRemember(it.currentTarget.checked)} /> the same answer to the same question for the rest of the session</label>
+        <button
+          type="button"
+          class="primary"
+          disabled={!isWhole || isSending}
+          onClick={() => void answer({ decision: "approve", ...(remember && { remember }) })}
+        >
+          Yes
+        </button>
+        <button type="button" disabled={!isWhole || isSending} aria-expanded={mode === "changed"} onClick={change}>
+          Yes, but changed…
+        </button>
+        <button
+          type="button"
+          class="danger"
+          disabled={isSending}
+          aria-expanded={mode === "no"}
+          onClick={() => setMode(mode === "no" ? "" : "no")}
+        >
+          No…
+        </button>
+        <label class="check">
+          <input type="checkbox" checked={remember} onChange={(it) => setRemember(it.currentTarget.checked)} /> the same answer to
+          the same question for the rest of the session
+        </label>
       </div>
       {mode === "no" && (
-        <form class="answer-form" onSubmit={(it) => { it.preventDefault(); void answer({ decision: "deny", ...(reason.trim() !== "" && { reason: reason.trim() }), ...(remember && { remember }) }); }}>
-          <label>Why not? The agent reads it.<input type="text" value={reason} onInput={(it) => setReason(it.currentTarget.value)} placeholder="Publish from the release branch." /></label>
-          <button type="submit" class="danger" disabled={isSending}>Say no</button>
+        <form
+          class="answer-form"
+          onSubmit={(it) => {
+            it.preventDefault();
+            void answer({
+              decision: "deny",
+              ...(reason.trim() !== "" && { reason: reason.trim() }),
+              ...(remember && { remember }),
+            });
+          }}
+        >
+          <label>
+            Why not? The agent reads it.
+            <input
+              type="text"
+              value={reason}
+              onInput={(it) => setReason(it.currentTarget.value)}
+              placeholder="Publish from the release branch."
+            />
+          </label>
+          <button type="submit" class="danger" disabled={isSending}>
+            Say no
+          </button>
         </form>
       )}
       {mode === "changed" && (
-        <form class="answer-form" onSubmit={(it) => { it.preventDefault(); yesChanged(); }}>
-          <label>{asCommand ? "The command that runs instead" : "The input that is used instead, as JSON"}<textarea rows={Math.min(12, Math.max(2, text.split("\n").length))} spellcheck={false} value={text} onInput={(it) => setText(it.currentTarget.value)} /></label>
-          {preview !== undefined && JSON.stringify(preview) !== JSON.stringify(subject) && <Rewrite before={subject} after={preview} />}
-          <button type="submit" class="primary" disabled={isSending || preview === undefined}>Say yes to this</button>
+        <form
+          class="answer-form"
+          onSubmit={(it) => {
+            it.preventDefault();
+            yesChanged();
+          }}
+        >
+          <label>
+            {asCommand ? "The command that runs instead" : "The input that is used instead, as JSON"}
+            <textarea
+              rows={Math.min(12, Math.max(2, text.split("\n").length))}
+              spellcheck={false}
+              value={text}
+              onInput={(it) => setText(it.currentTarget.value)}
+            />
+          </label>
+          {preview !== undefined && JSON.stringify(preview) !== JSON.stringify(subject) && (
+            <Rewrite before={subject} after={preview} />
+          )}
+          <button type="submit" class="primary" disabled={isSending || preview === undefined}>
+            Say yes to this
+          </button>
         </form>
       )}
       {problem !== "" && <Problem text={oneLine(problem)} />}

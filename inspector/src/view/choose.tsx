@@ -17,8 +17,20 @@ export function ChooseHost(): JSX.Element | null {
   const all = hosts.value ?? [];
   if (all.length < 2) return null;
   return (
-    <label class="choice">Project <select value={chosenHost()?.id ?? ""} onChange={(it) => { wanted.value = it.currentTarget.value; }}>
-      {all.map((it) => <option key={it.id} value={it.id}>{oneLine(it.root)} ({it.pid})</option>)}
-    </select></label>
+    <label class="choice">
+      Project{" "}
+      <select
+        value={chosenHost()?.id ?? ""}
+        onChange={(it) => {
+          wanted.value = it.currentTarget.value;
+        }}
+      >
+        {all.map((it) => (
+          <option key={it.id} value={it.id}>
+            {oneLine(it.root)} ({it.pid})
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }

@@ -19,10 +19,17 @@ import { draft } from "./rule";
 import { Dialog, Empty, Head, Problem } from "./shell";
 import { Diagnostics } from "./try";
 
-interface Known { list: ListResult; counts: Map<string, HookCounts>; diagnostics: Diagnostic[]; cases: Map<string, HookCases["cases"]> | undefined; notInForce: string[] }
+interface Known {
+  list: ListResult;
+  counts: Map<string, HookCounts>;
+  diagnostics: Diagnostic[];
+  cases: Map<string, HookCases["cases"]> | undefined;
+  notInForce: string[];
+}
 
 async function ask(host: string, signal: AbortSignal): Promise<Known> {
-  const optional = <T,>(method: string, params: unknown = {}): Promise<T | undefined> => call<T>(method, params, host, signal).catch(() => undefined);
+  const optional = <T,>(method: string, params: unknown = {}): Promise<T | undefined> =>
+    call<T>(method, params, host, signal).catch(() => undefined);
   const [list, recent, check, cases, about] = await Promise.all([
     call<ListResult>("hooks/list", {}, host, signal),
     optional<Recent>("hooks/recent", { limit: 1 }),
@@ -48,17 +55,52 @@ export function Definitions(): JSX.Element {
   return (
     <div class="page">
       <Head title="Definitions">
-        <p class="lead">{known ? <>{times(known.list.hooks.length, "hook")} in force, generation {number(known.list.generation)}</> : "What is in force, and where it is written."}</p>
+        <p class="lead">
+          {known ? (
+            <>
+              {times(known.list.hooks.length, "hook")} in force, generation {number(known.list.generation)}
+            </>
+          ) : (
+            "What is in force, and where it is written."
+          )}
+        </p>
         <ChooseHost />
-        {host && <button type="button" onClick={() => setTrusting(true)}><Icon name="approvals" />Review for trust</button>}
+        {host && (
+          <button type="button" onClick={() => setTrusting(true)}>
+            <Icon name="approvals" />
+            Review for trust
+          </button>
+        )}
       </Head>
-      {host === undefined && <Empty title="No host runs"><p>Hosts know which definitions are in force. One starts with the first event of an agent.</p></Empty>}
+      {host === undefined && (
+        <Empty title="No host runs">
+          <p>Hosts know which definitions are in force. One starts with the first event of an agent.</p>
+        </Empty>
+      )}
       {loaded.state === "failed" && <Problem text={oneLine(loaded.text)} onRetry={again} />}
       {known && known.notInForce.length > 0 && (
-        <section class="note note-failed" aria-label="Not in force as written"><p><strong>Not in force as written.</strong> The last good state of these holds until they are mended:</p><ul>{known.notInForce.map((it) => <li key={it}><Quoted text={it} limit={400} /></li>)}</ul></section>
+        <section class="note note-failed" aria-label="Not in force as written">
+          <p>
+            <strong>Not in force as written.</strong> The last good state of these holds until they are mended:
+          </p>
+          <ul>
+            {known.notInForce.map((it) => (
+              <li key={it}>
+                <Quoted text={it} limit={400} />
+              </li>
+            ))}
+          </ul>
+        </section>
       )}
       {known && <Layers known={known} onOpen={setFile} />}
-      {file !== "" && host && <FileView host={host.id} file={file} diagnostics={(known?.diagnostics ?? []).filter((it) => it.file === file)} onClose={() => setFile("")} />}
+      {file !== "" && host && (
+        <FileView
+          host={host.id}
+          file={file}
+          diagnostics={(known?.diagnostics ?? []).filter((it) => it.file === file)}
+          onClose={() => setFile("")}
+        />
+      )}
       {isTrusting && host && <Trust host={host.id} onClose={() => setTrusting(false)} />}
     </div>
   );
@@ -75,52 +117,193 @@ function Layers({ known, onOpen }: { known: Known; onOpen: (file: string) => voi
   return (
     <>
       {layers.map(({ layer, hooks, files, directories }) => (
-        <Section level={2} key={layer} title={LAYERS[layer]} tools={<span class="quiet-text place">{directories.map((it) => oneLine(it.path)).join(", ")}</span>}>
+        <Section
+          level={2}
+          key={layer}
+          title={LAYERS[layer]}
+          tools={<span class="quiet-text place">{directories.map((it) => oneLine(it.path)).join(", ")}</span>}
+        >
           {files.length === 0 && <p class="quiet-text">No definitions here.</p>}
-          {files.map((file) => <FileHooks key={file} file={file} hooks={hooks.filter((it) => it.source.file === file)} known={known} onOpen={onOpen} />)}
+          {files.map((file) => (
+            <FileHooks
+              key={file}
+              file={file}
+              hooks={hooks.filter((it) => it.source.file === file)}
+              known={known}
+              onOpen={onOpen}
+            />
+          ))}
         </Section>
       ))}
-      {orphans.length > 0 && <Section level={2} title="Files without a hook in force"><Diagnostics all={orphans} /></Section>}
+      {orphans.length > 0 && (
+        <Section level={2} title="Files without a hook in force">
+          <Diagnostics all={orphans} />
+        </Section>
+      )}
     </>
   );
 }
 
-function FileHooks({ file, hooks, known, onOpen }: { file: string; hooks: HookInfo[]; known: Known; onOpen: (file: string) => void }): JSX.Element {
+function FileHooks({
+  file,
+  hooks,
+  known,
+  onOpen,
+}: {
+  file: string;
+  hooks: HookInfo[];
+  known: Known;
+  onOpen: (file: string) => void;
+}): JSX.Element {
   const diagnostics = known.diagnostics.filter((it) => it.file === file);
   const isBuiltIn = !file.startsWith("/");
   const isBroken = diagnostics.some((it) => it.severity === "error");
   return (
     <div class="file">
       <p class="file-head">
-        {file.startsWith("/") ? <button type="button" class="link" onClick={() => onOpen(file)}>{placeText({ file, line: 1 }).replace(/:1$/, "")}</button> : <strong>{oneLine(file)}</strong>}
+        {file.startsWith("/") ? (
+          <button type="button" class="link" onClick={() => onOpen(file)}>
+            {placeText({ file, line: 1 }).replace(/:1$/, "")}
+          </button>
+        ) : (
+          <strong>{oneLine(file)}</strong>
+        )}
         {isBroken && <span class="tag tag-failed">last good state in force</span>}
       </p>
       <Diagnostics all={diagnostics} />
-      <div class="table-box" tabIndex={0} role="group" aria-label={`Hooks of ${oneLine(file)}`}><table class="table hooks">
-        <thead><tr><th scope="col" class="w-hook">hook</th><th scope="col" class="w-on">on</th><th scope="col" class="w-does">does</th><th scope="col" class="w-fails">fails</th><th scope="col" class="n">matched</th><th scope="col" class="n">denied</th><th scope="col" class="n">asked</th><th scope="col" class="n">rewrote</th><th scope="col" class="n">failed</th><th scope="col" class="w-cases">{known.cases !== undefined && !isBuiltIn ? "cases" : <span class="hidden">cases</span>}</th><th scope="col">{isBuiltIn ? <span class="hidden">where</span> : "where"}</th></tr></thead>
-        <tbody>{hooks.map((hook) => <HookRow key={`${hook.name}${hook.source.position}`} hook={hook} counts={known.counts.get(hook.name)} cases={known.cases?.get(hook.name)} hasCases={known.cases !== undefined && !isBuiltIn} />)}</tbody>
-      </table></div>
+      <div class="table-box" tabIndex={0} role="group" aria-label={`Hooks of ${oneLine(file)}`}>
+        <table class="table hooks">
+          <thead>
+            <tr>
+              <th scope="col" class="w-hook">
+                hook
+              </th>
+              <th scope="col" class="w-on">
+                on
+              </th>
+              <th scope="col" class="w-does">
+                does
+              </th>
+              <th scope="col" class="w-fails">
+                fails
+              </th>
+              <th scope="col" class="n">
+                matched
+              </th>
+              <th scope="col" class="n">
+                denied
+              </th>
+              <th scope="col" class="n">
+                asked
+              </th>
+              <th scope="col" class="n">
+                rewrote
+              </th>
+              <th scope="col" class="n">
+                failed
+              </th>
+              <th scope="col" class="w-cases">
+                {known.cases !== undefined && !isBuiltIn ? "cases" : <span class="hidden">cases</span>}
+              </th>
+              <th scope="col">{isBuiltIn ? <span class="hidden">where</span> : "where"}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {hooks.map((hook) => (
+              <HookRow
+                key={`${hook.name}${hook.source.position}`}
+                hook={hook}
+                counts={known.counts.get(hook.name)}
+                cases={known.cases?.get(hook.name)}
+                hasCases={known.cases !== undefined && !isBuiltIn}
+              />
+            ))}
+          </tbody>
+        </table>
+      </div>
     </div>
   );
 }
 
-function HookRow({ hook, counts, cases, hasCases }: { hook: HookInfo; counts: HookCounts | undefined; cases: HookCases["cases"] | undefined; hasCases: boolean }): JSX.Element {
+function HookRow({
+  hook,
+  counts,
+  cases,
+  hasCases,
+}: {
+  hook: HookInfo;
+  counts: HookCounts | undefined;
+  cases: HookCases["cases"] | undefined;
+  hasCases: boolean;
+}): JSX.Element {
   const n = (value: number | undefined): string => (value ? number(value) : "·");
   const matched = counts?.matched ?? 0;
   return (
     <tr>
-      <th scope="row"><button type="button" class="link" title="Its events" onClick={() => change({ view: "timeline", q: toggled("", "hook", hook.name) })}>{oneLine(hook.name)}</button>{!hook.enabled && <span class="tag">off</span>}{hook.observe && <span class="tag">observes</span>}{hook.async && <span class="tag">async</span>}{hook.description !== undefined && <p class="quiet-text">{oneLine(hook.description).slice(0, 200)}</p>}</th>
+      <th scope="row">
+        <button
+          type="button"
+          class="link"
+          title="Its events"
+          onClick={() => change({ view: "timeline", q: toggled("", "hook", hook.name) })}
+        >
+          {oneLine(hook.name)}
+        </button>
+        {!hook.enabled && <span class="tag">off</span>}
+        {hook.observe && <span class="tag">observes</span>}
+        {hook.async && <span class="tag">async</span>}
+        {hook.description !== undefined && <p class="quiet-text">{oneLine(hook.description).slice(0, 200)}</p>}
+      </th>
       <td>{hook.on.map(oneLine).join(", ")}</td>
       <td>{oneLine(hook.handler)}</td>
       <td>{oneLine(hook.fail)}</td>
-      {matched === 0 && hook.source.file.startsWith("/") ? <td colSpan={5}><span class="tag tag-ask">has never fired</span></td> : <><td class="n">{n(matched)}</td><td class="n">{n(counts?.denied)}</td><td class="n">{n(counts?.asked)}</td><td class="n">{n(counts?.rewrote)}</td><td class={`n ${counts?.failed ? "tone-failed" : ""}`}>{n(counts?.failed)}</td></>}
-      <td>{!hasCases ? "" : (cases ?? []).length === 0 ? <span class="tag tag-ask">no case</span> : <details><summary>{times(cases!.length, "case")}</summary><ul>{cases!.slice(0, 30).map((it, nth) => <li key={nth}><Place source={it} /> {oneLine(it.expect)}</li>)}</ul></details>}</td>
+      {matched === 0 && hook.source.file.startsWith("/") ? (
+        <td colSpan={5}>
+          <span class="tag tag-ask">has never fired</span>
+        </td>
+      ) : (
+        <>
+          <td class="n">{n(matched)}</td>
+          <td class="n">{n(counts?.denied)}</td>
+          <td class="n">{n(counts?.asked)}</td>
+          <td class="n">{n(counts?.rewrote)}</td>
+          <td class={`n ${counts?.failed ? "tone-failed" : ""}`}>{n(counts?.failed)}</td>
+        </>
+      )}
+      <td>
+        {!hasCases ? (
+          ""
+        ) : (cases ?? []).length === 0 ? (
+          <span class="tag tag-ask">no case</span>
+        ) : (
+          <details>
+            <summary>{times(cases!.length, "case")}</summary>
+            <ul>
+              {cases!.slice(0, 30).map((it, nth) => (
+                <li key={nth}>
+                  <Place source={it} /> {oneLine(it.expect)}
+                </li>
+              ))}
+            </ul>
+          </details>
+        )}
+      </td>
       <td>{hook.source.file.startsWith("/") && <Place source={hook.source} label={`line ${hook.source.line}`} />}</td>
     </tr>
   );
 }
 
-function FileView({ host, file, diagnostics, onClose }: { host: string; file: string; diagnostics: Diagnostic[]; onClose: () => void }): JSX.Element {
+function FileView({
+  host,
+  file,
+  diagnostics,
+  onClose,
+}: {
+  host: string;
+  file: string;
+  diagnostics: Diagnostic[];
+  onClose: () => void;
+}): JSX.Element {
   const [loaded] = useLoaded((signal) => call<{ text: string }>("inspect/definition", { file }, host, signal), [file, host]);
   const text = loaded.state === "failed" ? undefined : loaded.value?.text;
   const lines = useMemo(() => (text ?? "").split("\n").slice(0, 5000), [text]);
@@ -129,28 +312,81 @@ function FileView({ host, file, diagnostics, onClose }: { host: string; file: st
     <Dialog title={placeText({ file, line: 1 }).replace(/:1$/, "")} onClose={onClose}>
       <div class="answers">
         <Place source={{ file, line: diagnostics[0]?.range.start.line ?? 1 }} />
-        {text !== undefined && <button type="button" onClick={() => { draft.value = { text, cases: "", name: file.replace(/.*\//, "").replace(/\.\w+$/, ""), from: file }; go({ view: "try" }); }}>Edit in Try</button>}
+        {text !== undefined && (
+          <button
+            type="button"
+            onClick={() => {
+              draft.value = { text, cases: "", name: file.replace(/.*\//, "").replace(/\.\w+$/, ""), from: file };
+              go({ view: "try" });
+            }}
+          >
+            Edit in Try
+          </button>
+        )}
       </div>
-      {loaded.state === "failed" && <Problem text={loaded.unknown ? "This build of hookwire doesn’t show files." : oneLine(loaded.text)} />}
+      {loaded.state === "failed" && (
+        <Problem text={loaded.unknown ? "This build of hookwire doesn’t show files." : oneLine(loaded.text)} />
+      )}
       {loaded.state === "loading" && text === undefined && <p class="loading">Reading…</p>}
-      {text !== undefined && <pre class="block-text code" tabIndex={0} role="group" aria-label="Definition">{lines.map((line, nth) => <span key={nth} class={`code-line ${at.has(nth + 1) ? `severity-${at.get(nth + 1)!.severity}` : ""}`}><span class="code-number" aria-hidden="true">{nth + 1}</span><span><Shown text={line} />{"\n"}</span></span>)}</pre>}
+      {text !== undefined && (
+        <pre class="block-text code" tabIndex={0} role="group" aria-label="Definition">
+          {lines.map((line, nth) => (
+            <span key={nth} class={`code-line ${at.has(nth + 1) ? `severity-${at.get(nth + 1)!.severity}` : ""}`}>
+              <span class="code-number" aria-hidden="true">
+                {nth + 1}
+              </span>
+              <span>
+                <Shown text={line} />
+                {"\n"}
+              </span>
+            </span>
+          ))}
+        </pre>
+      )}
       <Diagnostics all={diagnostics} />
     </Dialog>
   );
 }
 
 function Trust({ host, onClose }: { host: string; onClose: () => void }): JSX.Element {
-  const [loaded] = useLoaded((signal) => call<TrustReview>("inspect/trust", {}, host, signal).catch((error: unknown) => { if (isUnknown(error)) return undefined; throw error; }), [host]);
+  const [loaded] = useLoaded(
+    (signal) =>
+      call<TrustReview>("inspect/trust", {}, host, signal).catch((error: unknown) => {
+        if (isUnknown(error)) return undefined;
+        throw error;
+      }),
+    [host],
+  );
   const review = loaded.state === "failed" ? undefined : loaded.value;
   return (
     <Dialog title="What trust would put in force" onClose={onClose}>
       {loaded.state === "failed" && <Problem text={oneLine(textOf(new Error(loaded.text)))} />}
       {loaded.state === "loading" && review === undefined && <p class="loading">Comparing…</p>}
-      {loaded.state === "there" && review === undefined && <p>This build of hookwire shows the review in the terminal only: <code>hookwire trust</code></p>}
+      {loaded.state === "there" && review === undefined && (
+        <p>
+          This build of hookwire shows the review in the terminal only: <code>hookwire trust</code>
+        </p>
+      )}
       {review !== undefined && (
         <div class="trust">
-          <p>{review.isTrusted ? "These definitions are trusted as they are." : <><strong>Not in force until you trust it.</strong> A page can’t do that for you: run <code>hookwire trust</code> in {oneLine(review.root)}, or use your editor.</>}</p>
-          <div class="review" tabIndex={0} role="group" aria-label="Review">{review.lines.slice(0, 3000).map((it, nth) => <p key={nth} class={`review-${it.look}`}><Shown text={it.text} />{it.text === "" && " "}</p>)}</div>
+          <p>
+            {review.isTrusted ? (
+              "These definitions are trusted as they are."
+            ) : (
+              <>
+                <strong>Not in force until you trust it.</strong> A page can’t do that for you: run <code>hookwire trust</code> in{" "}
+                {oneLine(review.root)}, or use your editor.
+              </>
+            )}
+          </p>
+          <div class="review" tabIndex={0} role="group" aria-label="Review">
+            {review.lines.slice(0, 3000).map((it, nth) => (
+              <p key={nth} class={`review-${it.look}`}>
+                <Shown text={it.text} />
+                {it.text === "" && " "}
+              </p>
+            ))}
+          </div>
         </div>
       )}
     </Dialog>

@@ -28,18 +28,35 @@ export function EventPane({ id, onClose }: { id: string; onClose: () => void }):
     let left = 12;
     const timer = setInterval(() => {
       const found = find(id);
-      if (found !== undefined) { setRow(found); clearInterval(timer); }
-      else if (--left === 0) { clearInterval(timer); setGone(true); }
+      if (found !== undefined) {
+        setRow(found);
+        clearInterval(timer);
+      } else if (--left === 0) {
+        clearInterval(timer);
+        setGone(true);
+      }
     }, 250);
     return () => clearInterval(timer);
   }, [row]);
   return (
     <aside class={`pane ${isWide ? "is-wide" : ""}`} aria-label="Event">
       <div class="pane-tools">
-        <button type="button" class="quiet" aria-pressed={isWide} aria-label="Wide" title="Wide" onClick={() => setWide(!isWide)}><Icon name="wide" /></button>
-        <button type="button" class="quiet" aria-label="Close the event" title="Close (Esc)" onClick={onClose}><Icon name="close" /></button>
+        <button type="button" class="quiet" aria-pressed={isWide} aria-label="Wide" title="Wide" onClick={() => setWide(!isWide)}>
+          <Icon name="wide" />
+        </button>
+        <button type="button" class="quiet" aria-label="Close the event" title="Close (Esc)" onClick={onClose}>
+          <Icon name="close" />
+        </button>
       </div>
-      {row !== undefined ? <EventView row={row} /> : gone ? <Empty title="This event isn’t here any more"><p>The page and its hosts keep the last events. If it was recorded, History has it.</p></Empty> : <p class="loading">Looking for the event…</p>}
+      {row !== undefined ? (
+        <EventView row={row} />
+      ) : gone ? (
+        <Empty title="This event isn’t here any more">
+          <p>The page and its hosts keep the last events. If it was recorded, History has it.</p>
+        </Empty>
+      ) : (
+        <p class="loading">Looking for the event…</p>
+      )}
     </aside>
   );
 }
@@ -73,11 +90,29 @@ export function EventView({ row }: { row: Row }): JSX.Element {
   const subject = useMemo(() => subjectOf(judged), [row.id]);
   const root = hosts.value?.find((it) => it.id === row.host)?.root;
   const narrow = (key: Key, value: string): JSX.Element => (
-    <button type="button" class="link" title={`Filter: ${key}`} onClick={() => change({ view: "timeline", q: toggled(route.value.q, key, value) })}>{oneLine(value)}</button>
+    <button
+      type="button"
+      class="link"
+      title={`Filter: ${key}`}
+      onClick={() => change({ view: "timeline", q: toggled(route.value.q, key, value) })}
+    >
+      {oneLine(value)}
+    </button>
   );
   const facts: [string, ComponentChildren][] = [
-    ["when", <time dateTime={record.at} title={full(row.time)}>{clock(row.time)}</time>],
-    ["agent", <>{narrow("agent", row.agent)}{row.subAgent !== "" && <> / {narrow("agent", row.subAgent)}</>}</>],
+    [
+      "when",
+      <time dateTime={record.at} title={full(row.time)}>
+        {clock(row.time)}
+      </time>,
+    ],
+    [
+      "agent",
+      <>
+        {narrow("agent", row.agent)}
+        {row.subAgent !== "" && <> / {narrow("agent", row.subAgent)}</>}
+      </>,
+    ],
     ...(row.session !== "" ? [["session", narrow("session", row.session)] as [string, ComponentChildren]] : []),
     ...(row.run !== "" ? [["run", narrow("run", row.run)] as [string, ComponentChildren]] : []),
     ...(root !== undefined ? [["project", <span>{oneLine(root)}</span>] as [string, ComponentChildren]] : []),
@@ -86,68 +121,199 @@ export function EventView({ row }: { row: Row }): JSX.Element {
   return (
     <article class={`event-view edge-${row.tone}`}>
       <header class="event-head">
-        <p class="event-kind">{oneLine(record.event)}{row.tool !== "" && <> · {oneLine(row.tool)}</>}</p>
-        <h2 tabIndex={-1} data-event-title><Mark tone={row.tone} /> {headline(row)}</h2>
-        {verdict.reason !== undefined && <p class="event-reason"><Quoted text={verdict.reason} limit={600} /></p>}
-        <dl class="facts">{facts.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>
-        {row.doubt && <p class="note note-doubt"><strong>In doubt.</strong> The text doesn’t tell whether a rule holds, so hookwire doesn’t guess. The hooks below say what was unclear.</p>}
-        {(verdict.errors ?? []).map((it) => <p class="note note-failed" key={it}><Quoted text={it} limit={400} /></p>)}
-        {verdict.stop !== undefined && <p class="note"><strong>The run ends:</strong> <Quoted text={verdict.stop} limit={400} /></p>}
+        <p class="event-kind">
+          {oneLine(record.event)}
+          {row.tool !== "" && <> · {oneLine(row.tool)}</>}
+        </p>
+        <h2 tabIndex={-1} data-event-title>
+          <Mark tone={row.tone} /> {headline(row)}
+        </h2>
+        {verdict.reason !== undefined && (
+          <p class="event-reason">
+            <Quoted text={verdict.reason} limit={600} />
+          </p>
+        )}
+        <dl class="facts">
+          {facts.map(([name, value]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ))}
+        </dl>
+        {row.doubt && (
+          <p class="note note-doubt">
+            <strong>In doubt.</strong> The text doesn’t tell whether a rule holds, so hookwire doesn’t guess. The hooks below say
+            what was unclear.
+          </p>
+        )}
+        {(verdict.errors ?? []).map((it) => (
+          <p class="note note-failed" key={it}>
+            <Quoted text={it} limit={400} />
+          </p>
+        ))}
+        {verdict.stop !== undefined && (
+          <p class="note">
+            <strong>The run ends:</strong> <Quoted text={verdict.stop} limit={400} />
+          </p>
+        )}
         {record.truncated && <p class="note">The event was too large to be kept whole. Its verdict is complete.</p>}
       </header>
 
-      <Section title={record.event.startsWith("Post") ? "What came back" : "What was asked"} tools={<button type="button" class="link" onClick={() => go({ view: "try", event: row.id })}>Try a rule on it</button>}>
+      <Section
+        title={record.event.startsWith("Post") ? "What came back" : "What was asked"}
+        tools={
+          <button type="button" class="link" onClick={() => go({ view: "try", event: row.id })}>
+            Try a rule on it
+          </button>
+        }
+      >
         <Subject subject={subject} commands={explanation?.commands ?? []} acts={explanation?.acts ?? []} />
       </Section>
 
-      {verdict.subject !== undefined && <Section title={verdict.replaced ? "Replaced with" : "Rewritten to"}><Rewrite before={subject} after={verdict.subject} /></Section>}
+      {verdict.subject !== undefined && (
+        <Section title={verdict.replaced ? "Replaced with" : "Rewritten to"}>
+          <Rewrite before={subject} after={verdict.subject} />
+        </Section>
+      )}
 
-      <Section title="Path"><Path row={row} verdict={verdict} explained={explained} ended={ended.get(verdict.eventId) ?? []} /></Section>
+      <Section title="Path">
+        <Path row={row} verdict={verdict} explained={explained} ended={ended.get(verdict.eventId) ?? []} />
+      </Section>
 
-      {(verdict.additionalContext ?? []).length > 0 && <Section title="Told to the model">{verdict.additionalContext!.map((it, nth) => <Block key={nth} text={it} label="Told to the model" />)}</Section>}
-      {(verdict.userMessages ?? []).length > 0 && <Section title="Told to the person">{verdict.userMessages!.map((it, nth) => <Block key={nth} text={it} label="Told to the person" />)}</Section>}
+      {(verdict.additionalContext ?? []).length > 0 && (
+        <Section title="Told to the model">
+          {verdict.additionalContext!.map((it, nth) => (
+            <Block key={nth} text={it} label="Told to the model" />
+          ))}
+        </Section>
+      )}
+      {(verdict.userMessages ?? []).length > 0 && (
+        <Section title="Told to the person">
+          {verdict.userMessages!.map((it, nth) => (
+            <Block key={nth} text={it} label="Told to the person" />
+          ))}
+        </Section>
+      )}
 
-      {judged.about?.tree !== undefined && judged.about.tree.length > 0 && <Section title="Where it comes from"><Block text={judged.about.tree.join("\n")} label="The programs that it comes from" /></Section>}
+      {judged.about?.tree !== undefined && judged.about.tree.length > 0 && (
+        <Section title="Where it comes from">
+          <Block text={judged.about.tree.join("\n")} label="The programs that it comes from" />
+        </Section>
+      )}
       <Programs row={row} />
-      <Section title="What the agent got"><Reply judged={judged} /></Section>
-      <details class="record"><summary>The whole record</summary><Raw value={judged as unknown as Json} label="The whole record" /></details>
+      <Section title="What the agent got">
+        <Reply judged={judged} />
+      </Section>
+      <details class="record">
+        <summary>The whole record</summary>
+        <Raw value={judged as unknown as Json} label="The whole record" />
+      </details>
     </article>
   );
 }
 
 function headline(row: Row): JSX.Element {
-  const by = row.decidedBy !== "" ? <> by <span class="hook-name">{oneLine(row.decidedBy)}</span></> : null;
+  const by =
+    row.decidedBy !== "" ? (
+      <>
+        {" "}
+        by <span class="hook-name">{oneLine(row.decidedBy)}</span>
+      </>
+    ) : null;
   const rewriter = row.runs.find((it) => (it.flags & 16) !== 0)?.hook;
   switch (row.tone) {
-    case "deny": return <>Denied{by}</>;
-    case "ask": return <>Asked about{by}</>;
-    case "defer": return <>Put off{by}</>;
-    case "rewrite": return <>Allowed, rewritten{rewriter !== undefined && <> by <span class="hook-name">{oneLine(rewriter)}</span></>}</>;
-    case "failed": return <>Allowed, though a hook failed</>;
-    case "observed": return <>Allowed; a hook that observes would have stopped it</>;
-    case "allow": return <>Allowed{by}</>;
-    case "silent": return <>Allowed{row.runs.length === 0 ? ": no hook was asked" : ": no hook objected"}</>;
+    case "deny":
+      return <>Denied{by}</>;
+    case "ask":
+      return <>Asked about{by}</>;
+    case "defer":
+      return <>Put off{by}</>;
+    case "rewrite":
+      return (
+        <>
+          Allowed, rewritten
+          {rewriter !== undefined && (
+            <>
+              {" "}
+              by <span class="hook-name">{oneLine(rewriter)}</span>
+            </>
+          )}
+        </>
+      );
+    case "failed":
+      return <>Allowed, though a hook failed</>;
+    case "observed":
+      return <>Allowed; a hook that observes would have stopped it</>;
+    case "allow":
+      return <>Allowed{by}</>;
+    case "silent":
+      return <>Allowed{row.runs.length === 0 ? ": no hook was asked" : ": no hook objected"}</>;
   }
 }
 
-export function Section({ title, tools, level = 3, children }: { title: string; tools?: ComponentChildren; level?: 2 | 3; children: ComponentChildren }): JSX.Element {
-  return <section class="part"><div class="part-head">{level === 2 ? <h2>{title}</h2> : <h3>{title}</h3>}{tools}</div>{children}</section>;
+export function Section({
+  title,
+  tools,
+  level = 3,
+  children,
+}: {
+  title: string;
+  tools?: ComponentChildren;
+  level?: 2 | 3;
+  children: ComponentChildren;
+}): JSX.Element {
+  return (
+    <section class="part">
+      <div class="part-head">
+        {level === 2 ? <h2>{title}</h2> : <h3>{title}</h3>}
+        {tools}
+      </div>
+      {children}
+    </section>
+  );
 }
 
-export const pretty = (value: Json | undefined): string => (value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value, null, 2));
+export const pretty = (value: Json | undefined): string =>
+  value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value, null, 2);
 
 export function Raw({ value, label }: { value: Json | undefined; label: string }): JSX.Element {
   const text = useMemo(() => pretty(value), [value]);
   return (
     <div class="raw">
-      <button type="button" class="quiet copy" aria-label={`Copy: ${label}`} title="Copy" onClick={() => { navigator.clipboard.writeText(text).then(() => say("Copied."), () => say("The browser didn’t let the page copy.")); }}><Icon name="copy" /></button>
+      <button
+        type="button"
+        class="quiet copy"
+        aria-label={`Copy: ${label}`}
+        title="Copy"
+        onClick={() => {
+          navigator.clipboard.writeText(text).then(
+            () => say("Copied."),
+            () => say("The browser didn’t let the page copy."),
+          );
+        }}
+      >
+        <Icon name="copy" />
+      </button>
       <Block text={text} label={label} limit={4000} />
     </div>
   );
 }
 
 /** The call: a command with its acts lit, else its members. */
-export function Subject({ subject, commands, acts, whole = false, onAll }: { subject: Json | undefined; commands: ReadCommand[]; acts: string[]; whole?: boolean; onAll?: () => void }): JSX.Element {
+export function Subject({
+  subject,
+  commands,
+  acts,
+  whole = false,
+  onAll,
+}: {
+  subject: Json | undefined;
+  commands: ReadCommand[];
+  acts: string[];
+  whole?: boolean;
+  onAll?: () => void;
+}): JSX.Element {
   const [lit, setLit] = useState(-1);
   if (subject === undefined || subject === null) return <p class="quiet-text">This event has no content of its own.</p>;
   const its = members(subject);
@@ -157,22 +323,48 @@ export function Subject({ subject, commands, acts, whole = false, onAll }: { sub
   return (
     <div class="subject">
       {command !== undefined && <Lit text={command} commands={commands} lit={lit} limit={limit} onAll={onAll} />}
-      {command === undefined && its === undefined && <Block text={Array.isArray(subject) ? inWords(subject) : pretty(subject)} label="The content" limit={limit} {...(onAll && { onAll })} />}
+      {command === undefined && its === undefined && (
+        <Block
+          text={Array.isArray(subject) ? inWords(subject) : pretty(subject)}
+          label="The content"
+          limit={limit}
+          {...(onAll && { onAll })}
+        />
+      )}
       {others.length > 0 && (
-        <dl class="members">{others.map(([name, value]) => (
-          <div key={name}><dt>{plain(name).slice(0, 200)}</dt><dd>{typeof value === "string" && !value.includes("\n") && value.length < 200 ? <Quoted text={value} limit={limit} /> : <Block text={pretty(value)} label={plain(name)} limit={limit} {...(onAll && { onAll })} />}</dd></div>
-        ))}</dl>
+        <dl class="members">
+          {others.map(([name, value]) => (
+            <div key={name}>
+              <dt>{plain(name).slice(0, 200)}</dt>
+              <dd>
+                {typeof value === "string" && !value.includes("\n") && value.length < 200 ? (
+                  <Quoted text={value} limit={limit} />
+                ) : (
+                  <Block text={pretty(value)} label={plain(name)} limit={limit} {...(onAll && { onAll })} />
+                )}
+              </dd>
+            </div>
+          ))}
+        </dl>
       )}
       {(commands.length > 0 || acts.length > 0) && (
         <ul class="acts" aria-label="What it would do, as it was read">
           {commands.map((it, nth) => (
             <li key={`c${nth}`} onMouseEnter={() => setLit(nth)} onMouseLeave={() => setLit(-1)}>
-              <button type="button" class="act" onFocus={() => setLit(nth)} onBlur={() => setLit(-1)} onClick={() => setLit(nth)}><span class="act-verb">runs</span> <code>{oneLine(it.command).slice(0, 400)}</code></button>
+              <button type="button" class="act" onFocus={() => setLit(nth)} onBlur={() => setLit(-1)} onClick={() => setLit(nth)}>
+                <span class="act-verb">runs</span> <code>{oneLine(it.command).slice(0, 400)}</code>
+              </button>
             </li>
           ))}
           {acts.map((it, nth) => {
             const at = it.indexOf(" ");
-            return <li key={`a${nth}`}><span class="act"><span class="act-verb">{oneLine(it.slice(0, at))}</span> <code>{oneLine(it.slice(at + 1)).slice(0, 400)}</code></span></li>;
+            return (
+              <li key={`a${nth}`}>
+                <span class="act">
+                  <span class="act-verb">{oneLine(it.slice(0, at))}</span> <code>{oneLine(it.slice(at + 1)).slice(0, 400)}</code>
+                </span>
+              </li>
+            );
           })}
         </ul>
       )}
@@ -180,13 +372,32 @@ export function Subject({ subject, commands, acts, whole = false, onAll }: { sub
   );
 }
 
-function Lit({ text, commands, lit, limit, onAll }: { text: string; commands: ReadCommand[]; lit: number; limit: number; onAll?: (() => void) | undefined }): JSX.Element {
+function Lit({
+  text,
+  commands,
+  lit,
+  limit,
+  onAll,
+}: {
+  text: string;
+  commands: ReadCommand[];
+  lit: number;
+  limit: number;
+  onAll?: (() => void) | undefined;
+}): JSX.Element {
   const [shown, setShown] = useState(limit);
   const end = cutAt(text, shown);
   const parts = useMemo(() => {
     const at = fromBytes(text);
-    const trimmed = (nth: number, start: number, end: number) => ({ nth, start, end: start + text.slice(start, end).trimEnd().length });
-    const places = commands.slice(0, 500).map((it, nth) => trimmed(nth, at(it.start), at(it.end))).filter((it) => it.end > it.start && it.start < end && !(it.start === 0 && it.end >= text.length && commands.length > 1));
+    const trimmed = (nth: number, start: number, end: number) => ({
+      nth,
+      start,
+      end: start + text.slice(start, end).trimEnd().length,
+    });
+    const places = commands
+      .slice(0, 500)
+      .map((it, nth) => trimmed(nth, at(it.start), at(it.end)))
+      .filter((it) => it.end > it.start && it.start < end && !(it.start === 0 && it.end >= text.length && commands.length > 1));
     const edges = [...new Set([0, end, ...places.flatMap((it) => [it.start, Math.min(end, it.end)])])].sort((a, b) => a - b);
     return edges.slice(0, -1).map((from, nth) => {
       const to = edges[nth + 1]!;
@@ -196,11 +407,25 @@ function Lit({ text, commands, lit, limit, onAll }: { text: string; commands: Re
   return (
     <div class="block">
       <pre class="block-text lit-text" dir="ltr" tabIndex={0} role="group" aria-label="The command">
-        {parts.map((part, nth) => (part.of.length > 0
-          ? <span key={nth} class={`lit ${part.of.includes(lit) ? "is-lit" : ""} lit-${part.of.at(-1)! % 2}`}><Shown text={part.text} /></span>
-          : <Shown key={nth} text={part.text} />))}
+        {parts.map((part, nth) =>
+          part.of.length > 0 ? (
+            <span key={nth} class={`lit ${part.of.includes(lit) ? "is-lit" : ""} lit-${part.of.at(-1)! % 2}`}>
+              <Shown text={part.text} />
+            </span>
+          ) : (
+            <Shown key={nth} text={part.text} />
+          ),
+        )}
       </pre>
-      {end < text.length && <More left={text.length - end} onMore={() => { setShown(shown + 131_072); if (shown + 131_072 >= text.length) onAll?.(); }} />}
+      {end < text.length && (
+        <More
+          left={text.length - end}
+          onMore={() => {
+            setShown(shown + 131_072);
+            if (shown + 131_072 >= text.length) onAll?.();
+          }}
+        />
+      )}
     </div>
   );
 }
@@ -208,9 +433,22 @@ function Lit({ text, commands, lit, limit, onAll }: { text: string; commands: Re
 export function Rewrite({ before, after }: { before: Json | undefined; after: Json }): JSX.Element {
   const [old, now] = [members(before), members(after)];
   if (old === undefined || now === undefined) return <Diff before={pretty(before)} after={pretty(after)} label="the value" />;
-  const names = [...new Set([...Object.keys(old), ...Object.keys(now)])].filter((name) => JSON.stringify(old[name]) !== JSON.stringify(now[name]));
+  const names = [...new Set([...Object.keys(old), ...Object.keys(now)])].filter(
+    (name) => JSON.stringify(old[name]) !== JSON.stringify(now[name]),
+  );
   if (names.length === 0) return <p class="quiet-text">A hook wrote the value anew; nothing in it is different.</p>;
-  return <dl class="members">{names.map((name) => <div key={name}><dt>{plain(name).slice(0, 200)}</dt><dd><Diff before={pretty(old[name])} after={pretty(now[name])} label={plain(name)} /></dd></div>)}</dl>;
+  return (
+    <dl class="members">
+      {names.map((name) => (
+        <div key={name}>
+          <dt>{plain(name).slice(0, 200)}</dt>
+          <dd>
+            <Diff before={pretty(old[name])} after={pretty(now[name])} label={plain(name)} />
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
 }
 
 export function Diff({ before, after, label }: { before: string; after: string; label: string }): JSX.Element {
@@ -219,7 +457,19 @@ export function Diff({ before, after, label }: { before: string; after: string; 
   return (
     <>
       <pre class="block-text diff" dir="ltr" tabIndex={0} role="group" aria-label={`What changed in ${label}`}>
-        {parts.map((part, nth) => (part.kind === "same" ? <Shown key={nth} text={part.text} /> : part.kind === "added" ? <ins key={nth}><Shown text={part.text} /></ins> : <del key={nth}><Shown text={part.text} /></del>))}
+        {parts.map((part, nth) =>
+          part.kind === "same" ? (
+            <Shown key={nth} text={part.text} />
+          ) : part.kind === "added" ? (
+            <ins key={nth}>
+              <Shown text={part.text} />
+            </ins>
+          ) : (
+            <del key={nth}>
+              <Shown text={part.text} />
+            </del>
+          ),
+        )}
       </pre>
       {Math.max(before.length, after.length) > cut && <p class="quiet-text">The first {cut} characters are compared.</p>}
     </>
@@ -229,23 +479,59 @@ export function Diff({ before, after, label }: { before: string; after: string; 
 function Reply({ judged }: { judged: Judged }): JSX.Element {
   type Answered = { stdout?: string; stderr?: string; exit?: number; reply?: Json };
   const [loaded] = useLoaded<Answered | undefined>(
-    (signal) => call<Answered>("inspect/reply", { seq: judged.record.seq }, judged.host, signal).catch((error: unknown) => { if (isUnknown(error)) return undefined; throw error; }),
+    (signal) =>
+      call<Answered>("inspect/reply", { seq: judged.record.seq }, judged.host, signal).catch((error: unknown) => {
+        if (isUnknown(error)) return undefined;
+        throw error;
+      }),
     [judged.host, judged.record.seq],
   );
   const reply = loaded.state === "failed" ? undefined : loaded.value;
   if (reply === undefined) {
-    return loaded.state === "loading" ? <p class="loading">Asking for the reply…</p> : (
-      <><p class="quiet-text">The verdict, before it was put into the words of <code>{oneLine(judged.record.dialect)}</code>:</p><Raw value={{ ...judged.record.verdict, outcomes: undefined } as unknown as Json} label="The verdict" /></>
+    return loaded.state === "loading" ? (
+      <p class="loading">Asking for the reply…</p>
+    ) : (
+      <>
+        <p class="quiet-text">
+          The verdict, before it was put into the words of <code>{oneLine(judged.record.dialect)}</code>:
+        </p>
+        <Raw value={{ ...judged.record.verdict, outcomes: undefined } as unknown as Json} label="The verdict" />
+      </>
     );
   }
-  if (reply.reply === null || reply.reply === "") return <p class="quiet-text">Nothing: silence lets the agent go on as it would without hookwire.</p>;
+  if (reply.reply === null || reply.reply === "")
+    return <p class="quiet-text">Nothing: silence lets the agent go on as it would without hookwire.</p>;
   if (reply.reply !== undefined) return <Raw value={reply.reply} label="The reply" />;
   return (
     <dl class="members">
-      <div><dt>exit</dt><dd><code>{reply.exit ?? 0}</code></dd></div>
-      {(reply.stdout ?? "") !== "" && <div><dt>stdout</dt><dd><Raw value={parsed(reply.stdout!)} label="Standard output" /></dd></div>}
-      {(reply.stderr ?? "") !== "" && <div><dt>stderr</dt><dd><Raw value={reply.stderr!} label="Standard error" /></dd></div>}
-      {!reply.stdout && !reply.stderr && <div><dt>stdout</dt><dd class="quiet-text">nothing: silence lets the agent go on as it would without hookwire</dd></div>}
+      <div>
+        <dt>exit</dt>
+        <dd>
+          <code>{reply.exit ?? 0}</code>
+        </dd>
+      </div>
+      {(reply.stdout ?? "") !== "" && (
+        <div>
+          <dt>stdout</dt>
+          <dd>
+            <Raw value={parsed(reply.stdout!)} label="Standard output" />
+          </dd>
+        </div>
+      )}
+      {(reply.stderr ?? "") !== "" && (
+        <div>
+          <dt>stderr</dt>
+          <dd>
+            <Raw value={reply.stderr!} label="Standard error" />
+          </dd>
+        </div>
+      )}
+      {!reply.stdout && !reply.stderr && (
+        <div>
+          <dt>stdout</dt>
+          <dd class="quiet-text">nothing: silence lets the agent go on as it would without hookwire</dd>
+        </div>
+      )}
     </dl>
   );
 }
@@ -263,4 +549,3 @@ export function programsOf(row: Row): Row[] {
   version.value;
   return row.eventId === "" ? [] : rows.filter((it) => it.toolCall === row.eventId);
 }
-

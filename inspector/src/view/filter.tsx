@@ -7,7 +7,11 @@ import { oneLine } from "../text";
 import { rows } from "../store";
 import { Icon } from "./marks";
 
-interface Offer { insert: string; label: string; note: string }
+interface Offer {
+  insert: string;
+  label: string;
+  note: string;
+}
 
 const FROM_ROWS: { [key in Key]?: (row: (typeof rows)[number]) => string } = {
   agent: (row) => row.agent,
@@ -31,7 +35,10 @@ function valuesOf(key: Key): string[] {
     const value = read(row);
     if (value !== "") counts.set(value, (counts.get(value) ?? 0) + 1);
   }
-  return [...counts].sort((a, b) => b[1] - a[1]).slice(0, 50).map(([value]) => value);
+  return [...counts]
+    .sort((a, b) => b[1] - a[1])
+    .slice(0, 50)
+    .map(([value]) => value);
 }
 
 function offersAt(line: string, at: number, all: readonly Key[]): { from: number; offers: Offer[] } {
@@ -47,13 +54,31 @@ function offersAt(line: string, at: number, all: readonly Key[]): { from: number
   }
   const key = all.find((it) => it === bare.slice(0, colon).toLowerCase());
   if (key === undefined) return { from, offers: [] };
-  const begun = bare.slice(colon + 1).toLowerCase().replace(/^"/, "");
-  const values = valuesOf(key).filter((it) => it.toLowerCase().includes(begun) && it.toLowerCase() !== begun).slice(0, 9);
-  return { from, offers: values.map((value) => ({ insert: `${sign}${key}:${quote(value)} `, label: oneLine(value).slice(0, 80), note: "" })) };
+  const begun = bare
+    .slice(colon + 1)
+    .toLowerCase()
+    .replace(/^"/, "");
+  const values = valuesOf(key)
+    .filter((it) => it.toLowerCase().includes(begun) && it.toLowerCase() !== begun)
+    .slice(0, 9);
+  return {
+    from,
+    offers: values.map((value) => ({ insert: `${sign}${key}:${quote(value)} `, label: oneLine(value).slice(0, 80), note: "" })),
+  };
 }
 
-export function Filter({ line, onChange, label, placeholder, keys = KEYS }: {
-  line: string; onChange: (line: string, how: "push" | "replace") => void; label: string; placeholder: string; keys?: readonly Key[];
+export function Filter({
+  line,
+  onChange,
+  label,
+  placeholder,
+  keys = KEYS,
+}: {
+  line: string;
+  onChange: (line: string, how: "push" | "replace") => void;
+  label: string;
+  placeholder: string;
+  keys?: readonly Key[];
 }): JSX.Element {
   const [text, setText] = useState(line);
   const [open, setOpen] = useState(false);
@@ -63,7 +88,10 @@ export function Filter({ line, onChange, label, placeholder, keys = KEYS }: {
   const timer = useRef(0);
   const sent = useRef(line);
   useEffect(() => {
-    if (line !== sent.current) { sent.current = line; setText(line); }
+    if (line !== sent.current) {
+      sent.current = line;
+      setText(line);
+    }
   }, [line]);
 
   const send = (next: string, how: "push" | "replace"): void => {
@@ -79,7 +107,10 @@ export function Filter({ line, onChange, label, placeholder, keys = KEYS }: {
     clearTimeout(timer.current);
     timer.current = window.setTimeout(() => send(next, "replace"), 120);
   };
-  const { from, offers } = useMemo(() => (open ? offersAt(text, caret, keys) : { from: 0, offers: [] }), [open, text, caret, keys]);
+  const { from, offers } = useMemo(
+    () => (open ? offersAt(text, caret, keys) : { from: 0, offers: [] }),
+    [open, text, caret, keys],
+  );
   const isOpen = open && offers.length > 0;
   const { mistakes } = useMemo(() => parse(text, keys), [text, keys]);
   const pick = (offer: Offer): void => {
@@ -95,14 +126,21 @@ export function Filter({ line, onChange, label, placeholder, keys = KEYS }: {
   };
   const onKey = (event: KeyboardEvent): void => {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
-      if (!isOpen) { setOpen(true); event.preventDefault(); return; }
+      if (!isOpen) {
+        setOpen(true);
+        event.preventDefault();
+        return;
+      }
       const step = event.key === "ArrowDown" ? 1 : -1;
       setChosen((chosen + step + offers.length + (chosen < 0 && step < 0 ? 1 : 0)) % offers.length);
       event.preventDefault();
     } else if (event.key === "Enter") {
       const offer = isOpen ? offers[chosen] : undefined;
       if (offer !== undefined) pick(offer);
-      else { send(text, "push"); setOpen(false); }
+      else {
+        send(text, "push");
+        setOpen(false);
+      }
       event.preventDefault();
     } else if (event.key === "Tab" && isOpen && chosen >= 0) {
       pick(offers[chosen]!);
@@ -118,26 +156,74 @@ export function Filter({ line, onChange, label, placeholder, keys = KEYS }: {
       <div class="filter-line">
         <Icon name="search" />
         <input
-          ref={input} type="text" data-filter value={text} placeholder={placeholder} aria-label={label} spellcheck={false} autocomplete="off" autocapitalize="off"
-          role="combobox" aria-expanded={isOpen} aria-controls="filter-offers" aria-autocomplete="list" aria-activedescendant={isOpen && chosen >= 0 ? `offer-${chosen}` : undefined}
-          aria-invalid={mistakes.length > 0} aria-describedby="filter-mistakes"
-          onInput={(event) => type(event.currentTarget.value, event.currentTarget.selectionStart ?? event.currentTarget.value.length)}
-          onClick={(event) => { setCaret(event.currentTarget.selectionStart ?? text.length); setOpen(true); }}
+          ref={input}
+          type="text"
+          data-filter
+          value={text}
+          placeholder={placeholder}
+          aria-label={label}
+          spellcheck={false}
+          autocomplete="off"
+          autocapitalize="off"
+          role="combobox"
+          aria-expanded={isOpen}
+          aria-controls="filter-offers"
+          aria-autocomplete="list"
+          aria-activedescendant={isOpen && chosen >= 0 ? `offer-${chosen}` : undefined}
+          aria-invalid={mistakes.length > 0}
+          aria-describedby="filter-mistakes"
+          onInput={(event) =>
+            type(event.currentTarget.value, event.currentTarget.selectionStart ?? event.currentTarget.value.length)
+          }
+          onClick={(event) => {
+            setCaret(event.currentTarget.selectionStart ?? text.length);
+            setOpen(true);
+          }}
           onFocus={() => setCaret(input.current?.selectionStart ?? text.length)}
-          onKeyUp={(event) => { if (event.key === "ArrowLeft" || event.key === "ArrowRight") setCaret(event.currentTarget.selectionStart ?? text.length); }}
-          onBlur={() => setOpen(false)} onKeyDown={onKey}
+          onKeyUp={(event) => {
+            if (event.key === "ArrowLeft" || event.key === "ArrowRight")
+              setCaret(event.currentTarget.selectionStart ?? text.length);
+          }}
+          onBlur={() => setOpen(false)}
+          onKeyDown={onKey}
         />
-        {text !== "" && <button type="button" class="quiet" aria-label="Clear the filter" onClick={() => { type("", 0); setOpen(false); send("", "push"); input.current?.focus(); }}><Icon name="close" /></button>}
+        {text !== "" && (
+          <button
+            type="button"
+            class="quiet"
+            aria-label="Clear the filter"
+            onClick={() => {
+              type("", 0);
+              setOpen(false);
+              send("", "push");
+              input.current?.focus();
+            }}
+          >
+            <Icon name="close" />
+          </button>
+        )}
         <kbd aria-hidden="true">/</kbd>
       </div>
       <ul id="filter-offers" role="listbox" aria-label="What can be written here" hidden={!isOpen}>
-        {isOpen && offers.map((offer, at) => (
-          <li key={offer.insert} id={`offer-${at}`} role="option" aria-selected={at === chosen} onMouseDown={(event) => { event.preventDefault(); pick(offer); }}>
-            <code>{offer.label}</code> <span>{offer.note}</span>
-          </li>
-        ))}
+        {isOpen &&
+          offers.map((offer, at) => (
+            <li
+              key={offer.insert}
+              id={`offer-${at}`}
+              role="option"
+              aria-selected={at === chosen}
+              onMouseDown={(event) => {
+                event.preventDefault();
+                pick(offer);
+              }}
+            >
+              <code>{offer.label}</code> <span>{offer.note}</span>
+            </li>
+          ))}
       </ul>
-      <p id="filter-mistakes" class="mistakes" role="status">{mistakes.map((it) => oneLine(it)).join(" ")}</p>
+      <p id="filter-mistakes" class="mistakes" role="status">
+        {mistakes.map((it) => oneLine(it)).join(" ")}
+      </p>
     </div>
   );
 }

@@ -30,7 +30,11 @@ function toRow(judged: Judged): Row {
 export function HistoryView(): JSX.Element {
   const { q, event } = route.value;
   // Oldest first, as the list takes them.
-  const [found, setFound] = useState<{ rows: Row[]; next: string | undefined; total: number | undefined }>({ rows: [], next: undefined, total: undefined });
+  const [found, setFound] = useState<{ rows: Row[]; next: string | undefined; total: number | undefined }>({
+    rows: [],
+    next: undefined,
+    total: undefined,
+  });
   const [problem, setProblem] = useState<{ text: string; unknown: boolean } | undefined>(undefined);
   const [isBusy, setBusy] = useState(true);
   const nth = useRef(0);
@@ -48,7 +52,10 @@ export function HistoryView(): JSX.Element {
     }
     if (mine === nth.current) setBusy(false);
   };
-  useEffect(() => { const timer = setTimeout(() => void load(), 150); return () => clearTimeout(timer); }, [q]);
+  useEffect(() => {
+    const timer = setTimeout(() => void load(), 150);
+    return () => clearTimeout(timer);
+  }, [q]);
   const open = (row: Row, focus: boolean): void => {
     change({ event: row.id }, event === "" ? "push" : "replace");
     if (focus) requestAnimationFrame(() => document.querySelector<HTMLElement>("[data-event-title]")?.focus());
@@ -58,7 +65,15 @@ export function HistoryView(): JSX.Element {
     requestAnimationFrame(() => document.querySelector<HTMLElement>("[data-list]")?.focus());
   };
   useEffect(() => {
-    const onKey = (pressed: KeyboardEvent): void => { if (pressed.key === "Escape" && route.value.event !== "" && !pressed.defaultPrevented && !document.querySelector("dialog[open]")) close(); };
+    const onKey = (pressed: KeyboardEvent): void => {
+      if (
+        pressed.key === "Escape" &&
+        route.value.event !== "" &&
+        !pressed.defaultPrevented &&
+        !document.querySelector("dialog[open]")
+      )
+        close();
+    };
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
   }, []);
@@ -67,16 +82,61 @@ export function HistoryView(): JSX.Element {
       <div class="timeline-main history">
         <div class="bar">
           <h1 class="hidden">History</h1>
-          <Filter line={q} onChange={(line, how) => change({ q: line }, how)} label="Search what was recorded" placeholder="decision:deny since:7d text:push" keys={RECORD_KEYS} />
+          <Filter
+            line={q}
+            onChange={(line, how) => change({ q: line }, how)}
+            label="Search what was recorded"
+            placeholder="decision:deny since:7d text:push"
+            keys={RECORD_KEYS}
+          />
           <Export q={q} disabled={found.rows.length === 0} />
         </div>
         <Recording onChange={() => void load()} />
         <div class="list-box">
-          <List items={flat(found.rows, found.rows.length)} selected={event} onOpen={open} onToggle={() => {}} label="Recorded events, newest first" />
-          {problem !== undefined && (problem.unknown ? <Empty title="This build of hookwire keeps no record for the page"><p><code>hookwire record</code> writes sessions into a file.</p></Empty> : <div class="empty"><Problem text={oneLine(problem.text)} onRetry={() => void load()} /></div>)}
-          {problem === undefined && !isBusy && found.rows.length === 0 && <Empty title={q === "" ? "Nothing is recorded yet" : "Nothing recorded fits"}><p>{q === "" ? "Switch the record on above. From then on, what your hosts judge can be searched here." : "Take out a term, or look further back with since:30d."}</p></Empty>}
+          <List
+            items={flat(found.rows, found.rows.length)}
+            selected={event}
+            onOpen={open}
+            onToggle={() => {}}
+            label="Recorded events, newest first"
+          />
+          {problem !== undefined &&
+            (problem.unknown ? (
+              <Empty title="This build of hookwire keeps no record for the page">
+                <p>
+                  <code>hookwire record</code> writes sessions into a file.
+                </p>
+              </Empty>
+            ) : (
+              <div class="empty">
+                <Problem text={oneLine(problem.text)} onRetry={() => void load()} />
+              </div>
+            ))}
+          {problem === undefined && !isBusy && found.rows.length === 0 && (
+            <Empty title={q === "" ? "Nothing is recorded yet" : "Nothing recorded fits"}>
+              <p>
+                {q === ""
+                  ? "Switch the record on above. From then on, what your hosts judge can be searched here."
+                  : "Take out a term, or look further back with since:30d."}
+              </p>
+            </Empty>
+          )}
         </div>
-        <p class="sum">{isBusy ? "Searching…" : <>{number(found.rows.length)}{found.total !== undefined && ` of ${number(found.total)}`} {found.rows.length === 1 ? "event" : "events"}</>} {found.next !== undefined && found.rows.length < MOST && <button type="button" class="link" disabled={isBusy} onClick={() => void load(found.next)}>Load older ones</button>}</p>
+        <p class="sum">
+          {isBusy ? (
+            "Searching…"
+          ) : (
+            <>
+              {number(found.rows.length)}
+              {found.total !== undefined && ` of ${number(found.total)}`} {found.rows.length === 1 ? "event" : "events"}
+            </>
+          )}{" "}
+          {found.next !== undefined && found.rows.length < MOST && (
+            <button type="button" class="link" disabled={isBusy} onClick={() => void load(found.next)}>
+              Load older ones
+            </button>
+          )}
+        </p>
       </div>
       {event !== "" && <EventPane key={event} id={event} onClose={close} />}
     </div>
@@ -88,7 +148,8 @@ function Recording({ onChange }: { onChange: () => void }): JSX.Element {
   const [loaded] = useLoaded((signal) => call<RecordState>("inspect/record", {}, undefined, signal), []);
   const [problem, setProblem] = useState("");
   const now = state ?? (loaded.state === "failed" ? undefined : loaded.value);
-  if (now === undefined) return <div class="recording">{loaded.state === "failed" && !loaded.unknown && <Problem text={oneLine(loaded.text)} />}</div>;
+  if (now === undefined)
+    return <div class="recording">{loaded.state === "failed" && !loaded.unknown && <Problem text={oneLine(loaded.text)} />}</div>;
   const turn = async (): Promise<void> => {
     setProblem("");
     try {
@@ -102,8 +163,26 @@ function Recording({ onChange }: { onChange: () => void }): JSX.Element {
   };
   return (
     <div class="recording">
-      <button type="button" role="switch" aria-checked={now.on} class="switch" onClick={() => void turn()}><span class="switch-knob" aria-hidden="true" />Record</button>
-      <p class="quiet-text">{now.on ? "On: " : "Off. If it is on, "}what your hosts judge is kept on this machine{now.keeps !== undefined && <> for <Quoted text={now.keeps} limit={500} /> at most</>}, calls and verdicts, with the secrets in them replaced where hookwire knows them. {(now.events ?? 0) > 0 && <>There are {times(now.events!, "event")}, {bytes(now.bytes ?? 0)}.</>} {(now.lost ?? 0) > 0 && <>{times(now.lost!, "event was", "events were")} not written.</>}</p>
+      <button type="button" role="switch" aria-checked={now.on} class="switch" onClick={() => void turn()}>
+        <span class="switch-knob" aria-hidden="true" />
+        Record
+      </button>
+      <p class="quiet-text">
+        {now.on ? "On: " : "Off. If it is on, "}what your hosts judge is kept on this machine
+        {now.keeps !== undefined && (
+          <>
+            {" "}
+            for <Quoted text={now.keeps} limit={500} /> at most
+          </>
+        )}
+        , calls and verdicts, with the secrets in them replaced where hookwire knows them.{" "}
+        {(now.events ?? 0) > 0 && (
+          <>
+            There are {times(now.events!, "event")}, {bytes(now.bytes ?? 0)}.
+          </>
+        )}{" "}
+        {(now.lost ?? 0) > 0 && <>{times(now.lost!, "event was", "events were")} not written.</>}
+      </p>
       {problem !== "" && <Problem text={oneLine(problem)} />}
     </div>
   );
@@ -117,7 +196,11 @@ function Export({ q, disabled }: { q: string; disabled: boolean }): JSX.Element 
     setDone(0);
     try {
       do {
-        const page: HistoryPage = await call<HistoryPage>("inspect/history", { query: q, limit: 500, ...(before !== undefined && { before }) });
+        const page: HistoryPage = await call<HistoryPage>("inspect/history", {
+          query: q,
+          limit: 500,
+          ...(before !== undefined && { before }),
+        });
         for (const it of page.events) parts.push(JSON.stringify(it.record) + "\n");
         before = page.events.length > 0 ? page.next : undefined;
         setDone(parts.length);
@@ -135,5 +218,9 @@ function Export({ q, disabled }: { q: string; disabled: boolean }): JSX.Element 
     }
     setDone(undefined);
   };
-  return <button type="button" disabled={disabled || done !== undefined} onClick={() => void run()}>{done !== undefined ? `Exporting ${number(done)}…` : "Export"}</button>;
+  return (
+    <button type="button" disabled={disabled || done !== undefined} onClick={() => void run()}>
+      {done !== undefined ? `Exporting ${number(done)}…` : "Export"}
+    </button>
+  );
 }

@@ -12,7 +12,19 @@ import { number, tick } from "../time";
 import { PATHS } from "./marks";
 import { scheme } from "./shell";
 
-interface Lane { key: string; label: string; session: string; agent: string; place: string; count: number; denied: number; asked: number; cells: Uint8Array; sums: Uint16Array; top: (Row | undefined)[] }
+interface Lane {
+  key: string;
+  label: string;
+  session: string;
+  agent: string;
+  place: string;
+  count: number;
+  denied: number;
+  asked: number;
+  cells: Uint8Array;
+  sums: Uint16Array;
+  top: (Row | undefined)[];
+}
 
 const CELL = 11;
 const FEW = 5;
@@ -29,7 +41,19 @@ function lanesOf(rows: readonly Row[], from: number, to: number, width: number):
     if (lane === undefined) {
       if (lanes.size >= MANY) continue;
       const place = roots.get(row.host)?.replace(/.*\//, "") ?? "";
-      lane = { key, label: row.session || "no session", session: row.session, agent: row.agent, place, count: 0, denied: 0, asked: 0, cells: new Uint8Array(n), sums: new Uint16Array(n), top: new Array<Row | undefined>(n) };
+      lane = {
+        key,
+        label: row.session || "no session",
+        session: row.session,
+        agent: row.agent,
+        place,
+        count: 0,
+        denied: 0,
+        asked: 0,
+        cells: new Uint8Array(n),
+        sums: new Uint16Array(n),
+        top: new Array<Row | undefined>(n),
+      };
       lanes.set(key, lane);
     }
     lane.count++;
@@ -38,7 +62,10 @@ function lanesOf(rows: readonly Row[], from: number, to: number, width: number):
     const cell = Math.min(n - 1, Math.max(0, Math.floor(((row.time - from) / (to - from)) * n)));
     const strength = TONES.indexOf(row.tone) + 1;
     if (lane.sums[cell]! < 65_000) lane.sums[cell]!++;
-    if (strength > lane.cells[cell]!) { lane.cells[cell] = strength; lane.top[cell] = row; }
+    if (strength > lane.cells[cell]!) {
+      lane.cells[cell] = strength;
+      lane.top[cell] = row;
+    }
   }
   return [...lanes.values()];
 }
@@ -80,7 +107,10 @@ function draw(canvas: HTMLCanvasElement, lane: Lane, width: number, colours: Map
     context.save();
     context.translate(x + (CELL - size) / 2, (height - size) / 2);
     context.scale(size / 16, size / 16);
-    if (tone === "silent" || tone === "observed") { context.lineWidth = 2; context.stroke(shapeOf(tone)); } else context.fill(shapeOf(tone));
+    if (tone === "silent" || tone === "observed") {
+      context.lineWidth = 2;
+      context.stroke(shapeOf(tone));
+    } else context.fill(shapeOf(tone));
     context.restore();
   }
 }
@@ -103,7 +133,9 @@ export function Lanes(): JSX.Element | null {
   const [drag, setDrag] = useState<[number, number] | undefined>(undefined);
 
   useEffect(() => {
-    const observer = new ResizeObserver(([entry]) => { if (entry) setWidth(Math.max(60, Math.floor(entry.contentRect.width))); });
+    const observer = new ResizeObserver(([entry]) => {
+      if (entry) setWidth(Math.max(60, Math.floor(entry.contentRect.width)));
+    });
     if (box.current !== null) observer.observe(box.current);
     return () => observer.disconnect();
   }, []);
@@ -119,10 +151,15 @@ export function Lanes(): JSX.Element | null {
       state.current = { lanes: lanesOf(rows, from, to + 1, width), from, to };
       redraw((n) => n + 1);
     };
-    const plan = (): void => { if (timer === 0) timer = window.setTimeout(look, visible.rows.length > 20_000 ? 700 : 320); };
+    const plan = (): void => {
+      if (timer === 0) timer = window.setTimeout(look, visible.rows.length > 20_000 ? 700 : 320);
+    };
     const stops = [version.subscribe(plan), hosts.subscribe(plan), scheme.subscribe(plan)];
     look();
-    return () => { clearTimeout(timer); stops.forEach((stop) => stop()); };
+    return () => {
+      clearTimeout(timer);
+      stops.forEach((stop) => stop());
+    };
   }, [width]);
 
   const { lanes, from, to } = state.current;
@@ -131,7 +168,12 @@ export function Lanes(): JSX.Element | null {
     const style = getComputedStyle(document.documentElement);
     const probe = document.createElement("span");
     document.body.append(probe);
-    const colours = new Map(TONES.map((tone): [Tone, string] => { probe.className = `fill-${tone}`; return [tone, getComputedStyle(probe).color]; }));
+    const colours = new Map(
+      TONES.map((tone): [Tone, string] => {
+        probe.className = `fill-${tone}`;
+        return [tone, getComputedStyle(probe).color];
+      }),
+    );
     probe.className = "wire-colour";
     const wire = getComputedStyle(probe).color || style.color;
     probe.remove();
@@ -141,7 +183,8 @@ export function Lanes(): JSX.Element | null {
     }
   });
 
-  const cellAt = (event: MouseEvent): number => Math.max(0, Math.min(width, event.clientX - (event.currentTarget as HTMLElement).getBoundingClientRect().left));
+  const cellAt = (event: MouseEvent): number =>
+    Math.max(0, Math.min(width, event.clientX - (event.currentTarget as HTMLElement).getBoundingClientRect().left));
   const open = (lane: Lane, x: number): void => {
     const cell = Math.floor(x / CELL);
     const near = [0, -1, 1].map((step) => lane.top[cell + step]).find((it) => it !== undefined);
@@ -157,33 +200,69 @@ export function Lanes(): JSX.Element | null {
     <section class={`lanes ${lanes.length === 0 ? "is-empty" : ""}`} aria-label="Sessions over time">
       <div class="lanes-grid">
         <div class="lane-axis-space" />
-        <div class="lane-axis" ref={box} aria-hidden="true">{ticksOf(from, to).map((tick) => <span key={tick.at} style={{ left: `${tick.at * 100}%` }}>{tick.text}</span>)}</div>
+        <div class="lane-axis" ref={box} aria-hidden="true">
+          {ticksOf(from, to).map((tick) => (
+            <span key={tick.at} style={{ left: `${tick.at * 100}%` }}>
+              {tick.text}
+            </span>
+          ))}
+        </div>
         {shown.map((lane) => (
           <div class="lane" key={lane.key}>
             <button
-              type="button" class="lane-name" aria-pressed={lane.session !== "" && route.value.q.includes(`session:${quote(lane.session)}`)} disabled={lane.session === ""}
-              title={oneLine(`${lane.agent} ${lane.label}`)} onClick={() => filter(toggled(route.value.q, "session", lane.session))}
+              type="button"
+              class="lane-name"
+              aria-pressed={lane.session !== "" && route.value.q.includes(`session:${quote(lane.session)}`)}
+              disabled={lane.session === ""}
+              title={oneLine(`${lane.agent} ${lane.label}`)}
+              onClick={() => filter(toggled(route.value.q, "session", lane.session))}
             >
-              <strong>{oneLine(lane.agent)}</strong><span>{lane.place !== "" && `${oneLine(lane.place)} · `}{oneLine(lane.label)}</span>
-              <span class="hidden">: {number(lane.count)} events, {number(lane.denied)} denied, {number(lane.asked)} asked. Show only this session.</span>
+              <strong>{oneLine(lane.agent)}</strong>
+              <span>
+                {lane.place !== "" && `${oneLine(lane.place)} · `}
+                {oneLine(lane.label)}
+              </span>
+              <span class="hidden">
+                : {number(lane.count)} events, {number(lane.denied)} denied, {number(lane.asked)} asked. Show only this session.
+              </span>
             </button>
             <div
-              class="lane-track" onPointerDown={(event) => { const x = cellAt(event); event.currentTarget.setPointerCapture(event.pointerId); setDrag([x, x]); }}
-              onPointerMove={(event) => { if (drag) setDrag([drag[0], cellAt(event)]); }}
+              class="lane-track"
+              onPointerDown={(event) => {
+                const x = cellAt(event);
+                event.currentTarget.setPointerCapture(event.pointerId);
+                setDrag([x, x]);
+              }}
+              onPointerMove={(event) => {
+                if (drag) setDrag([drag[0], cellAt(event)]);
+              }}
               onPointerUp={(event) => {
                 const x = cellAt(event);
-                if (drag && Math.abs(drag[0] - x) > 12) zoom(drag[0], x); else open(lane, x);
+                if (drag && Math.abs(drag[0] - x) > 12) zoom(drag[0], x);
+                else open(lane, x);
                 setDrag(undefined);
               }}
               onPointerCancel={() => setDrag(undefined)}
             >
-              <canvas ref={(it) => { if (it) canvases.current.set(lane.key, it); else canvases.current.delete(lane.key); }} aria-hidden="true" />
-              {drag && Math.abs(drag[0] - drag[1]) > 4 && <span class="lane-drag" style={{ left: `${Math.min(...drag)}px`, width: `${Math.abs(drag[0] - drag[1])}px` }} />}
+              <canvas
+                ref={(it) => {
+                  if (it) canvases.current.set(lane.key, it);
+                  else canvases.current.delete(lane.key);
+                }}
+                aria-hidden="true"
+              />
+              {drag && Math.abs(drag[0] - drag[1]) > 4 && (
+                <span class="lane-drag" style={{ left: `${Math.min(...drag)}px`, width: `${Math.abs(drag[0] - drag[1])}px` }} />
+              )}
             </div>
           </div>
         ))}
       </div>
-      {lanes.length > FEW && <button type="button" class="link lanes-more" aria-expanded={all} onClick={() => setAll(!all)}>{all ? "Show fewer sessions" : `Show all ${lanes.length >= MANY ? `${MANY} latest` : lanes.length} sessions`}</button>}
+      {lanes.length > FEW && (
+        <button type="button" class="link lanes-more" aria-expanded={all} onClick={() => setAll(!all)}>
+          {all ? "Show fewer sessions" : `Show all ${lanes.length >= MANY ? `${MANY} latest` : lanes.length} sessions`}
+        </button>
+      )}
     </section>
   );
 }

@@ -12,18 +12,32 @@ import { TONES } from "../read";
 export type Item = { kind: "event"; row: Row } | { kind: "group"; group: Group; isOpen: boolean };
 
 /** The rows in the order in which they are shown: newest first, by their groups if there are any. */
-export interface Items { count: number; at(index: number): Item | undefined; indexOf(id: string): number }
+export interface Items {
+  count: number;
+  at(index: number): Item | undefined;
+  indexOf(id: string): number;
+}
 
 export function flat(rows: readonly Row[], shown: number): Items {
   return {
     count: shown,
-    at: (index) => { const row = rows[shown - 1 - index]; return row && { kind: "event", row }; },
-    indexOf: (id) => { for (let at = shown - 1; at >= 0; at--) if (rows[at]!.id === id) return shown - 1 - at; return -1; },
+    at: (index) => {
+      const row = rows[shown - 1 - index];
+      return row && { kind: "event", row };
+    },
+    indexOf: (id) => {
+      for (let at = shown - 1; at >= 0; at--) if (rows[at]!.id === id) return shown - 1 - at;
+      return -1;
+    },
   };
 }
 
 /** `sizeOf` says how many of a group's rows are shown: those that came since somebody scrolled away are not. */
-export function grouped(groups: readonly Group[], isClosed: (key: string) => boolean, sizeOf: (rows: readonly Row[]) => number): Items {
+export function grouped(
+  groups: readonly Group[],
+  isClosed: (key: string) => boolean,
+  sizeOf: (rows: readonly Row[]) => number,
+): Items {
   const starts: number[] = [];
   const sizes: number[] = [];
   let count = 0;
@@ -37,7 +51,8 @@ export function grouped(groups: readonly Group[], isClosed: (key: string) => boo
     let [low, high] = [0, starts.length - 1];
     while (low < high) {
       const middle = (low + high + 1) >> 1;
-      if (starts[middle]! <= index) low = middle; else high = middle - 1;
+      if (starts[middle]! <= index) low = middle;
+      else high = middle - 1;
     }
     return low;
   };
@@ -64,9 +79,22 @@ export function grouped(groups: readonly Group[], isClosed: (key: string) => boo
 
 export const COLUMNS = ["verdict", "time", "agent", "event", "tool", "what", "decided by", "took"] as const;
 
-export function List({ items, selected, onOpen, onToggle, label, onAway, isTree = false }: {
-  items: Items; selected: string; onOpen: (row: Row, focus: boolean) => void; onToggle: (key: string) => void; label: string;
-  onAway?: (isAway: boolean) => void; isTree?: boolean;
+export function List({
+  items,
+  selected,
+  onOpen,
+  onToggle,
+  label,
+  onAway,
+  isTree = false,
+}: {
+  items: Items;
+  selected: string;
+  onOpen: (row: Row, focus: boolean) => void;
+  onToggle: (key: string) => void;
+  label: string;
+  onAway?: (isAway: boolean) => void;
+  isTree?: boolean;
 }): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const [height, setHeight] = useState(30);
@@ -84,7 +112,10 @@ export function List({ items, selected, onOpen, onToggle, label, onAway, isTree 
   useLayoutEffect(() => {
     const element = box.current!;
     const probe = element.querySelector<HTMLElement>(".list-probe")!;
-    const measure = (): void => { setHeight(Math.max(20, probe.offsetHeight)); look(); };
+    const measure = (): void => {
+      setHeight(Math.max(20, probe.offsetHeight));
+      look();
+    };
     const observer = new ResizeObserver(measure);
     observer.observe(element);
     observer.observe(probe);
@@ -97,7 +128,8 @@ export function List({ items, selected, onOpen, onToggle, label, onAway, isTree 
     const element = box.current!;
     const head = height;
     if (index * height < element.scrollTop) element.scrollTop = index * height;
-    else if ((index + 1) * height > element.scrollTop + element.clientHeight - head) element.scrollTop = (index + 1) * height - element.clientHeight + head;
+    else if ((index + 1) * height > element.scrollTop + element.clientHeight - head)
+      element.scrollTop = (index + 1) * height - element.clientHeight + head;
   };
   const move = (to: number): void => {
     const index = Math.max(0, Math.min(items.count - 1, to));
@@ -109,7 +141,16 @@ export function List({ items, selected, onOpen, onToggle, label, onAway, isTree 
   const onKey = (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const page = Math.max(1, Math.floor((box.current?.clientHeight ?? 300) / height) - 2);
-    const steps: { [key: string]: number } = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1, PageDown: page, PageUp: -page, Home: -items.count, End: items.count };
+    const steps: { [key: string]: number } = {
+      ArrowDown: 1,
+      j: 1,
+      ArrowUp: -1,
+      k: -1,
+      PageDown: page,
+      PageUp: -page,
+      Home: -items.count,
+      End: items.count,
+    };
     const step = steps[event.key];
     const item = items.at(active);
     if (step !== undefined) move(active + step);
@@ -129,54 +170,155 @@ export function List({ items, selected, onOpen, onToggle, label, onAway, isTree 
     if (item === undefined) continue;
     const common = { index, top: index * height, isActive: index === active };
     if (item.kind === "event") {
-      shown.push(<EventRow key={index - range[0]} row={item.row} {...common} isSelected={item.row.id === selected} onOpen={() => { setActive(index); onOpen(item.row, false); }} />);
+      shown.push(
+        <EventRow
+          key={index - range[0]}
+          row={item.row}
+          {...common}
+          isSelected={item.row.id === selected}
+          onOpen={() => {
+            setActive(index);
+            onOpen(item.row, false);
+          }}
+        />,
+      );
     } else {
-      shown.push(<GroupRow key={index - range[0]} group={item.group} isOpen={item.isOpen} {...common} onToggle={() => { setActive(index); onToggle(item.group.key); }} />);
+      shown.push(
+        <GroupRow
+          key={index - range[0]}
+          group={item.group}
+          isOpen={item.isOpen}
+          {...common}
+          onToggle={() => {
+            setActive(index);
+            onToggle(item.group.key);
+          }}
+        />,
+      );
     }
   }
   const isActiveShown = active >= range[0] && active < Math.min(range[1], items.count);
   return (
     <div
-      ref={box} class="list" role={isTree ? "treegrid" : "grid"} aria-label={label} aria-rowcount={items.count + 1} aria-colcount={COLUMNS.length} tabIndex={0} data-list
-      aria-activedescendant={isActiveShown ? `row-${active}` : undefined} onKeyDown={onKey}
-      onScroll={() => { cancelAnimationFrame(frame.current); frame.current = requestAnimationFrame(look); }}
+      ref={box}
+      class="list"
+      role={isTree ? "treegrid" : "grid"}
+      aria-label={label}
+      aria-rowcount={items.count + 1}
+      aria-colcount={COLUMNS.length}
+      tabIndex={0}
+      data-list
+      aria-activedescendant={isActiveShown ? `row-${active}` : undefined}
+      onKeyDown={onKey}
+      onScroll={() => {
+        cancelAnimationFrame(frame.current);
+        frame.current = requestAnimationFrame(look);
+      }}
     >
-      <div class="list-head row" role="row" aria-rowindex={1}>{COLUMNS.map((it) => <span key={it} role="columnheader" class={`cell-${it.replace(" ", "-")}`}>{it}</span>)}</div>
-      <div class="list-space" role="rowgroup" style={{ height: `${items.count * height}px` }}>{shown}</div>
+      <div class="list-head row" role="row" aria-rowindex={1}>
+        {COLUMNS.map((it) => (
+          <span key={it} role="columnheader" class={`cell-${it.replace(" ", "-")}`}>
+            {it}
+          </span>
+        ))}
+      </div>
+      <div class="list-space" role="rowgroup" style={{ height: `${items.count * height}px` }}>
+        {shown}
+      </div>
       <div class="list-probe row" aria-hidden="true" />
     </div>
   );
 }
 
-interface Placed { index: number; top: number; isActive: boolean }
+interface Placed {
+  index: number;
+  top: number;
+  isActive: boolean;
+}
 
-function EventRow({ row, index, top, isActive, isSelected, onOpen }: Placed & { row: Row; isSelected: boolean; onOpen: () => void }): JSX.Element {
+function EventRow({
+  row,
+  index,
+  top,
+  isActive,
+  isSelected,
+  onOpen,
+}: Placed & { row: Row; isSelected: boolean; onOpen: () => void }): JSX.Element {
   return (
     <div
-      id={`row-${index}`} role="row" aria-rowindex={index + 2} aria-selected={isSelected} class={`row event tint-${row.tone} ${isActive ? "is-active" : ""}`}
-      style={{ transform: `translateY(${top}px)` }} onClick={onOpen}
+      id={`row-${index}`}
+      role="row"
+      aria-rowindex={index + 2}
+      aria-selected={isSelected}
+      class={`row event tint-${row.tone} ${isActive ? "is-active" : ""}`}
+      style={{ transform: `translateY(${top}px)` }}
+      onClick={onOpen}
     >
-      <span role="gridcell" class="cell-verdict"><Mark tone={row.tone} word />{row.doubt && <span class="doubt" title="in doubt">~<span class="hidden">in doubt</span></span>}</span>
-      <span role="gridcell" class="cell-time" title={full(row.time)}>{day(row.time) === "" ? clock(row.time) : `${day(row.time)} ${clock(row.time).slice(0, 5)}`}</span>
-      <span role="gridcell" class="cell-agent">{oneLine(row.agent)}{row.subAgent !== "" && <small> / {oneLine(row.subAgent)}</small>}</span>
-      <span role="gridcell" class="cell-event">{oneLine(row.event)}</span>
-      <span role="gridcell" class="cell-tool">{oneLine(row.tool)}</span>
-      <span role="gridcell" class="cell-what">{oneLine(row.text)}</span>
-      <span role="gridcell" class="cell-decided-by">{oneLine(row.decidedBy)}</span>
-      <span role="gridcell" class="cell-took">{row.runs.length > 0 ? took(row.micros) : ""}</span>
+      <span role="gridcell" class="cell-verdict">
+        <Mark tone={row.tone} word />
+        {row.doubt && (
+          <span class="doubt" title="in doubt">
+            ~<span class="hidden">in doubt</span>
+          </span>
+        )}
+      </span>
+      <span role="gridcell" class="cell-time" title={full(row.time)}>
+        {day(row.time) === "" ? clock(row.time) : `${day(row.time)} ${clock(row.time).slice(0, 5)}`}
+      </span>
+      <span role="gridcell" class="cell-agent">
+        {oneLine(row.agent)}
+        {row.subAgent !== "" && <small> / {oneLine(row.subAgent)}</small>}
+      </span>
+      <span role="gridcell" class="cell-event">
+        {oneLine(row.event)}
+      </span>
+      <span role="gridcell" class="cell-tool">
+        {oneLine(row.tool)}
+      </span>
+      <span role="gridcell" class="cell-what">
+        {oneLine(row.text)}
+      </span>
+      <span role="gridcell" class="cell-decided-by">
+        {oneLine(row.decidedBy)}
+      </span>
+      <span role="gridcell" class="cell-took">
+        {row.runs.length > 0 ? took(row.micros) : ""}
+      </span>
     </div>
   );
 }
 
-function GroupRow({ group, isOpen, index, top, isActive, onToggle }: Placed & { group: Group; isOpen: boolean; onToggle: () => void }): JSX.Element {
+function GroupRow({
+  group,
+  isOpen,
+  index,
+  top,
+  isActive,
+  onToggle,
+}: Placed & { group: Group; isOpen: boolean; onToggle: () => void }): JSX.Element {
   const counts = TONES.filter((tone) => tone !== "silent" && (group.worst.get(tone) ?? 0) > 0).reverse();
   return (
-    <div id={`row-${index}`} role="row" aria-rowindex={index + 2} aria-expanded={isOpen} class={`row group ${isActive ? "is-active" : ""}`} style={{ transform: `translateY(${top}px)` }} onClick={onToggle}>
+    <div
+      id={`row-${index}`}
+      role="row"
+      aria-rowindex={index + 2}
+      aria-expanded={isOpen}
+      class={`row group ${isActive ? "is-active" : ""}`}
+      style={{ transform: `translateY(${top}px)` }}
+      onClick={onToggle}
+    >
       <span role="gridcell" aria-colspan={COLUMNS.length} class="cell-group">
-        <span class={`chevron ${isOpen ? "is-open" : ""}`}><Icon name="chevron" /></span>
+        <span class={`chevron ${isOpen ? "is-open" : ""}`}>
+          <Icon name="chevron" />
+        </span>
         <strong>{oneLine(group.label)}</strong>
         <span class="group-count">{number(group.rows.length)} events</span>
-        {counts.map((tone) => <span key={tone} class="group-tone"><Mark tone={tone} />{number(group.worst.get(tone) ?? 0)}</span>)}
+        {counts.map((tone) => (
+          <span key={tone} class="group-tone">
+            <Mark tone={tone} />
+            {number(group.worst.get(tone) ?? 0)}
+          </span>
+        ))}
         <span class="group-last">last {clock(group.last)}</span>
       </span>
     </div>

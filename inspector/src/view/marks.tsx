@@ -5,13 +5,50 @@ import { TONE_WORDS, type Tone } from "../read";
 
 const SHAPES: { [tone in Tone]: JSX.Element } = {
   silent: <circle cx="8" cy="8" r="3" class="hollow" />,
-  allow: <><circle cx="8" cy="8" r="6.5" class="solid" /><path class="cut" d="m5 8.2 2.1 2.1L11 6.2" /></>,
-  rewrite: <><path class="solid" d="M2 3.5h8.2L14.5 8l-4.3 4.5H2L4.6 8z" /></>,
-  observed: <><path class="hollow" d="M1.5 8S4 3.8 8 3.8 14.5 8 14.5 8 12 12.2 8 12.2 1.5 8 1.5 8z" /><circle cx="8" cy="8" r="1.9" class="solid" /></>,
-  failed: <><path class="solid" d="M8 1.5 15 14H1z" /><path class="cut" d="M8 6v3.6M8 11.8v.1" /></>,
-  defer: <><rect x="2" y="2" width="12" height="12" rx="2" class="solid" /><path class="cut" d="M6.2 5.2v5.6M9.8 5.2v5.6" /></>,
-  ask: <><path class="solid" d="M8 .8 15.2 8 8 15.2.8 8z" /><path class="cut" d="M6.1 6.5c0-1.200.8-1.900 1.900-1.900s1.900.7 1.900 1.700c0 1.500-1.900 1.400-1.900 2.900M8 11.500v.1" /></>,
-  deny: <><path class="solid" d="M5.3 1h5.4L15 5.3v5.4L10.7 15H5.3L1 10.7V5.3z" /><path class="cut" d="M4.5 8h7" /></>,
+  allow: (
+    <>
+      <circle cx="8" cy="8" r="6.5" class="solid" />
+      <path class="cut" d="m5 8.2 2.1 2.1L11 6.2" />
+    </>
+  ),
+  rewrite: (
+    <>
+      <path class="solid" d="M2 3.5h8.2L14.5 8l-4.3 4.5H2L4.6 8z" />
+    </>
+  ),
+  observed: (
+    <>
+      <path class="hollow" d="M1.5 8S4 3.8 8 3.8 14.5 8 14.5 8 12 12.2 8 12.2 1.5 8 1.5 8z" />
+      <circle cx="8" cy="8" r="1.9" class="solid" />
+    </>
+  ),
+  failed: (
+    <>
+      <path class="solid" d="M8 1.5 15 14H1z" />
+      <path class="cut" d="M8 6v3.6M8 11.8v.1" />
+    </>
+  ),
+  defer: (
+    <>
+      <rect x="2" y="2" width="12" height="12" rx="2" class="solid" />
+      <path class="cut" d="M6.2 5.2v5.6M9.8 5.2v5.6" />
+    </>
+  ),
+  ask: (
+    <>
+      <path class="solid" d="M8 .8 15.2 8 8 15.2.8 8z" />
+      <path
+        class="cut"
+        d="M6.1 6.5c0-1.200.8-1.900 1.900-1.900s1.900.7 1.900 1.700c0 1.500-1.900 1.400-1.900 2.900M8 11.500v.1"
+      />
+    </>
+  ),
+  deny: (
+    <>
+      <path class="solid" d="M5.3 1h5.4L15 5.3v5.4L10.7 15H5.3L1 10.7V5.3z" />
+      <path class="cut" d="M4.5 8h7" />
+    </>
+  ),
 };
 
 /** With an empty label, what stands beside it says the same. */
@@ -20,7 +57,14 @@ export function Mark({ tone, word = false, label }: { tone: Tone; word?: boolean
   const isSaid = word || name === "";
   return (
     <span class={`mark tone-${tone}`}>
-      <svg viewBox="0 0 16 16" width="16" height="16" {...(isSaid ? { "aria-hidden": true } : { role: "img", "aria-label": name })}>{SHAPES[tone]}</svg>
+      <svg
+        viewBox="0 0 16 16"
+        width="16"
+        height="16"
+        {...(isSaid ? { "aria-hidden": true } : { role: "img", "aria-label": name })}
+      >
+        {SHAPES[tone]}
+      </svg>
       {word && <span class="mark-word">{name}</span>}
     </span>
   );
@@ -60,5 +104,9 @@ const ICONS: { [name: string]: string } = {
 };
 
 export function Icon({ name }: { name: keyof typeof ICONS & string }): JSX.Element {
-  return <svg class="icon" viewBox="0 0 16 16" width="16" height="16" aria-hidden="true"><path d={ICONS[name]} /></svg>;
+  return (
+    <svg class="icon" viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
+      <path d={ICONS[name]} />
+    </svg>
+  );
 }

@@ -9,7 +9,12 @@ import type { Json } from "../wire";
 import { programsOf, Section } from "./event";
 import { Mark } from "./marks";
 
-interface Program { pid: number; argv: string[]; row?: Row; children: Program[] }
+interface Program {
+  pid: number;
+  argv: string[];
+  row?: Row;
+  children: Program[];
+}
 
 const MOST = 500;
 const wordsOf = (value: Json | undefined): string[] => (Array.isArray(value) ? value.filter((it) => typeof it === "string") : []);
@@ -34,7 +39,10 @@ export function treeOf(starts: readonly Row[]): Program[] {
     const parents = Array.isArray(exec["parents"]) ? exec["parents"].map(members).filter((it) => it !== undefined) : [];
     const nearest = before ?? (parents[0] === undefined ? undefined : at(Number(parents[0]["pid"]), wordsOf(parents[0]["argv"])));
     programs.set(pid, program);
-    if (nearest === undefined) { tops.add(program); continue; }
+    if (nearest === undefined) {
+      tops.add(program);
+      continue;
+    }
     nearest.children.push(program);
     // The chain above the nearest, as far as it isn't known.
     let child = nearest;
@@ -56,8 +64,16 @@ export function Programs({ row }: { row: Row }): JSX.Element | null {
   if (starts.length === 0) return null;
   return (
     <Section title="Programs that started">
-      <ul class="tree">{tops.map((it) => <Branch key={it.pid} program={it} depth={0} />)}</ul>
-      {starts.length > MOST && <p class="quiet-text">The first {MOST} of {starts.length} starts.</p>}
+      <ul class="tree">
+        {tops.map((it) => (
+          <Branch key={it.pid} program={it} depth={0} />
+        ))}
+      </ul>
+      {starts.length > MOST && (
+        <p class="quiet-text">
+          The first {MOST} of {starts.length} starts.
+        </p>
+      )}
     </Section>
   );
 }
@@ -69,10 +85,25 @@ function Branch({ program, depth }: { program: Program; depth: number }): JSX.El
     <li>
       <span class="tree-node">
         {row === undefined ? <span class="tree-outer" title="was there before" /> : <Mark tone={row.tone} />}
-        {row === undefined ? <code>{words}</code> : <button type="button" class="link" onClick={() => change({ event: row.id })}><code>{words}</code></button>}
-        <small>{program.pid > 0 ? program.pid : ""}{row?.decidedBy ? ` · ${oneLine(row.decidedBy)}` : ""}</small>
+        {row === undefined ? (
+          <code>{words}</code>
+        ) : (
+          <button type="button" class="link" onClick={() => change({ event: row.id })}>
+            <code>{words}</code>
+          </button>
+        )}
+        <small>
+          {program.pid > 0 ? program.pid : ""}
+          {row?.decidedBy ? ` · ${oneLine(row.decidedBy)}` : ""}
+        </small>
       </span>
-      {program.children.length > 0 && depth < 40 && <ul>{program.children.map((it, nth) => <Branch key={nth} program={it} depth={depth + 1} />)}</ul>}
+      {program.children.length > 0 && depth < 40 && (
+        <ul>
+          {program.children.map((it, nth) => (
+            <Branch key={nth} program={it} depth={depth + 1} />
+          ))}
+        </ul>
+      )}
     </li>
   );
 }

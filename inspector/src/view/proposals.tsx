@@ -20,19 +20,84 @@ export function Proposals(): JSX.Element {
   };
   return (
     <div class="page page-narrow">
-      <Head title="Rules from life"><p class="lead">What your answers and your agents’ calls suggest. Nothing of it is in force.</p></Head>
-      {loaded.state === "failed" && (loaded.unknown ? <Empty title="This build of hookwire proposes no rules"><p>The <a href="#/try" onClick={(it) => { it.preventDefault(); go({ view: "try" }); }}>Try</a> view takes one that you write.</p></Empty> : <Problem text={oneLine(loaded.text)} onRetry={again} />)}
+      <Head title="Rules from life">
+        <p class="lead">What your answers and your agents’ calls suggest. Nothing of it is in force.</p>
+      </Head>
+      {loaded.state === "failed" &&
+        (loaded.unknown ? (
+          <Empty title="This build of hookwire proposes no rules">
+            <p>
+              The{" "}
+              <a
+                href="#/try"
+                onClick={(it) => {
+                  it.preventDefault();
+                  go({ view: "try" });
+                }}
+              >
+                Try
+              </a>{" "}
+              view takes one that you write.
+            </p>
+          </Empty>
+        ) : (
+          <Problem text={oneLine(loaded.text)} onRetry={again} />
+        ))}
       {loaded.state === "loading" && all === undefined && <p class="loading">Looking through what happened…</p>}
-      {all?.length === 0 && <Empty title="Nothing to propose yet"><p>Proposals come from the record: answers that you give again and again, and calls that are stopped again and again. Switch the record on in <a href="#/history" onClick={(it) => { it.preventDefault(); go({ view: "history" }); }}>History</a>, and come back later.</p></Empty>}
+      {all?.length === 0 && (
+        <Empty title="Nothing to propose yet">
+          <p>
+            Proposals come from the record: answers that you give again and again, and calls that are stopped again and again.
+            Switch the record on in{" "}
+            <a
+              href="#/history"
+              onClick={(it) => {
+                it.preventDefault();
+                go({ view: "history" });
+              }}
+            >
+              History
+            </a>
+            , and come back later.
+          </p>
+        </Empty>
+      )}
       {all?.map((it, nth) => (
         <article class="proposal" key={nth} aria-label={oneLine(it.name ?? `Proposal ${nth + 1}`)}>
-          <h2><Quoted text={it.reason} limit={600} /></h2>
+          <h2>
+            <Quoted text={it.reason} limit={600} />
+          </h2>
           {it.events !== undefined && <p class="quiet-text">from {times(it.events, "event")}</p>}
-          {(it.examples ?? []).length > 0 && <ul class="acts" aria-label="Examples">{it.examples!.slice(0, 6).map((text) => <li key={text}><span class="act"><code>{oneLine(text).slice(0, 200)}</code></span></li>)}</ul>}
-          <div class="proposal-texts"><Raw value={it.definition} label="Definition" />{it.cases !== undefined && it.cases !== "" && <Raw value={it.cases} label="Cases" />}</div>
-          {it.hook === undefined
-            ? <div class="answers"><button type="button" class="primary" onClick={() => tryIt(it)}>Try it</button></div>
-            : <p class="quiet-text">A line for the hook <strong>{oneLine(it.hook)}</strong>. <button type="button" class="link" onClick={() => go({ view: "definitions" })}>Definitions</button> says where it is written.</p>}
+          {(it.examples ?? []).length > 0 && (
+            <ul class="acts" aria-label="Examples">
+              {it.examples!.slice(0, 6).map((text) => (
+                <li key={text}>
+                  <span class="act">
+                    <code>{oneLine(text).slice(0, 200)}</code>
+                  </span>
+                </li>
+              ))}
+            </ul>
+          )}
+          <div class="proposal-texts">
+            <Raw value={it.definition} label="Definition" />
+            {it.cases !== undefined && it.cases !== "" && <Raw value={it.cases} label="Cases" />}
+          </div>
+          {it.hook === undefined ? (
+            <div class="answers">
+              <button type="button" class="primary" onClick={() => tryIt(it)}>
+                Try it
+              </button>
+            </div>
+          ) : (
+            <p class="quiet-text">
+              A line for the hook <strong>{oneLine(it.hook)}</strong>.{" "}
+              <button type="button" class="link" onClick={() => go({ view: "definitions" })}>
+                Definitions
+              </button>{" "}
+              says where it is written.
+            </p>
+          )}
         </article>
       ))}
     </div>

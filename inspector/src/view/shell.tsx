@@ -26,7 +26,13 @@ const TITLES: { [view in View]: string } = {
   history: "History",
 };
 const PAGES: { [view in View]: () => JSX.Element } = {
-  timeline: Timeline, approvals: Approvals, charts: Charts, definitions: Definitions, try: Try, proposals: Proposals, history: HistoryView,
+  timeline: Timeline,
+  approvals: Approvals,
+  charts: Charts,
+  definitions: Definitions,
+  try: Try,
+  proposals: Proposals,
+  history: HistoryView,
 };
 
 type Theme = "system" | "light" | "dark";
@@ -38,7 +44,10 @@ effect(() => {
 });
 /** Changes when colours do, for canvases. */
 export const scheme = signal(0);
-effect(() => { theme.value; scheme.value = scheme.peek() + 1; });
+effect(() => {
+  theme.value;
+  scheme.value = scheme.peek() + 1;
+});
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => scheme.value++);
 
 export const helpOpen = signal(false);
@@ -48,7 +57,9 @@ let noticeTimer = 0;
 export function say(text: string): void {
   notice.value = text;
   clearTimeout(noticeTimer);
-  noticeTimer = window.setTimeout(() => { notice.value = ""; }, 6000);
+  noticeTimer = window.setTimeout(() => {
+    notice.value = "";
+  }, 6000);
 }
 
 const KEYS: [string, string][] = [
@@ -61,10 +72,19 @@ const KEYS: [string, string][] = [
   ["p", "pause or go on"],
   ["?", "these keys"],
 ];
-const JUMPS: { [key: string]: View } = { t: "timeline", a: "approvals", c: "charts", d: "definitions", r: "try", p: "proposals", h: "history" };
+const JUMPS: { [key: string]: View } = {
+  t: "timeline",
+  a: "approvals",
+  c: "charts",
+  d: "definitions",
+  r: "try",
+  p: "proposals",
+  h: "history",
+};
 
 const isTyping = (target: EventTarget | null): boolean =>
-  target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || target.shadowRoot !== null);
+  target instanceof HTMLElement &&
+  (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || target.shadowRoot !== null);
 
 function useKeys(): void {
   useEffect(() => {
@@ -99,16 +119,40 @@ export function Shell(): JSX.Element {
   const Page = PAGES[view];
   return (
     <div class="shell">
-      <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to the content</a>
+      <a
+        class="skip"
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault();
+          document.getElementById("main")?.focus();
+        }}
+      >
+        Skip to the content
+      </a>
       <header class="rail">
-        <div class="brand"><Logo /><span>hookwire</span></div>
+        <div class="brand">
+          <Logo />
+          <span>hookwire</span>
+        </div>
         <nav aria-label="Views">
           <ul>
             {VIEWS.map((it) => (
               <li key={it}>
-                <a href={`#/${it}`} aria-current={it === view ? "page" : undefined} onClick={(event) => { event.preventDefault(); go({ view: it }); }}>
-                  <Icon name={it} /><span class="rail-word">{TITLES[it]}</span>
-                  {it === "approvals" && waiting > 0 && <span class="badge" aria-label={times(waiting, "question waits", "questions wait")}>{waiting}</span>}
+                <a
+                  href={`#/${it}`}
+                  aria-current={it === view ? "page" : undefined}
+                  onClick={(event) => {
+                    event.preventDefault();
+                    go({ view: it });
+                  }}
+                >
+                  <Icon name={it} />
+                  <span class="rail-word">{TITLES[it]}</span>
+                  {it === "approvals" && waiting > 0 && (
+                    <span class="badge" aria-label={times(waiting, "question waits", "questions wait")}>
+                      {waiting}
+                    </span>
+                  )}
                 </a>
               </li>
             ))}
@@ -116,34 +160,71 @@ export function Shell(): JSX.Element {
         </nav>
         <div class="rail-end">
           <Status />
-          <button type="button" class="quiet" aria-label={`Theme: ${theme.value}`} title={`Theme: ${theme.value}`} onClick={() => { theme.value = NEXT[theme.value]; }}><Icon name="theme" /><span class="rail-word">{theme.value}</span></button>
-          <button type="button" class="quiet" aria-label="Keys" title="Keys (?)" onClick={() => { helpOpen.value = true; }}><Icon name="keys" /><span class="rail-word">keys</span></button>
+          <button
+            type="button"
+            class="quiet"
+            aria-label={`Theme: ${theme.value}`}
+            title={`Theme: ${theme.value}`}
+            onClick={() => {
+              theme.value = NEXT[theme.value];
+            }}
+          >
+            <Icon name="theme" />
+            <span class="rail-word">{theme.value}</span>
+          </button>
+          <button
+            type="button"
+            class="quiet"
+            aria-label="Keys"
+            title="Keys (?)"
+            onClick={() => {
+              helpOpen.value = true;
+            }}
+          >
+            <Icon name="keys" />
+            <span class="rail-word">keys</span>
+          </button>
         </div>
       </header>
-      <main id="main" tabIndex={-1} aria-label={TITLES[view]}><Page /></main>
+      <main id="main" tabIndex={-1} aria-label={TITLES[view]}>
+        <Page />
+      </main>
       <Lost />
-      <div class="toast" role="status" aria-live="polite">{notice.value !== "" && <p>{notice.value}</p>}</div>
+      <div class="toast" role="status" aria-live="polite">
+        {notice.value !== "" && <p>{notice.value}</p>}
+      </div>
       {helpOpen.value && <Help />}
     </div>
   );
 }
 
 export function Logo(): JSX.Element {
-  return <svg class="logo" viewBox="0 0 24 24" width="24" height="24" aria-hidden="true"><circle cx="15.5" cy="4.8" r="2" /><path d="M15.500 6.800v8.400a5 5 0 0 1-10 0v-3.400l3 3M18.600 12.200h3M2 7.200h9.200" /></svg>;
+  return (
+    <svg class="logo" viewBox="0 0 24 24" width="24" height="24" aria-hidden="true">
+      <circle cx="15.5" cy="4.8" r="2" />
+      <path d="M15.500 6.800v8.400a5 5 0 0 1-10 0v-3.400l3 3M18.600 12.200h3M2 7.200h9.200" />
+    </svg>
+  );
 }
 
 function Status(): JSX.Element {
   version.value;
   const isLive = link.value === "live";
   const n = hosts.value?.length ?? 0;
-  const gone = dropped.value > 0 ? `The page keeps the last ${number(MAX_ROWS)} events; ${number(dropped.value)} older ones are in History if they are recorded. ` : "";
+  const gone =
+    dropped.value > 0
+      ? `The page keeps the last ${number(MAX_ROWS)} events; ${number(dropped.value)} older ones are in History if they are recorded. `
+      : "";
   const lost = missed.value > 0 ? `${times(missed.value, "event was", "events were")} too many to send. ` : "";
   return (
     <div class={`status ${isLive ? "is-live" : ""}`} title={`${gone}${lost}`}>
       <span class="status-dot" aria-hidden="true" />
       <span>
         {isLive ? times(n, "host") : link.value === "lost" ? "connection lost" : "connecting"}
-        <small>{times(rows.length, "event")}{(dropped.value > 0 || missed.value > 0) && ", older ones gone"}</small>
+        <small>
+          {times(rows.length, "event")}
+          {(dropped.value > 0 || missed.value > 0) && ", older ones gone"}
+        </small>
       </span>
     </div>
   );
@@ -153,7 +234,13 @@ function Lost(): JSX.Element | null {
   const isLost = link.value === "lost";
   return (
     <div class="lost" role="alert">
-      {isLost && <p><strong>The connection is lost.</strong> What is shown may be old. The page tries again {retryAt.value - Date.now() > 2000 ? `in ${Math.round((retryAt.value - Date.now()) / 1000)} s` : "now"}. If <code>hookwire inspect</code> has ended, start it again and open its new address.</p>}
+      {isLost && (
+        <p>
+          <strong>The connection is lost.</strong> What is shown may be old. The page tries again{" "}
+          {retryAt.value - Date.now() > 2000 ? `in ${Math.round((retryAt.value - Date.now()) / 1000)} s` : "now"}. If{" "}
+          <code>hookwire inspect</code> has ended, start it again and open its new address.
+        </p>
+      )}
     </div>
   );
 }
@@ -164,18 +251,47 @@ function Ended(): JSX.Element {
     <main class="alone">
       <Logo />
       <h1>{isRefused ? "This address was used already" : "This page has no session"}</h1>
-      <p>{isRefused ? "An address of hookwire inspect opens one page, once, within a minute." : "The key to your hosts stays in the page’s memory, so a reload loses it."}</p>
-      <p>Run <code>hookwire inspect</code> in a terminal. It opens a new page.</p>
+      <p>
+        {isRefused
+          ? "An address of hookwire inspect opens one page, once, within a minute."
+          : "The key to your hosts stays in the page’s memory, so a reload loses it."}
+      </p>
+      <p>
+        Run <code>hookwire inspect</code> in a terminal. It opens a new page.
+      </p>
     </main>
   );
 }
 
-export function Dialog({ title, onClose, children }: { title: string; onClose: () => void; children: ComponentChildren }): JSX.Element {
+export function Dialog({
+  title,
+  onClose,
+  children,
+}: {
+  title: string;
+  onClose: () => void;
+  children: ComponentChildren;
+}): JSX.Element {
   const ref = useRef<HTMLDialogElement>(null);
-  useEffect(() => { ref.current?.showModal(); }, []);
+  useEffect(() => {
+    ref.current?.showModal();
+  }, []);
   return (
-    <dialog ref={ref} class="dialog" aria-label={title} onClose={onClose} onClick={(event) => { if (event.target === ref.current) ref.current?.close(); }}>
-      <div class="dialog-head"><h2>{title}</h2><button type="button" class="quiet" aria-label="Close" onClick={() => ref.current?.close()}><Icon name="close" /></button></div>
+    <dialog
+      ref={ref}
+      class="dialog"
+      aria-label={title}
+      onClose={onClose}
+      onClick={(event) => {
+        if (event.target === ref.current) ref.current?.close();
+      }}
+    >
+      <div class="dialog-head">
+        <h2>{title}</h2>
+        <button type="button" class="quiet" aria-label="Close" onClick={() => ref.current?.close()}>
+          <Icon name="close" />
+        </button>
+      </div>
       {children}
     </dialog>
   );
@@ -183,22 +299,53 @@ export function Dialog({ title, onClose, children }: { title: string; onClose: (
 
 function Help(): JSX.Element {
   return (
-    <Dialog title="Keys" onClose={() => { helpOpen.value = false; }}>
-      <dl class="keys">{KEYS.map(([keys, what]) => <div key={keys}><dt>{keys.split(" ").map((it) => (/^(or|then)$/.test(it) ? ` ${it} ` : <kbd key={it}>{it}</kbd>))}</dt><dd>{what}</dd></div>)}</dl>
+    <Dialog
+      title="Keys"
+      onClose={() => {
+        helpOpen.value = false;
+      }}
+    >
+      <dl class="keys">
+        {KEYS.map(([keys, what]) => (
+          <div key={keys}>
+            <dt>{keys.split(" ").map((it) => (/^(or|then)$/.test(it) ? ` ${it} ` : <kbd key={it}>{it}</kbd>))}</dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
     </Dialog>
   );
 }
 
 /** What a view says when there is nothing in it: why, and what to do. */
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }): JSX.Element {
-  return <div class="empty"><h2>{title}</h2>{children}</div>;
+  return (
+    <div class="empty">
+      <h2>{title}</h2>
+      {children}
+    </div>
+  );
 }
 
 /** A failure, with what to do. */
 export function Problem({ text, onRetry }: { text: string; onRetry?: () => void }): JSX.Element {
-  return <div class="problem" role="alert"><p>{text}</p>{onRetry && <button type="button" onClick={onRetry}>Try again</button>}</div>;
+  return (
+    <div class="problem" role="alert">
+      <p>{text}</p>
+      {onRetry && (
+        <button type="button" onClick={onRetry}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
 }
 
 export function Head({ title, children }: { title: string; children?: ComponentChildren }): JSX.Element {
-  return <div class="head"><h1>{title}</h1>{children}</div>;
+  return (
+    <div class="head">
+      <h1>{title}</h1>
+      {children}
+    </div>
+  );
 }

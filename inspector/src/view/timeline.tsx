@@ -23,7 +23,8 @@ function upTo(all: readonly Row[], n: number): number {
   let [low, high] = [0, all.length];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (all[middle]!.n <= n) low = middle + 1; else high = middle;
+    if (all[middle]!.n <= n) low = middle + 1;
+    else high = middle;
   }
   return low;
 }
@@ -37,14 +38,21 @@ export function Timeline(): JSX.Element {
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
   const [frozen, setFrozen] = useState<number | undefined>(undefined);
   const isHeld = paused.value || away.value;
-  useEffect(() => { setFrozen(isHeld ? (rows.at(-1)?.n ?? 0) : undefined); }, [isHeld, q, by]);
+  useEffect(() => {
+    setFrozen(isHeld ? (rows.at(-1)?.n ?? 0) : undefined);
+  }, [isHeld, q, by]);
 
   const shown = frozen === undefined ? visible.rows.length : upTo(visible.rows, frozen);
   const fresh = visible.rows.length - shown;
   const order: Group[] = by === undefined ? [] : [...visible.groups.values()].reverse();
-  const items = by === undefined
-    ? flat(visible.rows, shown)
-    : grouped(frozen === undefined ? order : order.filter((it) => it.rows[0]!.n <= frozen), (key) => closed.has(key), (all) => (frozen === undefined ? all.length : upTo(all, frozen)));
+  const items =
+    by === undefined
+      ? flat(visible.rows, shown)
+      : grouped(
+          frozen === undefined ? order : order.filter((it) => it.rows[0]!.n <= frozen),
+          (key) => closed.has(key),
+          (all) => (frozen === undefined ? all.length : upTo(all, frozen)),
+        );
 
   const toggle = (key: string): void => {
     const next = new Set(closed);
@@ -71,34 +79,99 @@ export function Timeline(): JSX.Element {
       if (pressed.target instanceof HTMLElement && /^(INPUT|TEXTAREA|SELECT)$/.test(pressed.target.tagName)) return;
       if (document.querySelector("dialog[open]")) return;
       if (pressed.key === "Escape" && route.value.event !== "") close();
-      else if (pressed.key === "p") { if (paused.value) goOn(); else paused.value = true; }
-      else if ((pressed.key === "j" || pressed.key === "k") && document.activeElement === document.body) document.querySelector<HTMLElement>("[data-list]")?.focus();
+      else if (pressed.key === "p") {
+        if (paused.value) goOn();
+        else paused.value = true;
+      } else if ((pressed.key === "j" || pressed.key === "k") && document.activeElement === document.body)
+        document.querySelector<HTMLElement>("[data-list]")?.focus();
     };
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
   }, []);
 
-  const nothing = useMemo(() => (visible.rows.length > 0 ? undefined : rows.length > 0 ? "filtered" : "none"), [visible.rows.length, rows.length]);
+  const nothing = useMemo(
+    () => (visible.rows.length > 0 ? undefined : rows.length > 0 ? "filtered" : "none"),
+    [visible.rows.length, rows.length],
+  );
   return (
     <div class={`timeline ${event !== "" ? "has-event" : ""}`}>
       <div class="timeline-main">
         <div class="bar">
           <h1 class="hidden">Timeline</h1>
-          <Filter line={q} onChange={filter} label="Filter events" placeholder="decision:deny agent:codex tool:Bash since:1h text:push" />
-          <label class="choice">Group by <select value={by ?? ""} onChange={(it) => change({ group: it.currentTarget.value })}>
-            <option value="">nothing</option>
-            {GROUPS.map((it) => <option key={it} value={it}>{GROUP_WORDS[it]}</option>)}
-          </select></label>
-          <button type="button" aria-pressed={paused.value} onClick={() => { if (paused.value) goOn(); else paused.value = true; }}><Icon name={paused.value ? "play" : "pause"} />{paused.value ? "Go on" : "Pause"}</button>
+          <Filter
+            line={q}
+            onChange={filter}
+            label="Filter events"
+            placeholder="decision:deny agent:codex tool:Bash since:1h text:push"
+          />
+          <label class="choice">
+            Group by{" "}
+            <select value={by ?? ""} onChange={(it) => change({ group: it.currentTarget.value })}>
+              <option value="">nothing</option>
+              {GROUPS.map((it) => (
+                <option key={it} value={it}>
+                  {GROUP_WORDS[it]}
+                </option>
+              ))}
+            </select>
+          </label>
+          <button
+            type="button"
+            aria-pressed={paused.value}
+            onClick={() => {
+              if (paused.value) goOn();
+              else paused.value = true;
+            }}
+          >
+            <Icon name={paused.value ? "play" : "pause"} />
+            {paused.value ? "Go on" : "Pause"}
+          </button>
         </div>
         <Lanes />
         <div class="list-box">
-          {isHeld && fresh > 0 && <button type="button" class="fresh" onClick={goOn}><Icon name="up" />{times(fresh, "new event")}</button>}
-          <List items={items} selected={event} onOpen={open} onToggle={toggle} label="Events, newest first" onAway={(is) => { away.value = is; }} isTree={by !== undefined} />
-          {nothing === "filtered" && <Empty title="No event fits the filter"><p>{times(rows.length, "event is", "events are")} here, none with this. Older ones may be in History.</p><p><button type="button" onClick={() => filter("")}>Clear the filter</button> <a href={`#/history?q=${encodeURIComponent(q)}`} onClick={(it) => { it.preventDefault(); change({ view: "history" }); }}>Search History</a></p></Empty>}
+          {isHeld && fresh > 0 && (
+            <button type="button" class="fresh" onClick={goOn}>
+              <Icon name="up" />
+              {times(fresh, "new event")}
+            </button>
+          )}
+          <List
+            items={items}
+            selected={event}
+            onOpen={open}
+            onToggle={toggle}
+            label="Events, newest first"
+            onAway={(is) => {
+              away.value = is;
+            }}
+            isTree={by !== undefined}
+          />
+          {nothing === "filtered" && (
+            <Empty title="No event fits the filter">
+              <p>{times(rows.length, "event is", "events are")} here, none with this. Older ones may be in History.</p>
+              <p>
+                <button type="button" onClick={() => filter("")}>
+                  Clear the filter
+                </button>{" "}
+                <a
+                  href={`#/history?q=${encodeURIComponent(q)}`}
+                  onClick={(it) => {
+                    it.preventDefault();
+                    change({ view: "history" });
+                  }}
+                >
+                  Search History
+                </a>
+              </p>
+            </Empty>
+          )}
           {nothing === "none" && <Nothing />}
         </div>
-        <p class="sum" aria-live="off">{q === "" ? times(visible.rows.length, "event") : `${number(visible.rows.length)} of ${times(rows.length, "event")}`}{by !== undefined && ` in ${times(visible.groups.size, "group")}`}{paused.value && ", paused"}</p>
+        <p class="sum" aria-live="off">
+          {q === "" ? times(visible.rows.length, "event") : `${number(visible.rows.length)} of ${times(rows.length, "event")}`}
+          {by !== undefined && ` in ${times(visible.groups.size, "group")}`}
+          {paused.value && ", paused"}
+        </p>
       </div>
       {event !== "" && <EventPane key={event} id={event} onClose={close} />}
     </div>
@@ -111,10 +184,22 @@ function Nothing(): JSX.Element {
     return (
       <Empty title="No host runs yet">
         <p>A host starts with the first event of an agent. Guard one, in your project:</p>
-        <pre tabIndex={0}><code>{"hookwire init no-force-push\nhookwire install claude-code"}</code></pre>
+        <pre tabIndex={0}>
+          <code>{"hookwire init no-force-push\nhookwire install claude-code"}</code>
+        </pre>
         <p>Then ask the agent to do something. Its events come in here.</p>
       </Empty>
     );
   }
-  return <Empty title="Nothing has happened yet"><p>{times(hosts.value!.length, "host runs", "hosts run")} and {hosts.value!.length === 1 ? "waits" : "wait"} for an agent. Ask yours to do something, or try it by hand:</p><pre tabIndex={0}><code>{"hookwire doctor claude-code"}</code></pre></Empty>;
+  return (
+    <Empty title="Nothing has happened yet">
+      <p>
+        {times(hosts.value!.length, "host runs", "hosts run")} and {hosts.value!.length === 1 ? "waits" : "wait"} for an agent.
+        Ask yours to do something, or try it by hand:
+      </p>
+      <pre tabIndex={0}>
+        <code>{"hookwire doctor claude-code"}</code>
+      </pre>
+    </Empty>
+  );
 }

@@ -51,62 +51,179 @@ export function Try(): JSX.Element {
     try {
       event = members(JSON.parse(pasted.value || EXAMPLE) as Json);
       if (event === undefined) mistake = "An event is a JSON object.";
-    } catch (error) { mistake = `This is no JSON: ${textOf(error)}`; }
+    } catch (error) {
+      mistake = `This is no JSON: ${textOf(error)}`;
+    }
   } else if (judged !== undefined) event = eventOf(judged.record);
 
-  const subject = isPasting.value && event !== undefined
-    ? subjectOf({ record: { seq: 0, at: "", event: String(event["event"] ?? ""), dialect: "native", params: event, verdict: { decision: "allow", outcomes: [], generation: 0, hash: "", eventId: "" } } })
-    : judged && subjectOf(judged);
+  const subject =
+    isPasting.value && event !== undefined
+      ? subjectOf({
+          record: {
+            seq: 0,
+            at: "",
+            event: String(event["event"] ?? ""),
+            dialect: "native",
+            params: event,
+            verdict: { decision: "allow", outcomes: [], generation: 0, hash: "", eventId: "" },
+          },
+        })
+      : judged && subjectOf(judged);
   const key = isPasting.value ? pasted.value : (row?.id ?? "");
   const [slow, setSlow] = useState(text);
-  useEffect(() => { const timer = setTimeout(() => setSlow(text), 180); return () => clearTimeout(timer); }, [text]);
+  useEffect(() => {
+    const timer = setTimeout(() => setSlow(text), 180);
+    return () => clearTimeout(timer);
+  }, [text]);
   const [tried] = useLoaded<Tried>(
-    event && host && ((abort) => call<Tried>("inspect/try", { definition: slow, path: "try.yaml", event }, isPasting.value ? host.id : (judged?.host ?? host.id), abort)),
+    event &&
+      host &&
+      ((abort) =>
+        call<Tried>(
+          "inspect/try",
+          { definition: slow, path: "try.yaml", event },
+          isPasting.value ? host.id : (judged?.host ?? host.id),
+          abort,
+        )),
     [slow, key, host?.id, mistake],
   );
   const result = tried.state === "failed" ? undefined : tried.value;
   const diagnostics = useMemo(() => result?.diagnostics ?? [], [result]);
   return (
     <div class="page">
-      <Head title="Try a rule"><p class="lead">Nothing runs and nothing is kept until you save it.</p><ChooseHost /></Head>
+      <Head title="Try a rule">
+        <p class="lead">Nothing runs and nothing is kept until you save it.</p>
+        <ChooseHost />
+      </Head>
       <div class="try">
         <section class="try-event" aria-label="Event">
-          <div class="part-head"><h2>On this event</h2>
-            <button type="button" class="link" onClick={() => { isPasting.value = !isPasting.value; }}>{isPasting.value ? "Pick one that happened" : "Paste one"}</button></div>
-          {isPasting.value
-            ? <><textarea rows={9} spellcheck={false} aria-label="An event, as JSON" value={pasted.value || EXAMPLE} onInput={(it) => { pasted.value = it.currentTarget.value; }} />{mistake !== "" && <Problem text={oneLine(mistake)} />}</>
-            : offers.length === 0 && row === undefined
-              ? <Empty title="No event has come in yet"><p>Paste one, or let an agent do something.</p></Empty>
-              : <select aria-label="Event" class="wide" value={row?.id ?? ""} onChange={(it) => change({ event: it.currentTarget.value }, "replace")}>
-                  {row && !offers.includes(row) && <option value={row.id}>{optionOf(row)}</option>}
-                  {offers.map((it) => <option key={it.id} value={it.id}>{optionOf(it)}</option>)}
-                </select>}
-          {subject !== undefined && <Subject subject={subject} commands={result?.explanation?.commands ?? []} acts={result?.explanation?.acts ?? []} />}
-          {!isPasting.value && row !== undefined && <p class="quiet-text">Then: <Mark tone={row.tone} word /> {row.decidedBy !== "" && <>by {oneLine(row.decidedBy)}</>}</p>}
+          <div class="part-head">
+            <h2>On this event</h2>
+            <button
+              type="button"
+              class="link"
+              onClick={() => {
+                isPasting.value = !isPasting.value;
+              }}
+            >
+              {isPasting.value ? "Pick one that happened" : "Paste one"}
+            </button>
+          </div>
+          {isPasting.value ? (
+            <>
+              <textarea
+                rows={9}
+                spellcheck={false}
+                aria-label="An event, as JSON"
+                value={pasted.value || EXAMPLE}
+                onInput={(it) => {
+                  pasted.value = it.currentTarget.value;
+                }}
+              />
+              {mistake !== "" && <Problem text={oneLine(mistake)} />}
+            </>
+          ) : offers.length === 0 && row === undefined ? (
+            <Empty title="No event has come in yet">
+              <p>Paste one, or let an agent do something.</p>
+            </Empty>
+          ) : (
+            <select
+              aria-label="Event"
+              class="wide"
+              value={row?.id ?? ""}
+              onChange={(it) => change({ event: it.currentTarget.value }, "replace")}
+            >
+              {row && !offers.includes(row) && <option value={row.id}>{optionOf(row)}</option>}
+              {offers.map((it) => (
+                <option key={it.id} value={it.id}>
+                  {optionOf(it)}
+                </option>
+              ))}
+            </select>
+          )}
+          {subject !== undefined && (
+            <Subject subject={subject} commands={result?.explanation?.commands ?? []} acts={result?.explanation?.acts ?? []} />
+          )}
+          {!isPasting.value && row !== undefined && (
+            <p class="quiet-text">
+              Then: <Mark tone={row.tone} word /> {row.decidedBy !== "" && <>by {oneLine(row.decidedBy)}</>}
+            </p>
+          )}
         </section>
         <section class="try-rule" aria-label="Rule">
-          <div class="part-head"><h2>This rule</h2><span class="quiet-text">a <a href="#/definitions" onClick={(it) => { it.preventDefault(); change({ view: "definitions" }); }}>definition</a> in YAML</span></div>
-          <RuleEditor text={text} label="Definition" diagnostics={diagnostics} onChange={(next) => { draft.value = { ...draft.value, text: next }; }} />
+          <div class="part-head">
+            <h2>This rule</h2>
+            <span class="quiet-text">
+              a{" "}
+              <a
+                href="#/definitions"
+                onClick={(it) => {
+                  it.preventDefault();
+                  change({ view: "definitions" });
+                }}
+              >
+                definition
+              </a>{" "}
+              in YAML
+            </span>
+          </div>
+          <RuleEditor
+            text={text}
+            label="Definition"
+            diagnostics={diagnostics}
+            onChange={(next) => {
+              draft.value = { ...draft.value, text: next };
+            }}
+          />
           <Diagnostics all={diagnostics} />
         </section>
       </div>
       <div aria-live="polite">
-        {tried.state === "failed" ? <Problem text={tried.unknown ? "This build of hookwire can’t try rules in the page. `hookwire explain` can." : oneLine(tried.text)} /> : result?.explanation && <TriedVerdict explanation={result.explanation} broken={diagnostics.some((it) => it.severity === "error")} />}
+        {tried.state === "failed" ? (
+          <Problem
+            text={
+              tried.unknown ? "This build of hookwire can’t try rules in the page. `hookwire explain` can." : oneLine(tried.text)
+            }
+          />
+        ) : (
+          result?.explanation && (
+            <TriedVerdict explanation={result.explanation} broken={diagnostics.some((it) => it.severity === "error")} />
+          )
+        )}
       </div>
       <Past text={text} />
-      <Save row={isPasting.value ? undefined : row} judged={judged} explanation={tried.state === "there" && slow === text ? result?.explanation : undefined} />
+      <Save
+        row={isPasting.value ? undefined : row}
+        judged={judged}
+        explanation={tried.state === "there" && slow === text ? result?.explanation : undefined}
+      />
     </div>
   );
 }
 
-const optionOf = (row: Row): string => `${row.decision} · ${oneLine(row.tool || row.event).slice(0, 60)} · ${oneLine(row.text).slice(0, 90)} · ${day(row.time)} ${clock(row.time).slice(0, 8)}`;
+const optionOf = (row: Row): string =>
+  `${row.decision} · ${oneLine(row.tool || row.event).slice(0, 60)} · ${oneLine(row.text).slice(0, 90)} · ${day(row.time)} ${clock(row.time).slice(0, 8)}`;
 
 export function Diagnostics({ all }: { all: readonly Diagnostic[] }): JSX.Element | null {
   if (all.length === 0) return null;
   return (
-    <ul class="diagnostics">{all.slice(0, 50).map((it, nth) => (
-      <li key={nth} class={`severity-${it.severity}`}><strong>{it.severity}</strong> <span class="place">{it.range.start.line}:{it.range.start.column}</span> <Quoted text={it.message} limit={400} />{it.help !== undefined && <span class="quiet-text"> (<Quoted text={it.help} limit={300} />)</span>}</li>
-    ))}</ul>
+    <ul class="diagnostics">
+      {all.slice(0, 50).map((it, nth) => (
+        <li key={nth} class={`severity-${it.severity}`}>
+          <strong>{it.severity}</strong>{" "}
+          <span class="place">
+            {it.range.start.line}:{it.range.start.column}
+          </span>{" "}
+          <Quoted text={it.message} limit={400} />
+          {it.help !== undefined && (
+            <span class="quiet-text">
+              {" "}
+              (<Quoted text={it.help} limit={300} />)
+            </span>
+          )}
+        </li>
+      ))}
+    </ul>
   );
 }
 
@@ -117,7 +234,8 @@ export function decisionOf(explanation: ExplainResult): { decision: Decision; by
     if (!it.applies || it.observe || it.decision === undefined) continue;
     // A doubt about a deny or an ask makes an ask.
     const decision: Decision = it.opaque !== undefined && it.decision === "deny" ? "ask" : it.decision;
-    if (best.by === "" || STRENGTH.indexOf(decision) > STRENGTH.indexOf(best.decision)) best = { decision, by: it.hook, doubt: it.opaque !== undefined };
+    if (best.by === "" || STRENGTH.indexOf(decision) > STRENGTH.indexOf(best.decision))
+      best = { decision, by: it.hook, doubt: it.opaque !== undefined };
   }
   return best;
 }
@@ -125,18 +243,70 @@ export function decisionOf(explanation: ExplainResult): { decision: Decision; by
 function TriedVerdict({ explanation, broken }: { explanation: ExplainResult; broken: boolean }): JSX.Element {
   const { decision, by, doubt } = decisionOf(explanation);
   const runs = explanation.hooks.filter((it) => it.applies && it.decision === undefined);
-  const tone = toneOf(decision, { decidedBy: by, rewritten: false, failed: false, observed: explanation.hooks.some((it) => it.applies && it.observe) && decision === "allow" });
+  const tone = toneOf(decision, {
+    decidedBy: by,
+    rewritten: false,
+    failed: false,
+    observed: explanation.hooks.some((it) => it.applies && it.observe) && decision === "allow",
+  });
   return (
     <section class={`tried edge-${tone}`} aria-label="Verdict">
-      <p class="tried-verdict"><Mark tone={tone} word /> {by !== "" && <>by <span class="hook-name">{oneLine(by)}</span></>}{doubt && <span class="doubt">~ in doubt</span>}{by === "" && runs.length > 0 && <span class="quiet-text">{runs.map((it) => oneLine(it.hook)).join(", ")} would run, and decide then</span>}{by === "" && runs.length === 0 && !broken && <span class="quiet-text">no hook of it applies</span>}</p>
+      <p class="tried-verdict">
+        <Mark tone={tone} word />{" "}
+        {by !== "" && (
+          <>
+            by <span class="hook-name">{oneLine(by)}</span>
+          </>
+        )}
+        {doubt && <span class="doubt">~ in doubt</span>}
+        {by === "" && runs.length > 0 && (
+          <span class="quiet-text">{runs.map((it) => oneLine(it.hook)).join(", ")} would run, and decide then</span>
+        )}
+        {by === "" && runs.length === 0 && !broken && <span class="quiet-text">no hook of it applies</span>}
+      </p>
       {broken && <p class="note note-failed">What has an error isn’t in force. The verdict is of the rest.</p>}
-      <ul class="over">{explanation.hooks.filter((it) => it.source.layer !== "managed" || it.source.file !== "built-in").slice(0, 20).map((it, nth) => (
-        <li key={nth}>
-          <p class="hop-line"><strong>{oneLine(it.hook)}</strong> {it.applies ? <span class={`tone-${it.decision ?? "silent"}`}>{it.opaque !== undefined ? "in doubt" : it.observe ? `would ${it.decision ?? "run"}` : (it.decision ?? "would run")}</span> : <span class="test">passed over by <code>{oneLine(it.keptOutBy?.test ?? "?")}</code></span>} <Place source={it.source} /></p>
-          {(it.opaque ?? it.keptOutBy?.why) !== undefined && <p class="hop-text"><Quoted text={(it.opaque ?? it.keptOutBy?.why)!} limit={300} /></p>}
-          <ul class="rules">{(it.rules ?? []).filter((rule) => rule.holds === true).slice(0, 4).map((rule, at) => <li key={at}><span class="rule-field">{rule.field}</span> <code>{oneLine(rule.rule).slice(0, 200)}</code> <span class="quiet-text">holds: {oneLine(rule.why).slice(0, 200)}</span></li>)}</ul>
-        </li>
-      ))}</ul>
+      <ul class="over">
+        {explanation.hooks
+          .filter((it) => it.source.layer !== "managed" || it.source.file !== "built-in")
+          .slice(0, 20)
+          .map((it, nth) => (
+            <li key={nth}>
+              <p class="hop-line">
+                <strong>{oneLine(it.hook)}</strong>{" "}
+                {it.applies ? (
+                  <span class={`tone-${it.decision ?? "silent"}`}>
+                    {it.opaque !== undefined
+                      ? "in doubt"
+                      : it.observe
+                        ? `would ${it.decision ?? "run"}`
+                        : (it.decision ?? "would run")}
+                  </span>
+                ) : (
+                  <span class="test">
+                    passed over by <code>{oneLine(it.keptOutBy?.test ?? "?")}</code>
+                  </span>
+                )}{" "}
+                <Place source={it.source} />
+              </p>
+              {(it.opaque ?? it.keptOutBy?.why) !== undefined && (
+                <p class="hop-text">
+                  <Quoted text={(it.opaque ?? it.keptOutBy?.why)!} limit={300} />
+                </p>
+              )}
+              <ul class="rules">
+                {(it.rules ?? [])
+                  .filter((rule) => rule.holds === true)
+                  .slice(0, 4)
+                  .map((rule, at) => (
+                    <li key={at}>
+                      <span class="rule-field">{rule.field}</span> <code>{oneLine(rule.rule).slice(0, 200)}</code>{" "}
+                      <span class="quiet-text">holds: {oneLine(rule.why).slice(0, 200)}</span>
+                    </li>
+                  ))}
+              </ul>
+            </li>
+          ))}
+      </ul>
     </section>
   );
 }
@@ -152,7 +322,13 @@ function Past({ text }: { text: string }): JSX.Element {
     setBusy(true);
     setProblem("");
     try {
-      setFound(await call<Against>("inspect/against", { definition: text, path: `${draft.value.name.trim() || "my-rule"}.yaml`, since }, host?.id));
+      setFound(
+        await call<Against>(
+          "inspect/against",
+          { definition: text, path: `${draft.value.name.trim() || "my-rule"}.yaml`, since },
+          host?.id,
+        ),
+      );
       setAsked(text);
     } catch (error) {
       setFound(undefined);
@@ -161,21 +337,90 @@ function Past({ text }: { text: string }): JSX.Element {
     setBusy(false);
   };
   return (
-    <Section level={2} title="What would it have done?" tools={<span class="choice"><label>in the last <select value={since} onChange={(it) => setSince(it.currentTarget.value)}>{[["1d", "day"], ["7d", "7 days"], ["30d", "30 days"]].map(([value, word]) => <option key={value} value={value}>{word}</option>)}</select></label> <button type="button" disabled={isBusy || host === undefined} onClick={() => void ask()}>{isBusy ? "Judging…" : "Ask the past"}</button></span>}>
+    <Section
+      level={2}
+      title="What would it have done?"
+      tools={
+        <span class="choice">
+          <label>
+            in the last{" "}
+            <select value={since} onChange={(it) => setSince(it.currentTarget.value)}>
+              {[
+                ["1d", "day"],
+                ["7d", "7 days"],
+                ["30d", "30 days"],
+              ].map(([value, word]) => (
+                <option key={value} value={value}>
+                  {word}
+                </option>
+              ))}
+            </select>
+          </label>{" "}
+          <button type="button" disabled={isBusy || host === undefined} onClick={() => void ask()}>
+            {isBusy ? "Judging…" : "Ask the past"}
+          </button>
+        </span>
+      }
+    >
       {problem !== "" && <Problem text={oneLine(problem)} />}
-      {found === undefined && problem === "" && <p class="quiet-text">Every recorded event is judged with this text and with the file of its name as it is now. The differences are listed here. <a href="#/history" onClick={(it) => { it.preventDefault(); change({ view: "history" }); }}>History</a> says what is recorded.</p>}
+      {found === undefined && problem === "" && (
+        <p class="quiet-text">
+          Every recorded event is judged with this text and with the file of its name as it is now. The differences are listed
+          here.{" "}
+          <a
+            href="#/history"
+            onClick={(it) => {
+              it.preventDefault();
+              change({ view: "history" });
+            }}
+          >
+            History
+          </a>{" "}
+          says what is recorded.
+        </p>
+      )}
       {found !== undefined && (
         <>
           <Diagnostics all={found.diagnostics ?? []} />
-          <p><strong>{times(found.differences.length, "event")}</strong> of {number(found.judged)} would have ended otherwise{found.from !== undefined && <> since {day(Date.parse(found.from)) || `${clock(Date.parse(found.from)).slice(0, 5)} today`}</>}.{asked !== text && <span class="quiet-text"> The rule has changed since: ask again.</span>}</p>
+          <p>
+            <strong>{times(found.differences.length, "event")}</strong> of {number(found.judged)} would have ended otherwise
+            {found.from !== undefined && (
+              <> since {day(Date.parse(found.from)) || `${clock(Date.parse(found.from)).slice(0, 5)} today`}</>
+            )}
+            .{asked !== text && <span class="quiet-text"> The rule has changed since: ask again.</span>}
+          </p>
           {found.differences.length > 0 && (
-            <div class="table-box" tabIndex={0} role="group" aria-label="Differences"><table class="table">
-              <thead><tr><th scope="col">time</th><th scope="col">what</th><th scope="col">was</th><th scope="col">would be</th></tr></thead>
-              <tbody>{found.differences.slice(0, 200).map((it, nth) => {
-                const at = Date.parse(it.record.at);
-                return <tr key={nth}><td class="nowrap">{day(at)} {clock(at).slice(0, 8)}</td><td class="mono">{oneLine(it.about?.text ?? wordsOf(it.record)).slice(0, 160)}</td><td><Mark tone={toneOfDecision(it.before.decision, it.before.decidedBy)} word /></td><td><Mark tone={toneOfDecision(it.after.decision, it.after.decidedBy)} word /></td></tr>;
-              })}</tbody>
-            </table></div>
+            <div class="table-box" tabIndex={0} role="group" aria-label="Differences">
+              <table class="table">
+                <thead>
+                  <tr>
+                    <th scope="col">time</th>
+                    <th scope="col">what</th>
+                    <th scope="col">was</th>
+                    <th scope="col">would be</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {found.differences.slice(0, 200).map((it, nth) => {
+                    const at = Date.parse(it.record.at);
+                    return (
+                      <tr key={nth}>
+                        <td class="nowrap">
+                          {day(at)} {clock(at).slice(0, 8)}
+                        </td>
+                        <td class="mono">{oneLine(it.about?.text ?? wordsOf(it.record)).slice(0, 160)}</td>
+                        <td>
+                          <Mark tone={toneOfDecision(it.before.decision, it.before.decidedBy)} word />
+                        </td>
+                        <td>
+                          <Mark tone={toneOfDecision(it.after.decision, it.after.decidedBy)} word />
+                        </td>
+                      </tr>
+                    );
+                  })}
+                </tbody>
+              </table>
+            </div>
           )}
           {found.differences.length > 200 && <p class="quiet-text">The first 200 are shown.</p>}
         </>
@@ -184,7 +429,8 @@ function Past({ text }: { text: string }): JSX.Element {
   );
 }
 
-const toneOfDecision = (decision: Decision = "allow", by = ""): ReturnType<typeof toneOf> => toneOf(decision, { decidedBy: by, rewritten: false, failed: false, observed: false });
+const toneOfDecision = (decision: Decision = "allow", by = ""): ReturnType<typeof toneOf> =>
+  toneOf(decision, { decidedBy: by, rewritten: false, failed: false, observed: false });
 function wordsOf(record: Judged["record"]): string {
   return inWords(subjectOf({ record })) || `${record.event} ${record.tool ?? ""}`;
 }
@@ -198,7 +444,15 @@ function caseOf(row: Row | undefined, judged: Judged | undefined, explanation: E
   return `cases:\n  - { bash: ${JSON.stringify(command)}, expect: ${decision} }\n`;
 }
 
-export function Save({ row, judged, explanation }: { row: Row | undefined; judged: Judged | undefined; explanation: ExplainResult | undefined }): JSX.Element {
+export function Save({
+  row,
+  judged,
+  explanation,
+}: {
+  row: Row | undefined;
+  judged: Judged | undefined;
+  explanation: ExplainResult | undefined;
+}): JSX.Element {
   const { text, name, cases } = draft.value;
   const [problem, setProblem] = useState("");
   const [saved, setSaved] = useState<{ path: string; cases?: string } | undefined>(undefined);
@@ -207,24 +461,86 @@ export function Save({ row, judged, explanation }: { row: Row | undefined; judge
     setProblem("");
     setSaved(undefined);
     try {
-      setSaved(await call<{ path: string; cases?: string }>("inspect/save", { name: name.trim(), definition: text, cases }, host?.id));
+      setSaved(
+        await call<{ path: string; cases?: string }>("inspect/save", { name: name.trim(), definition: text, cases }, host?.id),
+      );
     } catch (error) {
-      setProblem(isUnknown(error) ? "This build of hookwire can’t save from the page. Copy the definition into `.hookwire/`." : textOf(error));
+      setProblem(
+        isUnknown(error)
+          ? "This build of hookwire can’t save from the page. Copy the definition into `.hookwire/`."
+          : textOf(error),
+      );
     }
   };
   const suggested = caseOf(row, judged, explanation);
   return (
     <Section level={2} title="Keep it">
-      <form class="save" onSubmit={(it) => { it.preventDefault(); void save(); }}>
-        <label>Name <span class="affix"><span class="quiet-text">.hookwire/</span><input type="text" required pattern="[A-Za-z0-9][A-Za-z0-9._\-]*" value={name} onInput={(it) => { draft.value = { ...draft.value, name: it.currentTarget.value }; }} /><span class="quiet-text">.yaml</span></span></label>
-        <label class="save-cases">Cases: what you expect of it<textarea rows={4} spellcheck={false} placeholder={"cases:\n  - { bash: git push -f, expect: deny }"} value={cases} onInput={(it) => { draft.value = { ...draft.value, cases: it.currentTarget.value }; }} /></label>
+      <form
+        class="save"
+        onSubmit={(it) => {
+          it.preventDefault();
+          void save();
+        }}
+      >
+        <label>
+          Name{" "}
+          <span class="affix">
+            <span class="quiet-text">.hookwire/</span>
+            <input
+              type="text"
+              required
+              pattern="[A-Za-z0-9][A-Za-z0-9._\-]*"
+              value={name}
+              onInput={(it) => {
+                draft.value = { ...draft.value, name: it.currentTarget.value };
+              }}
+            />
+            <span class="quiet-text">.yaml</span>
+          </span>
+        </label>
+        <label class="save-cases">
+          Cases: what you expect of it
+          <textarea
+            rows={4}
+            spellcheck={false}
+            placeholder={"cases:\n  - { bash: git push -f, expect: deny }"}
+            value={cases}
+            onInput={(it) => {
+              draft.value = { ...draft.value, cases: it.currentTarget.value };
+            }}
+          />
+        </label>
         <div class="answers">
-          <button type="submit" class="primary" disabled={host === undefined || name.trim() === ""}>Save as a definition</button>
-          {suggested !== "" && <button type="button" onClick={() => { draft.value = { ...draft.value, cases: cases.trim() === "" ? suggested : `${cases.trimEnd()}\n${suggested.replace("cases:\n", "")}` }; }}>Add this event as a case</button>}
+          <button type="submit" class="primary" disabled={host === undefined || name.trim() === ""}>
+            Save as a definition
+          </button>
+          {suggested !== "" && (
+            <button
+              type="button"
+              onClick={() => {
+                draft.value = {
+                  ...draft.value,
+                  cases: cases.trim() === "" ? suggested : `${cases.trimEnd()}\n${suggested.replace("cases:\n", "")}`,
+                };
+              }}
+            >
+              Add this event as a case
+            </button>
+          )}
         </div>
       </form>
       {problem !== "" && <Problem text={oneLine(problem)} />}
-      {saved !== undefined && <div class="note" role="status"><p><strong>Saved to <code>{oneLine(saved.path)}</code>.</strong> It isn’t in force yet: only you can trust it, in the terminal or in the editor.</p><Raw value={"hookwire test && hookwire trust"} label="Command" /></div>}
+      {saved !== undefined && (
+        <div class="note" role="status">
+          <p>
+            <strong>
+              Saved to <code>{oneLine(saved.path)}</code>.
+            </strong>{" "}
+            It isn’t in force yet: only you can trust it, in the terminal or in the editor.
+          </p>
+          <Raw value={"hookwire test && hookwire trust"} label="Command" />
+        </div>
+      )}
     </Section>
   );
 }
