@@ -106,6 +106,7 @@ pub(crate) mod hook;
 pub(crate) mod hook_set;
 pub(crate) mod host;
 pub(crate) mod http;
+pub(crate) mod inspector;
 pub mod journal;
 pub(crate) mod lsp;
 pub(crate) mod matching;

@@ -10,7 +10,7 @@ pub(super) const GLOBAL: &str = "Global options";
 const GROUPS: &[(&str, &[&str])] = &[
     ("Start", &["init", "install", "trust", "demo", "docs"]),
     ("Write", &["check", "test", "dispatch", "explain", "list", "replay", "import"]),
-    ("Watch", &["status", "tail", "record", "approvals", "approve", "deny"]),
+    ("Watch", &["status", "tail", "inspect", "record", "approvals", "approve", "deny"]),
     ("Run", &["hook", "serve", "run", "stop"]),
     ("Manage", &["doctor", "uninstall", "state", "schema", "version", "completions"]),
 ];
@@ -43,6 +43,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("import", &["hookwire import claude-code --dry-run"]),
     ("status", &["hookwire status", "hookwire status --format json"]),
     ("tail", &["hookwire tail --no-follow", "hookwire tail --no-follow --denied --last 5"]),
+    ("inspect", &["hookwire inspect", "hookwire inspect --no-open --port 4780"]),
     ("record", &["hookwire record recorded --no-follow"]),
     ("approvals", &["hookwire approvals", "hookwire approvals --watch"]),
     ("approve", &["hookwire approve", "hookwire approve 3f2a --remember"]),

@@ -1,317 +1,69 @@
-//! `check`, `list` and `schema`: what is defined, and what is wrong with it.
+//! `hookwire inspect`: the page on which a person watches agents, in a browser.
 
-use super::doctor::read_from;
-use super::mend::{fix, is_certain, is_changed, migrate};
-use super::output::{Output, Tone, safe, short, tell};
-use super::{DefinitionArgs, Failure, Finding, Format, ReachArgs, reports, unasked};
-use crate::definitions;
-use crate::definitions::approved::DEFINITIONS;
-use crate::definitions::cases;
-use crate::definitions::load::{is_about_trust, unreadable};
-use crate::dialects;
-use crate::engine;
-use crate::handlers::guards::{GUARDS, GuardRow};
-use crate::host::{HostOptions, Purpose};
-use crate::rpc::protocol::{CheckResult, HookInfo};
-use crate::support::amounts::number_of;
-use crate::support::file::Unread;
-use crate::syntax::diagnostic::{Diagnostic, LineIndex, Severity, render};
-use crate::syntax::problem::Problem;
-use crate::syntax::source::Layer;
-use std::collections::{BTreeSet, HashMap};
-use std::io::Read;
-use std::os::unix::fs::FileTypeExt;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use super::ending;
+use super::output::{Output, tell};
+use super::{Failure, Finding};
+use crate::http::Listener;
+use crate::inspector::{Inspector, Links};
+use serde_json::json;
+use std::io::{BufRead, IsTerminal};
+use std::process::{Command, Stdio};
 
 #[derive(clap::Args)]
-#[command(mut_arg("format", |it| it.value_parser(Format::parser(Format::OF_CHECK))))]
-pub(super) struct CheckArgs {
-    /// Files to check by themselves; `-` is stdin. Without any, the definitions that would be loaded, and the
-    /// project's own as they are now, even if another state of them is trusted.
-    files: Vec<PathBuf>,
-    #[command(flatten)]
-    hooks: DefinitionArgs,
-    #[command(flatten)]
-    reach: ReachArgs,
-    /// Exit with 1 for warnings too.
+pub(super) struct InspectArgs {
+    /// The port of 127.0.0.1 to listen on; 0 is any that is free.
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    port: u16,
+    /// Don't open the browser, only print the link.
     #[arg(long)]
-    strict: bool,
-    /// Write patterns that match nothing, or one agent's tool only, as what they most likely mean, and show what changed.
-    #[arg(long)]
-    migrate: bool,
-    /// Make the fixes that are certain in the files, show what changed, and check what is left. Where several fixes are
-    /// offered, or none, the choice stays with you.
-    #[arg(long, conflicts_with = "migrate")]
-    fix: bool,
+    no_open: bool,
 }
 
-/// What a check found.
-#[derive(Default)]
-struct Found {
-    diagnostics: Vec<Diagnostic>,
-    /// The texts of the files, by their names.
-    sources: HashMap<String, Arc<str>>,
-    /// How many hooks would be loaded; `None` where only files were checked.
-    n_hooks: Option<usize>,
-    /// Another state of the files is in force.
-    is_otherwise_in_force: bool,
-}
+/// What opens a link in the person's browser.
+const OPENER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
 
-pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failure> {
-    if args.migrate {
-        return migrate(&args.files_with(is_changed)?, out);
-    }
-    if args.fix {
-        fix(&args.files_with(is_certain)?, out)?;
-    }
-    let mut found = args.loaded()?;
-    args.read_files(&mut found)?;
-    let Found { diagnostics, sources, n_hooks, is_otherwise_in_force } = found;
-    let count = |severity| diagnostics.iter().filter(|it| it.severity == severity).count();
-    let (errors, warnings, hints) = (count(Severity::Error), count(Severity::Warning), count(Severity::Hint));
-    let told = || diagnostics.iter().map(reports::Finding::of).collect::<Vec<_>>();
-    if out.json {
-        out.json(&CheckResult { diagnostics });
-    } else if out.format == Format::Github {
-        reports::github(&told()).lines().for_each(|line| out.line(line));
-    } else if out.format == Format::Sarif {
-        out.json(&reports::sarif(&told()));
-    } else {
-        let text = render(&diagnostics, |file| sources.get(file).cloned(), out.colour());
-        out.bytes(text.as_bytes());
-        let state = if is_otherwise_in_force { "as the files are now" } else { "in force" };
-        let hooks = n_hooks.map(|n| format!("{} {state}, ", number_of(n, "hook"))).unwrap_or_default();
-        let hints = if hints > 0 { format!(", {}", number_of(hints, "hint")) } else { String::new() };
-        let summary = format!("{hooks}{}, {}{hints}", number_of(errors, "error"), number_of(warnings, "warning"));
-        if !diagnostics.is_empty() {
-            out.line("");
-        }
-        let tone = if errors > 0 {
-            Tone::Bad
-        } else if warnings > 0 {
-            Tone::Warn
+pub(super) fn run(args: &InspectArgs, out: &mut Output) -> Result<Finding, Failure> {
+    ending::run(async |runtime| {
+        let address = format!("http://127.0.0.1:{}", args.port).parse().map_err(Failure)?;
+        let listener = Listener::bind(address).await;
+        let listener = listener.map_err(|error| Failure(format!("--port {}: {error}", args.port)))?;
+        let (service, links) = Inspector::start(listener.address().port(), runtime.handle().clone())?;
+        let _guests = listener.serve(service);
+        let link = links.make()?;
+        if out.json {
+            out.json(&json!({ "url": link }));
         } else {
-            Tone::Good
-        };
-        let summary = out.tone(tone, &summary);
-        out.line(&summary);
-    }
-    let found = errors > 0 || (args.strict && warnings > 0);
-    Ok(if found { Finding::Found } else { Finding::Fine })
-}
-
-impl CheckArgs {
-    /// Whoever checks a project is about to change it or to trust it.
-    fn options(&self) -> HostOptions {
-        let reach = if self.hooks.isolated { self.reach.clone() } else { self.reach.with_installed(&self.hooks.root) };
-        let options = HostOptions { purpose: Purpose::Check, ..reach.options(&self.hooks) };
-        let projects = if self.hooks.isolated { options.projects } else { options.projects.reviewed() };
-        HostOptions { projects, ..options }
-    }
-
-    /// The files that were named, else those that would be loaded and have such a mistake.
-    fn files_with(&self, is_wanted: fn(&Diagnostic) -> bool) -> Result<BTreeSet<PathBuf>, Failure> {
-        let loaded = self.loaded()?.diagnostics;
-        let found = loaded.iter().filter(|it| is_wanted(it)).map(|it| PathBuf::from(&it.file));
-        Ok(found.chain(self.files.iter().cloned()).collect())
-    }
-
-    /// What is wrong with the definitions that would be loaded, unless files were named.
-    fn loaded(&self) -> Result<Found, Failure> {
-        let mut found = Found::default();
-        if !self.files.is_empty() {
-            return Ok(found);
+            out.line(&link);
+            tell("the link counts once, for a minute; Ctrl-C ends the page");
         }
-        let sources = &mut found.sources;
-        let published = self.hooks.host_with(self.options())?.published();
-        found.is_otherwise_in_force = published.diagnostics.iter().any(is_about_trust);
-        let hooks = &published.hooks;
-        let given = |text: &str| self.hooks.as_given(text);
-        // The host keeps the texts of files with mistakes alone.
-        let untried = cases::untried(&hooks.hooks, &hooks.tool_names, &self.hooks.root, |file| {
-            let text = published.sources.get(file).cloned();
-            let text = text.unwrap_or_else(|| std::fs::read_to_string(file).unwrap_or_default().into());
-            sources.entry(given(file)).or_insert(text).clone()
-        });
-        let unasked = match self.hooks.isolated {
-            true => Vec::new(),
-            false => unasked::warnings(&hooks.hooks, &self.hooks.root, |file| {
-                std::fs::read_to_string(file).unwrap_or_default().into()
-            }),
-        };
-        for file in unasked.iter().map(|it| &it.file) {
-            let text = || std::fs::read_to_string(file).unwrap_or_default().into();
-            sources.entry(given(file)).or_insert_with(text);
+        if !args.no_open {
+            open(&link);
         }
-        found.n_hooks = Some(hooks.hooks.iter().filter(|hook| !hook.is_broken()).count());
-        found.diagnostics.extend(
-            untried.iter().chain(&unasked).chain(published.diagnostics.iter()).map(|it| Diagnostic {
-                file: given(&it.file),
-                message: given(&it.message),
-                ..it.clone()
-            }),
-        );
-        sources.extend(published.sources.iter().map(|(file, text)| (given(file), text.clone())));
-        let has_none = hooks.hooks.is_empty() && hooks.policies.is_empty();
-        let has_none = has_none && found.diagnostics.iter().all(|it| it.severity != Severity::Error);
-        if self.hooks.project && has_none {
-            found.diagnostics.push(no_definitions(&self.hooks.root));
+        if std::io::stdin().is_terminal() {
+            tell("Enter makes a new link");
+            std::thread::Builder::new().name("links".into()).spawn(move || make_more(&links))?;
         }
-        Ok(found)
-    }
+        std::future::pending().await
+    })
+}
 
-    /// What is wrong with the files that were named.
-    fn read_files(&self, found: &mut Found) -> Result<(), Failure> {
-        let means = self.options().means();
-        for file in &self.files {
-            let name = file.display().to_string();
-            let mut bytes = Vec::new();
-            if name == "-" {
-                std::io::stdin().read_to_end(&mut bytes)?;
-            } else if file.is_dir() {
-                return Err(Failure(format!("{name}: it is a directory; write --hooks {name}")));
-            } else {
-                bytes = read(file).map_err(|error| Failure(format!("{name}: {error}")))?;
-            }
-            let text = match String::from_utf8(bytes) {
-                Ok(text) => text,
-                Err(error) => {
-                    let unread = Unread::not_text(&error);
-                    let (problem, before) = unreadable(&unread);
-                    found.diagnostics.push(problem.to_diagnostic(&name, &LineIndex::new(before)));
-                    continue;
-                }
-            };
-            let checked = definitions::check::check(&name, &text, Layer::Hooks, Some(&means));
-            found.diagnostics.extend(checked.diagnostics);
-            found.sources.insert(name, text.into());
+/// Opens a link. Whoever can't have it opened has it on the screen.
+fn open(link: &str) {
+    let mut opener = Command::new(OPENER);
+    let spawned = opener.arg(link).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    match spawned {
+        // Nobody waits for it, but it is to leave no zombie.
+        Ok(mut child) => drop(std::thread::spawn(move || child.wait())),
+        Err(error) => tell(format_args!("{OPENER}: {error}; open the link yourself")),
+    }
+}
+
+/// Tells a new link for each line that comes.
+fn make_more(links: &Links) {
+    for _ in std::io::stdin().lock().lines().map_while(Result::ok) {
+        match links.make() {
+            Ok(link) => super::output::tell_plainly(link),
+            Err(error) => tell(error),
         }
-        Ok(())
     }
-}
-
-/// Whoever checks a project's own definitions believes that there are some.
-fn no_definitions(root: &Path) -> Diagnostic {
-    let dir = root.join(DEFINITIONS);
-    let is_near = |name: &str| name.to_lowercase().contains("hookwire") && name != DEFINITIONS;
-    let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
-    let mut near: Vec<_> =
-        entries.filter_map(|it| it.file_name().into_string().ok()).filter(|it| is_near(it)).collect();
-    near.sort();
-    let message = match dir.is_dir() {
-        true => format!("no hook of {DEFINITIONS} is in force"),
-        false if dir.exists() => format!("{DEFINITIONS} is no directory"),
-        false => format!("there is no {DEFINITIONS} here"),
-    };
-    let there = near.iter().take(4).map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ");
-    let help = match near.is_empty() || dir.is_dir() {
-        true => format!("definitions are files in {DEFINITIONS}: `hookwire init` writes some"),
-        false => format!("there is {there}; definitions are files in {DEFINITIONS}"),
-    };
-    let problem = Problem::error(&(0..0), "missing-directory", message).help(help);
-    problem.to_diagnostic(&dir.display().to_string(), &LineIndex::new(""))
-}
-
-/// A file's bytes. A named pipe would be waited for, perhaps for ever; that of a shell's `<(...)` has its writer.
-fn read(file: &Path) -> std::io::Result<Vec<u8>> {
-    let is_pipe = std::fs::metadata(file)?.file_type().is_fifo();
-    let is_of_shell = file.starts_with("/dev/fd") || file.starts_with("/proc");
-    if is_pipe && !is_of_shell {
-        return Err(std::io::Error::other("it is a named pipe; write - and give the text on stdin"));
-    }
-    std::fs::read(file)
-}
-
-#[derive(clap::Args)]
-pub(super) struct ListArgs {
-    #[command(flatten)]
-    hooks: DefinitionArgs,
-    /// List the built-in guards instead, with the events of a hook that doesn't say `on`.
-    #[arg(long)]
-    guards: bool,
-}
-
-pub(super) fn list(args: &ListArgs, out: &mut Output) -> Result<Finding, Failure> {
-    if args.guards {
-        list_guards(out);
-        return Ok(Finding::Fine);
-    }
-    let args = &args.hooks;
-    let host = args.host(args.options())?;
-    let published = host.published();
-    let hooks = engine::in_running_order(published.hooks.hooks.iter(), None, &dialects::native().contract);
-    for info in hooks.iter().map(|hook| HookInfo::from_hook(hook)) {
-        if out.json {
-            out.json(&info);
-            continue;
-        }
-        let switch = match (info.enabled, info.observe) {
-            (false, _) => " (off)",
-            (true, true) => " (observes)",
-            (true, false) => "",
-        };
-        let place = args.as_given(&format!("{}:{}", info.source.file, info.source.line));
-        let name = out.tone(Tone::Strong, &format!("{:<24}", short(&info.name, 24)));
-        let place = out.tone(Tone::Dim, &safe(&place));
-        let on = short(&info.on.join(","), 32);
-        out.line(&format!("{name} {:<9} {on:<32} {}{switch}  {place}", info.handler, fail_word(info.fail)));
-    }
-    if !out.json && published.hooks.hooks.is_empty() {
-        out.line("No hooks: name a directory with --hooks, or start with `hookwire init`.");
-    }
-    let directories = read_from(&host);
-    if !out.json && !directories.is_empty() {
-        let directories = out.tone(Tone::Dim, &safe(&format!("Read from {directories}.")));
-        out.line(&directories);
-    }
-    for broken in published.hooks.broken.iter() {
-        tell(format_args!("{}", safe(&args.as_given(broken))));
-    }
-    Ok(Finding::Fine)
-}
-
-fn list_guards(out: &mut Output) {
-    for GuardRow { name, about, events, .. } in GUARDS {
-        if out.json {
-            out.json(&serde_json::json!({ "name": name, "about": about, "on": events }));
-            continue;
-        }
-        let name = out.tone(Tone::Strong, &format!("{name:<16}"));
-        let on = out.tone(Tone::Dim, &format!("on {}", events.join(", ")));
-        out.line(&format!("{name} {about}"));
-        out.line(&format!("{:16} {on}", ""));
-    }
-}
-
-fn fail_word(fail: crate::contract::Fail) -> &'static str {
-    match fail {
-        crate::contract::Fail::Open => "fails open",
-        crate::contract::Fail::Closed => "fails closed",
-        crate::contract::Fail::Ask => "asks on failure",
-    }
-}
-
-#[derive(clap::Args)]
-pub(super) struct SchemaArgs {
-    /// The schema.
-    #[arg(value_enum, default_value_t = SchemaKind::Definitions)]
-    kind: SchemaKind,
-}
-
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum SchemaKind {
-    /// Definition files.
-    Definitions,
-    /// The messages of the protocol.
-    Protocol,
-}
-
-pub(super) fn schema(args: &SchemaArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let schema = match args.kind {
-        SchemaKind::Definitions => crate::definitions::schema::definitions(),
-        SchemaKind::Protocol => crate::rpc::schema::protocol(),
-    };
-    out.lines(&serde_json::to_string_pretty(&schema)?);
-    Ok(Finding::Fine)
 }

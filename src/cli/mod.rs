@@ -5,6 +5,7 @@
 
 mod approvals;
 mod cases;
+mod check;
 mod deferred;
 mod demo;
 mod demo_run;
@@ -166,15 +167,17 @@ enum Command {
     /// Judge a recorded session, one JSON event a line.
     Replay(Deferred<replay::ReplayArgs>),
     /// Check definitions: every mistake with its place. Exits with 1 if there is an error.
-    Check(Deferred<inspect::CheckArgs>),
+    Check(Deferred<check::CheckArgs>),
     /// Try the cases beside definitions, `guard.test.yaml` for `guard.yaml`. Exits with 1 if one isn't as expected.
     Test(Deferred<cases::TestArgs>),
     /// List the hooks in force, in order of running, or the built-in guards.
-    List(Deferred<inspect::ListArgs>),
+    List(Deferred<check::ListArgs>),
     /// Say for each hook whether it would run on an event, and if not, why.
     Explain(Deferred<explain::ExplainArgs>),
     /// Watch what the running hosts judge, as it happens.
     Tail(Deferred<tail::TailArgs>),
+    /// Watch your agents in the browser, and answer what waits for you.
+    Inspect(Deferred<inspect::InspectArgs>),
     /// Write what running hosts judge into a file, secrets replaced, for `replay` and `test`.
     Record(Deferred<record::RecordArgs>),
     /// Read or change the values that hooks share, in a running host.
@@ -190,7 +193,7 @@ enum Command {
     /// Print a page of the documentation, or what it says about a word. Without a word, the pages are listed.
     Docs(Deferred<docs::DocsArgs>),
     /// Print a JSON Schema.
-    Schema(Deferred<inspect::SchemaArgs>),
+    Schema(Deferred<check::SchemaArgs>),
     /// Run a command with every program that it starts judged by your rules.
     Run(Deferred<run::RunArgs>),
     /// Print the versions of the program and its protocol; compare them with what runs.
@@ -475,18 +478,19 @@ pub fn main() -> ExitCode {
         Command::Serve(args) => serve::run(&args),
         Command::Dispatch(args) => replay::dispatch(&args, &mut out),
         Command::Replay(args) => replay::replay(&args, &mut out),
-        Command::Check(args) => inspect::check(&args, &mut out),
+        Command::Check(args) => check::check(&args, &mut out),
         Command::Test(args) => cases::run(&args, &mut out),
-        Command::List(args) => inspect::list(&args, &mut out),
+        Command::List(args) => check::list(&args, &mut out),
         Command::Explain(args) => explain::explain(&args, &mut out),
         Command::Tail(args) => tail::run(&args, &mut out),
+        Command::Inspect(args) => inspect::run(&args, &mut out),
         Command::Record(args) => record::run(&args),
         Command::State(args) => remote::state(&args, &mut out),
         Command::Approvals(args) => approvals::approvals(&args, &mut out),
         Command::Approve(args) => approvals::approve(&args, &mut out),
         Command::Deny(args) => approvals::deny(&args, &mut out),
         Command::Init(args) => init::run(&args, &mut out),
-        Command::Schema(args) => inspect::schema(&args, &mut out),
+        Command::Schema(args) => check::schema(&args, &mut out),
         Command::Version(args) => version::run(&args, &mut out),
         Command::Completions(args) => generate::completions(&args, &mut out),
         Command::Generate(args) => generate::run(&args),

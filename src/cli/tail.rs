@@ -2,12 +2,12 @@
 
 use super::output::{Output, Tone, safe, short, tell};
 use super::{Failure, Finding, project};
-use crate::dialects;
 use crate::event::Event;
 use crate::handlers::guards::without_secrets;
 use crate::journal::{Ended, Record};
 use crate::matching::tools::main_argument;
 use crate::running::follow::{Following, News, Take};
+use crate::running::told;
 use crate::support::amounts::{duration, number_of};
 use crate::support::json::parse;
 use crate::transport::socket;
@@ -141,7 +141,7 @@ impl EventsArgs {
             && (!self.observed || hooks().any(|outcome| observed(outcome).is_some()))
             && self.hook.as_ref().is_none_or(|name| hooks().any(|outcome| outcome["hook"] == name.as_str()))
             && fits(&self.tool, record["tool"].as_str())
-            && (self.session.is_none() || fits(&self.session, event(record).as_ref().map(Event::session)))
+            && (self.session.is_none() || fits(&self.session, told::event(record).as_ref().map(Event::session)))
     }
 }
 
@@ -187,22 +187,6 @@ fn at(row: &Value) -> &str {
     row["at"].as_str().or(row["ended"]["at"].as_str()).unwrap_or_default()
 }
 
-/// The event behind a record, if it was kept.
-fn event(record: &Value) -> Option<Event> {
-    dialects::sent(record.get("params")?.clone(), record["dialect"].as_str()?)
-}
-
-/// Who sent an event, and for which of its agents: `claude-code`, `billing-bot/reviewer`.
-fn sender(record: &Value, event: Option<&Event>) -> String {
-    let dialect = record["dialect"].as_str().unwrap_or_default();
-    // Its vocabulary names an installed agent better than the program that it starts.
-    let client = record["client"].as_str().filter(|_| dialect == dialects::NATIVE).unwrap_or(dialect);
-    match event.and_then(|it| it.text("/agent/name")) {
-        Some(agent) => safe(&format!("{client}/{agent}")),
-        None => safe(client),
-    }
-}
-
 /// The time of day; the whole is in the JSON.
 fn time_of_day(at: &Value) -> String {
     at.as_str().map(safe).unwrap_or_default().get(11..23).unwrap_or_default().to_string()
@@ -221,39 +205,20 @@ fn print_end(ended: &Value, out: &mut Output) {
     out.line(&format!("  {} {}{why}{took}", text(&outcome["hook"]), out.tone(tone, word)));
 }
 
+/// The longest line of a tree of programs.
+const TREE_WIDTH: usize = 60;
+
 /// Where in the tree of programs one starts: `below make, sh`, the nearest first.
 fn below(event: &Event) -> String {
-    const MOST: usize = 5;
-    let pid = event.at("/exec/pid");
-    let parents = event.at("/exec/parents").and_then(Value::as_array).into_iter().flatten();
-    // The process that becomes the program comes first.
-    let parents = parents.filter(|parent| parent.get("pid") != pid).take(MOST);
-    let name = |parent: &Value| {
-        let program = parent["argv"][0].as_str().unwrap_or("…");
-        safe(program.rsplit('/').next().unwrap_or(program))
-    };
-    let names: Vec<String> = parents.map(name).collect();
+    let names = told::parents(event);
     if names.is_empty() { String::new() } else { format!("below {}", names.join(", ")) }
 }
 
-/// A program that starts in its place in the tree, a line for each: the farthest it comes from first, itself last.
+/// A program that starts in its place in the tree, in lines for a terminal.
 pub(super) fn tree(event: &Event) -> Vec<String> {
-    /// The longest line of it, and how many it comes from are shown.
-    const WIDTH: usize = 60;
-    const MOST: usize = 8;
-    let words = |argv: &Value| {
-        let words: Vec<&str> = argv.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        let program = words.first().map(|it| it.rsplit('/').next().unwrap_or(it));
-        program.into_iter().chain(words.iter().skip(1).copied()).collect::<Vec<_>>().join(" ")
-    };
-    let parents = event.at("/exec/parents").and_then(Value::as_array).into_iter().flatten().take(MOST);
-    let mut lines: Vec<String> = parents.map(|parent| words(&parent["argv"])).collect();
-    lines.reverse();
-    lines.extend(event.at("/exec/argv").map(words));
-    lines
+    told::tree(event)
         .iter()
-        .enumerate()
-        .map(|(depth, line)| format!("{}{}", "  ".repeat(depth), short(line, WIDTH - 2 * depth)))
+        .map(|(depth, line)| format!("{}{}", "  ".repeat(*depth), short(line, TREE_WIDTH - 2 * depth)))
         .collect()
 }
 
@@ -273,16 +238,13 @@ pub(super) fn print(record: &Clean, out: &mut Output) {
     }
     let text = |value: &Value| value.as_str().map(safe).unwrap_or_default();
     let verdict = &record["verdict"];
-    let event = event(record);
+    let event = told::event(record);
     let tool = record["tool"].as_str().unwrap_or_default();
     let argument = |input| main_argument(tool, input).map(|(_, text)| text.into_owned());
-    let about = event.as_ref().and_then(|it| it.at("/tool/input")).and_then(argument);
-    // Of a prompt that a hook has changed, what the model reads is shown: what was taken out may be a secret.
-    let prompt = || verdict["subject"].as_str().or(event.as_ref()?.text("/prompt")).map(str::to_string);
-    let about = about.or_else(prompt).unwrap_or_default();
+    let about = told::about(record, event.as_ref()).unwrap_or_default();
     let head = [
         time_of_day(&record["at"]),
-        sender(record, event.as_ref()),
+        safe(&told::sender(record, event.as_ref())),
         text(&record["event"]),
         safe(tool),
         short(&about, 100),

@@ -5,8 +5,8 @@ use super::output::{Output, Tone, safe, tell};
 use super::{Failure, Finding, project, unasked};
 use crate::definitions::approved::{self, DEFINITIONS, State};
 use crate::running::reload_all;
-use crate::trust::shown::{Look, shown};
-use crate::trust::{self, Change, Refusal, Review, Trusted};
+use crate::trust::shown::{Look, shown, summary};
+use crate::trust::{self, Refusal, Review, Trusted};
 use serde_json::json;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -170,16 +170,7 @@ fn list(out: &mut Output) -> Result<Finding, Failure> {
 
 fn show(review: &Review, out: &mut Output) {
     if out.json {
-        let changes = review.changes();
-        let path = |change: &Change<'_>| json!({ "path": change.path, "was": change.old.is_some(), "is": change.new.is_some() });
-        out.json(&json!({
-            "root": review.root,
-            "isTrusted": review.is_as_before(),
-            "changes": changes.iter().map(path).collect::<Vec<_>>(),
-            "hooks": review.hooks.iter().map(|hook| &*hook.name).collect::<Vec<_>>(),
-            "loosened": review.observers().map(|(hook, _)| &*hook.name).collect::<Vec<_>>(),
-            "runs": review.record.named,
-        }));
+        out.json(&summary(review));
         return;
     }
     for (look, text) in shown(review) {

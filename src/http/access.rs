@@ -47,7 +47,8 @@ impl Token {
         Token(Sha256::digest(text).into())
     }
 
-    fn is(&self, text: &str) -> bool {
+    /// Whether a text is this one.
+    pub(crate) fn is(&self, text: &str) -> bool {
         Token::of(text).0.ct_eq(&self.0).into()
     }
 }
@@ -120,16 +121,21 @@ impl Access {
 }
 
 /// A header that is there once.
-fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+pub(crate) fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?;
     values.next().is_none().then(|| value.to_str().ok())?
 }
 
+/// The token that the header for it shows.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = only(headers, &AUTHORIZATION)?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("Bearer").then(|| token.trim())
+}
+
 fn shown(headers: &HeaderMap) -> Option<&str> {
     if headers.contains_key(AUTHORIZATION) {
-        let (scheme, token) = only(headers, &AUTHORIZATION)?.split_once(' ')?;
-        return scheme.eq_ignore_ascii_case("Bearer").then(|| token.trim());
+        return bearer(headers);
     }
     super::websocket::protocols(headers).find_map(|it| it.strip_prefix(TOKEN_PROTOCOL))
 }

@@ -2,6 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
+use hyper::StatusCode;
 use hyper::body::{Body, Incoming};
 use std::fmt;
 use std::time::Duration;
@@ -12,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Why there is no body.
 #[derive(Debug)]
-pub(super) enum Unread {
+pub(crate) enum Unread {
     /// It has more than so many bytes.
     TooLong(usize),
     TooSlow,
@@ -29,9 +30,20 @@ impl fmt::Display for Unread {
     }
 }
 
+impl Unread {
+    /// How it is said over HTTP.
+    pub(crate) fn status(&self) -> StatusCode {
+        match self {
+            Unread::TooLong(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Unread::TooSlow => StatusCode::REQUEST_TIMEOUT,
+            Unread::Broken(_) => StatusCode::BAD_REQUEST,
+        }
+    }
+}
+
 /// Reads a body. One that is too long is read to its end all the same, and dropped: a client that was cut off while
 /// it sends may never read the answer, and what it asked about would go on as if nobody had said no.
-pub(super) async fn read(mut body: Incoming, max: usize) -> Result<Bytes, Unread> {
+pub(crate) async fn read(mut body: Incoming, max: usize) -> Result<Bytes, Unread> {
     let all = async {
         let mut bytes = BytesMut::new();
         let mut is_too_long = body.size_hint().lower() > max as u64;

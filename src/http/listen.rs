@@ -1,10 +1,11 @@
 //! The listener: an address of this machine's own, and its connections.
 
-use super::Service;
-use super::access::Access;
-use crate::transport::guests::{Guests, MAX_AGENTS};
+use crate::transport::guests::{Guests, Place};
+use bytes::Bytes;
+use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
+use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::fmt;
@@ -14,6 +15,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
 
 /// How long the head of a request may take, and how long a connection is kept for a next one.
 const HEAD_TIME: Duration = Duration::from_secs(30);
@@ -47,6 +49,13 @@ impl FromStr for Address {
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{PREFIX}{}:{}", self.host, self.port)
+    }
+}
+
+impl Address {
+    /// The port; 0 is any.
+    pub fn port(&self) -> u16 {
+        self.port
     }
 }
 
@@ -96,38 +105,69 @@ impl Listener {
     }
 
     /// Serves whoever connects, on the service's runtime; gives who is connected.
-    pub fn serve(self, service: Service) -> Arc<Guests> {
-        let (service, access) = (Arc::new(service), Access { port: self.address.port });
+    pub(crate) fn serve<S: Answers>(self, service: S) -> Arc<Guests> {
+        let service = Arc::new(service);
         for listener in self.listeners {
-            let accept = accept(listener, service.clone(), access, self.guests.clone());
-            service.runtime.spawn(accept);
+            service.runtime().spawn(accept(listener, service.clone(), self.guests.clone()));
         }
         self.guests
     }
 }
 
-async fn accept(listener: TcpListener, service: Arc<Service>, access: Access, guests: Arc<Guests>) {
+/// What answers requests.
+pub(crate) trait Answers: Send + Sync + 'static {
+    /// The body of a reply.
+    type Body: Body<Data = Bytes, Error = Infallible> + Send + 'static;
+    /// How many may be connected.
+    const MOST: usize;
+
+    /// Where requests are answered: a runtime with several threads.
+    fn runtime(&self) -> &Handle;
+
+    /// Answers one.
+    fn answer(
+        &self,
+        request: Request<Incoming>,
+        caller: Arc<Caller>,
+    ) -> impl Future<Output = Response<Self::Body>> + Send;
+}
+
+/// Who has connected. It keeps the connection's place for as long as somebody holds it.
+pub(crate) struct Caller {
+    /// Where from.
+    pub(crate) theirs: SocketAddr,
+    /// Where to.
+    pub(crate) ours: SocketAddr,
+    _place: Place,
+}
+
+async fn accept<S: Answers>(listener: TcpListener, service: Arc<S>, guests: Arc<Guests>) {
     loop {
-        let Ok((stream, _)) = listener.accept().await else {
+        let accepted = match listener.accept().await {
+            Ok((stream, theirs)) => stream.local_addr().map(|ours| (stream, theirs, ours)),
+            Err(error) => Err(error),
+        };
+        let Ok((stream, theirs, ours)) = accepted else {
             // Most likely there are no descriptors left: asking again at once would not help.
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
         let (place, before) = guests.enter();
-        if before >= MAX_AGENTS {
+        if before >= S::MOST {
             tracing::warn!("A connection over HTTP was refused: {before} are open.");
             continue;
         }
-        service.runtime.spawn(serve(stream, service.clone(), access, Arc::new(place)));
+        let caller = Arc::new(Caller { theirs, ours, _place: place });
+        service.runtime().spawn(serve(stream, service.clone(), caller));
     }
 }
 
-async fn serve(stream: TcpStream, service: Arc<Service>, access: Access, place: Arc<impl Send + Sync + 'static>) {
+async fn serve<S: Answers>(stream: TcpStream, service: Arc<S>, caller: Arc<Caller>) {
     // A reply is written at once; without this it may wait for the acknowledgement of what was sent before.
     let _ = stream.set_nodelay(true);
     let answer = service_fn(|request| {
-        let (service, place) = (service.clone(), place.clone());
-        async move { Ok::<_, Infallible>(service.answer(request, &access, place).await) }
+        let (service, caller) = (service.clone(), caller.clone());
+        async move { Ok::<_, Infallible>(service.answer(request, caller).await) }
     });
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(MAX_HEAD);

@@ -4,20 +4,24 @@
 //! has sent it. What comes in is bounded, in size, number and time.
 
 mod access;
-mod body;
+pub(crate) mod body;
 mod hook;
 mod listen;
-mod reply;
+pub(crate) mod reply;
 mod websocket;
 
 pub use access::{Origin, Token};
+pub(crate) use access::{bearer, only};
 pub use listen::{Address, Listener};
+pub(crate) use listen::{Answers, Caller};
 
 use crate::dialects::asked;
 use crate::host::Host;
 use crate::rpc::single;
+use crate::transport::guests::MAX_AGENTS;
 use access::{Access, Refused};
-use body::Unread;
+use bytes::Bytes;
+use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::ALLOW;
 use hyper::{Method, Request, StatusCode};
@@ -47,10 +51,18 @@ pub struct Service {
     pub session: Arc<dyn Fn(UnixStream) -> std::io::Result<()> + Send + Sync>,
 }
 
-impl Service {
-    /// Answers a request. What keeps the connection's place is kept for as long as a session lasts.
-    async fn answer(&self, request: Request<Incoming>, access: &Access, place: impl Send + 'static) -> Reply {
+impl Answers for Service {
+    type Body = Full<Bytes>;
+    const MOST: usize = MAX_AGENTS;
+
+    fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
+    /// Answers a request. A session keeps the connection's place for as long as it lasts.
+    async fn answer(&self, request: Request<Incoming>, caller: Arc<Caller>) -> Reply {
         let (method, path) = (request.method().clone(), request.uri().path().to_string());
+        let access = Access { port: caller.ours.port() };
         if let Err(refused) = access.check(&request, &self.token, &self.origins) {
             // What it sent may hold secrets.
             tracing::warn!("A request over HTTP was refused: {refused}.");
@@ -67,31 +79,27 @@ impl Service {
             },
             Some(_) => not_allowed("POST"),
             None if path == RPC && method == Method::POST => self.rpc(request).await,
-            None if path == RPC && method == Method::GET => websocket::open(self, request, place),
+            None if path == RPC && method == Method::GET => websocket::open(self, request, caller),
             None if path == RPC => not_allowed("GET, POST"),
             None => reply::refusal(StatusCode::NOT_FOUND, "there are /hook/AGENT and /rpc"),
         }
     }
+}
 
+impl Service {
     async fn rpc(&self, request: Request<Incoming>) -> Reply {
         match body::read(request.into_body(), self.max_message).await {
             Ok(message) => match single::answer(&self.host, &self.runtime, &message).await {
                 replies if replies.is_empty() => reply::nothing(),
                 replies => reply::json(replies),
             },
-            Err(unread) => {
-                let status = match unread {
-                    Unread::TooLong(_) => StatusCode::PAYLOAD_TOO_LARGE,
-                    Unread::TooSlow => StatusCode::REQUEST_TIMEOUT,
-                    Unread::Broken(_) => StatusCode::BAD_REQUEST,
-                };
-                reply::refusal(status, &unread.to_string())
-            }
+            Err(unread) => reply::refusal(unread.status(), &unread.to_string()),
         }
     }
 }
 
-fn not_allowed(methods: &'static str) -> Reply {
+/// The route has other methods.
+pub(crate) fn not_allowed(methods: &'static str) -> Reply {
     let mut refusal = reply::refusal(StatusCode::METHOD_NOT_ALLOWED, methods);
     refusal.headers_mut().insert(ALLOW, hyper::header::HeaderValue::from_static(methods));
     refusal

@@ -5,31 +5,32 @@ use http_body_util::Full;
 use hyper::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use hyper::{Response, StatusCode};
 
-pub(super) type Reply = Response<Full<Bytes>>;
+pub(crate) type Reply = Response<Full<Bytes>>;
 
-pub(super) fn json(text: impl Into<Bytes>) -> Reply {
+pub(crate) fn json(text: impl Into<Bytes>) -> Reply {
     reply(StatusCode::OK, text, &[(CONTENT_TYPE, "application/json")])
 }
 
 /// There is nothing to say.
-pub(super) fn nothing() -> Reply {
+pub(crate) fn nothing() -> Reply {
     reply(StatusCode::NO_CONTENT, "", &[])
 }
 
 /// A "no" to the request itself, not a verdict. The connection ends: whoever has no business here keeps none.
-pub(super) fn refusal(status: StatusCode, problem: &str) -> Reply {
+pub(crate) fn refusal(status: StatusCode, problem: &str) -> Reply {
     let headers = [(CONTENT_TYPE, "text/plain; charset=utf-8"), (CONNECTION, "close"), (WWW_AUTHENTICATE, "Bearer")];
     let n_headers = if status == StatusCode::UNAUTHORIZED { 3 } else { 2 };
     reply(status, format!("{problem}\n"), &headers[..n_headers])
 }
 
 /// A reply after which the connection ends.
-pub(super) fn last(mut reply: Reply) -> Reply {
+pub(crate) fn last(mut reply: Reply) -> Reply {
     reply.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     reply
 }
 
-fn reply(status: StatusCode, body: impl Into<Bytes>, headers: &[(HeaderName, &'static str)]) -> Reply {
+/// A reply with these headers.
+pub(crate) fn reply(status: StatusCode, body: impl Into<Bytes>, headers: &[(HeaderName, &'static str)]) -> Reply {
     let mut reply = Response::new(Full::new(body.into()));
     *reply.status_mut() = status;
     let all = [(CACHE_CONTROL, "no-store"), (HeaderName::from_static("x-content-type-options"), "nosniff")];

@@ -6,6 +6,7 @@
 mod about;
 pub mod follow;
 mod replace;
+pub mod told;
 
 pub use about::About;
 pub use replace::{Stopped, replace_superseded};
@@ -15,6 +16,7 @@ use crate::support::program::Program;
 use crate::support::visible::safe;
 use crate::transport::client::Client;
 use crate::transport::socket;
+use follow::Run;
 use serde_json::{Value, json};
 use std::io::{Error, ErrorKind, Result};
 use std::os::unix::net::UnixStream;
@@ -53,6 +55,16 @@ fn connect(sockets: Vec<PathBuf>) -> Vec<Running> {
     found
 }
 
+/// The host of one run, with its answer to who it is.
+///
+/// # Errors
+/// It runs no more.
+pub fn of_run(run: &Run) -> Result<Running> {
+    let is_it = |host: &mut Running| host.run().is_ok_and(|it| it == *run);
+    let found = find(None)?.into_iter().find_map(|mut host| is_it(&mut host).then_some(host));
+    found.ok_or_else(|| Error::other("that host runs no more"))
+}
+
 /// The host that runs for a project, where only one can be meant.
 ///
 /// # Errors
@@ -83,6 +95,15 @@ impl Running {
         let told = told.to_string();
         let recent: Recent<'_> = serde_json::from_str(&told)?;
         Ok((recent.pid, recent.program.map(|it| it.into_owned())))
+    }
+
+    /// Which run of a host it is.
+    ///
+    /// # Errors
+    /// It doesn't answer, or not as a host does.
+    pub fn run(&mut self) -> Result<Run> {
+        let told = self.client.request("hooks/recent", &json!({ "limit": 0 }))?.to_string();
+        Ok(Run::of(&serde_json::from_str(&told)?))
     }
 
     /// Its process, its project, and how many others are connected.

@@ -7,3 +7,4 @@ pub mod outbox;
 pub mod peer;
 pub mod socket;
 pub mod stdio;
+pub mod tcp_peer;

@@ -39,7 +39,7 @@ impl Peer {
 }
 
 /// How many seccomp filters a process is below, where the kernel says it.
-fn filters(pid: &str) -> Option<u32> {
+pub(super) fn filters(pid: &str) -> Option<u32> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:")?.trim().parse().ok())
 }

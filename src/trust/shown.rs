@@ -6,6 +6,7 @@ use crate::definitions::cookbook;
 use crate::support::amounts::number_of;
 use crate::support::line_diff::{Fate, line_diff};
 use crate::support::visible::safe;
+use serde_json::{Value, json};
 use std::path::Path;
 
 /// What a line is, which decides how it looks.
@@ -25,6 +26,36 @@ pub enum Look {
     Plain,
     /// A mistake.
     Mistake,
+}
+
+impl Look {
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Look::Head => "head",
+            Look::Added => "added",
+            Look::Removed => "removed",
+            Look::Beside => "beside",
+            Look::Loosened => "loosened",
+            Look::Plain => "plain",
+            Look::Mistake => "mistake",
+        }
+    }
+}
+
+/// What is to be approved, for programs.
+pub fn summary(review: &Review) -> Value {
+    let changes = review.changes();
+    let path =
+        |change: &Change<'_>| json!({ "path": change.path, "was": change.old.is_some(), "is": change.new.is_some() });
+    json!({
+        "root": review.root,
+        "isTrusted": review.is_as_before(),
+        "changes": changes.iter().map(path).collect::<Vec<_>>(),
+        "hooks": review.hooks.iter().map(|hook| &*hook.name).collect::<Vec<_>>(),
+        "loosened": review.observers().map(|(hook, _)| &*hook.name).collect::<Vec<_>>(),
+        "runs": review.record.named,
+    })
 }
 
 /// What is to be approved, line by line. Nothing in a line can hide or reorder others.

@@ -31,6 +31,7 @@ const ROOMS: &[&str] = &[
     "lsp",
     "rpc",
     "http",
+    "inspector",
     "cli",
     "lib",
     "main",

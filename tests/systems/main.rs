@@ -16,6 +16,7 @@ mod file_rules;
 mod generate;
 mod hooks_article;
 mod import;
+mod inspector;
 mod installed;
 mod instructor;
 mod no_silence;

@@ -1,0 +1,191 @@
+//! What a page may ask: some methods of a running host, and those of its own.
+
+use super::tried::Try;
+use super::watch::{self, all_questions, host};
+use crate::definitions::approved;
+use crate::handlers::guards::without_secrets;
+use crate::running::{self, Running};
+use crate::support::file;
+use crate::trust;
+use crate::trust::shown::{shown, summary};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// The methods of a host that are passed on to it. None changes a definition, and none judges an event.
+const OF_HOST: &[&str] =
+    &["hooks/list", "hooks/explain", "hooks/check", "hooks/recent", "approvals/list", "approvals/answer"];
+
+/// A request.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Call {
+    method: String,
+    #[serde(default)]
+    params: Value,
+    #[serde(default)]
+    host: Option<String>,
+}
+
+/// Why there is no result, as JSON-RPC has it.
+pub(super) struct Problem {
+    code: i32,
+    message: String,
+}
+
+pub(super) type Answer<T = Value> = Result<T, Problem>;
+
+const UNKNOWN_METHOD: i32 = -32601;
+const BAD_PARAMS: i32 = -32602;
+const FAILED: i32 = -32000;
+
+impl<E: std::fmt::Display> From<E> for Problem {
+    fn from(error: E) -> Problem {
+        Problem { code: FAILED, message: error.to_string() }
+    }
+}
+
+impl Problem {
+    pub(super) fn params(message: impl Into<String>) -> Problem {
+        Problem { code: BAD_PARAMS, message: message.into() }
+    }
+
+    pub(super) fn to_value(&self) -> Value {
+        json!({ "code": self.code, "message": self.message })
+    }
+}
+
+/// Params that hold nothing.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+/// A file of definitions.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OfFile {
+    file: PathBuf,
+}
+
+/// An event that a host has judged.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OfEvent {
+    seq: u64,
+}
+
+impl Call {
+    /// Answers it; waits for hosts.
+    pub(super) fn answer(self) -> Answer {
+        match &*self.method {
+            method if OF_HOST.contains(&method) => self.pass_on(),
+            "inspect/hosts" => self.params::<Nothing>().and_then(|_| hosts()),
+            "inspect/approvals" => {
+                self.params::<Nothing>()?;
+                Ok(json!({ "approvals": all_questions()? }))
+            }
+            "inspect/explain" => self.explain(),
+            "inspect/definition" => self.definition(),
+            "inspect/trust" => self.trust(),
+            "inspect/try" => self.params::<Try>()?.answer(&self.root()?),
+            method => Err(Problem { code: UNKNOWN_METHOD, message: format!("there is no method `{method}` here") }),
+        }
+    }
+
+    pub(super) fn params<T: DeserializeOwned>(&self) -> Answer<T> {
+        let params = if self.params.is_null() { json!({}) } else { self.params.clone() };
+        serde_json::from_value(params).map_err(|error| Problem::params(format!("`params`: {error}")))
+    }
+
+    /// The host that it is for.
+    fn running(&self) -> Answer<Running> {
+        let id = self.host.as_deref().ok_or_else(|| Problem::params("`host` is missing: the id of a running host"))?;
+        let run = watch::run(id).ok_or_else(|| Problem::params("`host` is not the id of a host"))?;
+        Ok(running::of_run(&run)?)
+    }
+
+    /// The project of that host.
+    fn root(&self) -> Answer<PathBuf> {
+        let (_, root, _) = self.running()?.process()?;
+        Ok(root.into())
+    }
+
+    fn pass_on(&self) -> Answer {
+        let params = if self.params.is_null() { json!({}) } else { self.params.clone() };
+        let result = self.running()?.client.request(&self.method, &params)?;
+        Ok(if self.method == "hooks/recent" { without_secrets(result) } else { result })
+    }
+
+    /// What the hooks in force say of an event as it was sent, secrets and all, which the page doesn't have.
+    fn explain(&self) -> Answer {
+        let OfEvent { seq } = self.params()?;
+        let mut host = self.running()?;
+        let mut recent = host.client.request("hooks/recent", &json!({ "after": seq.saturating_sub(1) }))?;
+        let records = recent["records"].as_array_mut().map(std::mem::take).unwrap_or_default();
+        let mut record = records
+            .into_iter()
+            .find(|it| it["seq"] == seq)
+            .ok_or_else(|| Problem::params("the host has kept newer events only"))?;
+        let mut params = record["params"].take();
+        if params.is_null() {
+            return Err(Problem::params("the event was too large to be kept"));
+        }
+        if params.get("payload").is_some() && params.get("dialect").is_none() {
+            // The client had said so when it connected.
+            params["dialect"] = record["dialect"].take();
+        }
+        Ok(without_secrets(host.client.request("hooks/explain", &params)?))
+    }
+
+    /// The text of a file of definitions that the host has read.
+    fn definition(&self) -> Answer {
+        let OfFile { file } = self.params()?;
+        let mut host = self.running()?;
+        let hooks = host.client.request("hooks/list", &json!({}))?;
+        let checked = host.client.request("hooks/check", &json!({}))?;
+        let named = |list: &Value, at: &str| {
+            let mut all = list.as_array().into_iter().flatten();
+            all.any(|it| it.pointer(at).and_then(Value::as_str).is_some_and(|it| Path::new(it) == file))
+        };
+        if !file.is_absolute() || !named(&hooks["hooks"], "/source/file") && !named(&checked["diagnostics"], "/file") {
+            return Err(Problem::params("`file` is no definition file of that host"));
+        }
+        let (text, _) = file::read(&file).map_err(|unread| format!("{}: {unread}", file.display()))?;
+        Ok(json!({ "text": text }))
+    }
+
+    /// What there is to approve in the host's project. It isn't approved here: that is said in a terminal or an editor.
+    fn trust(&self) -> Answer {
+        let Nothing {} = self.params()?;
+        let root = self.root()?;
+        let store = approved::store(&root).ok_or("there is no home directory in which it is kept what was trusted")?;
+        let review = trust::review(&store, &root).map_err(|refusal| refusal.0)?;
+        let mut told = summary(&review);
+        let line = |(look, text): &(trust::shown::Look, String)| json!({ "look": look.as_str(), "text": text });
+        told["lines"] = shown(&review).iter().map(line).collect();
+        Ok(told)
+    }
+}
+
+/// The running hosts, with what only they know.
+fn hosts() -> Answer {
+    let mut hosts = Vec::new();
+    for mut running in running::find(None)? {
+        let socket = running.socket.clone();
+        let recent = running.client.request("hooks/recent", &json!({ "limit": 0 })).map(|it| it.to_string());
+        let about = running.about();
+        hosts.push(match (recent, about) {
+            (Ok(recent), Ok(about)) => {
+                let mut host = host(&serde_json::from_str(&recent)?);
+                host["clients"] = json!(about.clients);
+                host["notInForce"] = json!(about.not_in_force);
+                host["hooks"] = json!(about.n_hooks);
+                host["socket"] = json!(socket);
+                host
+            }
+            (Err(error), _) | (_, Err(error)) => json!({ "socket": socket, "error": error.to_string() }),
+        });
+    }
+    Ok(json!({ "hosts": hosts }))
+}

@@ -1,0 +1,219 @@
+//! The page on which a person watches agents: a listener of this machine's own, for one browser of one user.
+//!
+//! A port of this machine is open to every user of it and to every web page in a browser. So each request names this
+//! address exactly, comes from this page, and shows a token that only this page has (`sessions`); and none of a program
+//! that `hookwire run` holds is answered.
+
+mod call;
+mod feed;
+mod page;
+mod sessions;
+mod tried;
+mod watch;
+
+use crate::http::body::{self, Unread};
+use crate::http::{Answers, Caller, bearer, not_allowed, only, reply};
+use crate::support::json::parse;
+use crate::transport::tcp_peer;
+use bytes::Bytes;
+use call::Call;
+use feed::Feed;
+use http_body_util::BodyExt;
+use http_body_util::StreamBody;
+use http_body_util::combinators::UnsyncBoxBody;
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HOST, ORIGIN};
+use hyper::{Method, Request, Response, StatusCode};
+use serde::Deserialize;
+use serde_json::json;
+use sessions::Sessions;
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+
+/// The longest body of a request, in bytes.
+const MAX_BODY: usize = 1024 * 1024;
+/// Calls that are answered at once; others wait.
+const MAX_CALLS: usize = 8;
+
+/// See the module.
+pub struct Inspector {
+    sessions: Sessions,
+    feed: Arc<Feed>,
+    calls: Arc<Semaphore>,
+    /// Where it listens: `127.0.0.1:PORT`.
+    host: String,
+    runtime: Handle,
+}
+
+type Body = UnsyncBoxBody<Bytes, Infallible>;
+type Refusal = (StatusCode, &'static str);
+
+const NO_TOKEN: Refusal = (StatusCode::UNAUTHORIZED, "the token is missing or wrong; `hookwire inspect` makes a link");
+
+/// Handed out again and again, because who opens a link also serves.
+#[derive(Clone)]
+pub struct Links(Arc<Inspector>);
+
+impl Links {
+    /// A new link to the page. It counts once, for a minute.
+    ///
+    /// # Errors
+    /// The system gives no random bits.
+    pub fn make(&self) -> io::Result<String> {
+        Ok(format!("http://{}/#start={}", self.0.host, self.0.sessions.start()?))
+    }
+}
+
+/// What is served.
+pub struct Service(Arc<Inspector>);
+
+impl Inspector {
+    /// One that watches the running hosts from now on, for a port on which nobody listens yet.
+    ///
+    /// # Errors
+    /// No thread could be started.
+    pub fn start(port: u16, runtime: Handle) -> io::Result<(Service, Links)> {
+        let feed = Arc::new(Feed::default());
+        watch::start(&feed)?;
+        let calls = Arc::new(Semaphore::new(MAX_CALLS));
+        let host = format!("127.0.0.1:{port}");
+        let inspector = Arc::new(Inspector { sessions: Sessions::default(), feed, calls, host, runtime });
+        Ok((Service(inspector.clone()), Links(inspector)))
+    }
+
+    /// Whether a request is for this address, and from this page or from no page.
+    fn admit<B>(&self, request: &Request<B>) -> Result<(), Refusal> {
+        let headers = request.headers();
+        // A request to a proxy names the host in its first line.
+        if request.uri().authority().is_some() || only(headers, &HOST) != Some(&*self.host) {
+            return Err((StatusCode::FORBIDDEN, "its Host is not this page's address"));
+        }
+        let own = format!("http://{}", self.host);
+        let n_origins = headers.get_all(ORIGIN).iter().count();
+        if n_origins > 0 && only(headers, &ORIGIN) != Some(&*own) {
+            return Err((StatusCode::FORBIDDEN, "its Origin is not this page"));
+        }
+        if request.method() != Method::POST {
+            return Ok(());
+        }
+        if n_origins == 0 {
+            return Err((StatusCode::FORBIDDEN, "it has no Origin, and what changes something comes from this page"));
+        }
+        let kind = only(headers, &CONTENT_TYPE).and_then(|it| it.split(';').next()).map(str::trim);
+        if kind.is_some_and(|it| it.eq_ignore_ascii_case("application/json")) {
+            Ok(())
+        } else {
+            Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, "its Content-Type is not application/json"))
+        }
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
+        self.admit(&request)?;
+        let path = request.uri().path().to_string();
+        let method = request.method().clone();
+        match (&*path, method) {
+            ("/api/session", Method::POST) => Ok(self.session(request).await),
+            ("/api/call", Method::POST) => {
+                bearer(request.headers()).and_then(|it| self.sessions.find(it)).ok_or(NO_TOKEN)?;
+                Ok(self.call(request).await)
+            }
+            ("/api/events", Method::GET) => {
+                let end = bearer(request.headers()).and_then(|it| self.sessions.find(it)).ok_or(NO_TOKEN)?;
+                let query = request.uri().query().unwrap_or_default();
+                let after = query.strip_prefix("after=").map(str::parse).transpose();
+                let after = after.map_err(|_| (StatusCode::BAD_REQUEST, "after is the number of a message"))?;
+                let head = reply::reply(StatusCode::OK, "", &[(CONTENT_TYPE, "application/x-ndjson")]);
+                Ok(head.map(|_| StreamBody::new(self.feed.read(after, end)).boxed_unsync()))
+            }
+            ("/api/session" | "/api/call", _) => Ok(whole(not_allowed("POST"))),
+            (_, Method::GET) => page::at(&path).map(whole).ok_or((StatusCode::NOT_FOUND, "there is no such file")),
+            _ => Ok(whole(not_allowed("GET"))),
+        }
+    }
+
+    async fn session(&self, request: Request<Incoming>) -> Response<Body> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Start {
+            start: String,
+        }
+        whole(match read::<Start>(request).await {
+            Err(refusal) => refusal,
+            Ok(Start { start }) => match self.sessions.exchange(&start) {
+                Ok(token) => reply::json(json!({ "token": token }).to_string()),
+                Err(problem) => {
+                    tracing::warn!("No page was opened: {problem}.");
+                    reply::refusal(StatusCode::UNAUTHORIZED, &problem.to_string())
+                }
+            },
+        })
+    }
+
+    async fn call(&self, request: Request<Incoming>) -> Response<Body> {
+        let call = match read::<Call>(request).await {
+            Ok(call) => call,
+            Err(refusal) => return whole(refusal),
+        };
+        let permit = self.calls.clone().acquire_owned().await;
+        let answer = self.runtime.spawn_blocking(move || {
+            let _permit = permit;
+            match call.answer() {
+                Ok(result) => json!({ "result": result }),
+                Err(problem) => json!({ "error": problem.to_value() }),
+            }
+        });
+        whole(match answer.await {
+            Ok(answer) => reply::json(answer.to_string()),
+            Err(_) => reply::refusal(StatusCode::INTERNAL_SERVER_ERROR, "the call failed within"),
+        })
+    }
+
+    /// Whether who has connected is held. It is looked up for each request, because a connection can be handed on.
+    async fn is_held(&self, caller: &Caller) -> bool {
+        let (theirs, ours) = (caller.theirs, caller.ours);
+        self.runtime.spawn_blocking(move || tcp_peer::is_held(theirs, ours)).await.unwrap_or(true)
+    }
+}
+
+impl Answers for Service {
+    type Body = Body;
+    const MOST: usize = 64;
+
+    fn runtime(&self) -> &Handle {
+        &self.0.runtime
+    }
+
+    async fn answer(&self, request: Request<Incoming>, caller: Arc<Caller>) -> Response<Body> {
+        let answer = match self.0.is_held(&caller).await {
+            true => Err((StatusCode::FORBIDDEN, "who asks is, or may be, held by `hookwire run`")),
+            false => self.0.answer(request).await,
+        };
+        answer.unwrap_or_else(|(status, problem)| {
+            // What it sent may hold secrets.
+            tracing::warn!("A request to the page was refused: {problem}.");
+            whole(reply::refusal(status, problem))
+        })
+    }
+}
+
+fn whole(reply: reply::Reply) -> Response<Body> {
+    reply.map(BodyExt::boxed_unsync)
+}
+
+/// The body of a request.
+async fn read<T: for<'de> Deserialize<'de>>(request: Request<Incoming>) -> Result<T, reply::Reply> {
+    let bytes = body::read(request.into_body(), MAX_BODY).await.map_err(|unread| {
+        let problem = match unread {
+            Unread::TooLong(max) => format!("the request is longer than {max} bytes"),
+            _ => unread.to_string(),
+        };
+        reply::refusal(unread.status(), &problem)
+    })?;
+    let bad = |problem: String| reply::refusal(StatusCode::BAD_REQUEST, &problem);
+    let text = std::str::from_utf8(&bytes).map_err(|error| bad(error.to_string()))?;
+    let value = parse(text).map_err(|error| bad(error.to_string()))?;
+    serde_json::from_value(value).map_err(|error| bad(error.to_string()))
+}

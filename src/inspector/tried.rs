@@ -1,0 +1,98 @@
+//! A definition that isn't saved, held against an event: what it would say, without starting anything.
+
+use super::call::{Answer, Problem};
+use crate::definitions::cases::is_definition_file;
+use crate::dialects;
+use crate::event::Event;
+use crate::host::{Host, HostOptions, LastGood, Projects, Purpose};
+use crate::matching::Facts;
+use crate::rpc::protocol::ExplainResult;
+use crate::syntax::diagnostic::Diagnostic;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::Arc;
+use tempfile::TempDir;
+
+/// The name of a text that says none.
+const UNNAMED: &str = "definition.yaml";
+
+/// The text of a definition file.
+#[derive(Deserialize)]
+pub(super) struct Definition {
+    #[serde(rename = "definition")]
+    text: String,
+    #[serde(default)]
+    path: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Try {
+    #[serde(flatten)]
+    definition: Definition,
+    event: Value,
+}
+
+/// A host of one definition file and nothing else, which lies in a directory of its own.
+pub(super) struct Alone {
+    pub(super) host: Arc<Host>,
+    /// The file as it was named, and where it lies.
+    name: String,
+    file: String,
+    _dir: TempDir,
+}
+
+impl Definition {
+    /// Loads it by itself for a project.
+    pub(super) fn load(&self, root: &Path) -> Answer<Alone> {
+        let name = self.path.clone().unwrap_or_else(|| UNNAMED.into());
+        let base = Path::new(&name).file_name().map(Path::new).filter(|it| is_definition_file(it));
+        let base = base
+            .ok_or_else(|| Problem::params("`path` is no definition file: those end in .yaml, .yml, .toml or .json"))?;
+        let dir = tempfile::Builder::new().prefix("hookwire-try-").tempdir()?;
+        let file = dir.path().canonicalize()?.join(base);
+        std::fs::write(&file, &self.text)?;
+        let host = Host::new(HostOptions {
+            root: root.into(),
+            hooks: vec![file.clone()],
+            projects: Projects::None,
+            system: false,
+            last_good: LastGood::Ignored,
+            // What a call ran then is not what it would run now.
+            purpose: Purpose::Replay,
+            ..HostOptions::default()
+        });
+        Ok(Alone { host, name, file: file.to_string_lossy().into_owned(), _dir: dir })
+    }
+}
+
+impl Alone {
+    /// What is wrong in the file.
+    pub(super) fn diagnostics(&self) -> Vec<Diagnostic> {
+        let named = |text: &str| text.replace(&self.file, &self.name);
+        let published = self.host.published();
+        let found = published.diagnostics.iter();
+        found.map(|it| Diagnostic { file: named(&it.file), message: named(&it.message), ..it.clone() }).collect()
+    }
+}
+
+impl Try {
+    pub(super) fn answer(self, root: &Path) -> Answer {
+        let alone = self.definition.load(root)?;
+        let event = Arc::new(event(self.event)?);
+        let hooks = alone.host.hooks();
+        let facts = Facts::new(event, root).with_names(&hooks.tool_names);
+        let explanation = ExplainResult::new(hooks.hooks.iter(), &hooks.policies, &hooks.broken, &facts);
+        let mut tried = json!({ "diagnostics": alone.diagnostics(), "explanation": explanation });
+        for hook in tried["explanation"]["hooks"].as_array_mut().into_iter().flatten() {
+            hook["source"]["file"] = alone.name.as_str().into();
+        }
+        Ok(tried)
+    }
+}
+
+/// The event behind the params of `hooks/dispatch`.
+fn event(params: Value) -> Answer<Event> {
+    let dialect = params["dialect"].as_str().unwrap_or(dialects::NATIVE).to_string();
+    dialects::sent(params, &dialect).ok_or_else(|| Problem::params("`event` is no event"))
+}

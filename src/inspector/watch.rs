@@ -1,0 +1,221 @@
+//! Watches the running hosts and tells the pages: what is judged, what waits for a person, which hosts there are.
+
+use super::feed::Feed;
+use crate::handlers::guards::without_secrets;
+use crate::journal::Recent;
+use crate::rpc::protocol::ApprovalList;
+use crate::running::follow::{Following, News, Run, Take};
+use crate::running::{self, TIME_LIMIT, told};
+use crate::support::visible::{cut, safe};
+use crate::transport::client::Client;
+use crate::transport::socket;
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, HashMap};
+use std::io::Result;
+use std::ops::ControlFlow;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often hosts are asked what waits for a person, while a page is open.
+const LOOK: Duration = Duration::from_millis(300);
+/// How long a host that didn't answer that is left alone.
+const REST: Duration = Duration::from_secs(10);
+/// The longest text that says what an event is about, in characters.
+const MAX_ABOUT: usize = 2000;
+
+/// What names one run of a host.
+pub(super) fn id(run: &Run) -> String {
+    format!("{}@{}", run.pid, run.started)
+}
+
+/// The run that has a name.
+pub(super) fn run(id: &str) -> Option<Run> {
+    let (pid, started) = id.split_once('@')?;
+    Some(Run { pid: pid.parse().ok()?, started: started.to_string() })
+}
+
+/// A host as pages know it.
+pub(super) fn host(recent: &Recent<'_>) -> Value {
+    json!({
+        "id": id(&Run::of(recent)), "root": recent.root, "pid": recent.pid, "startedAt": recent.started,
+        "total": recent.total, "generation": recent.generation, "hash": recent.hash,
+        "version": recent.program.as_ref().map(|it| &it.version),
+    })
+}
+
+/// A record without its secrets, and what people are told of it.
+pub(super) fn shown(record: Value) -> Map<String, Value> {
+    let record = without_secrets(record);
+    let event = told::event(&record);
+    let text = |at: &str| event.as_ref().and_then(|it| it.text(at)).map(safe);
+    let said = told::about(&record, event.as_ref()).map(|it| safe(&cut(&it, MAX_ABOUT)));
+    let tree = event.as_ref().filter(|it| it.spec.start).map(told::tree);
+    let tree = tree.map(|it| {
+        it.iter().map(|(depth, line)| "  ".repeat(*depth) + &safe(&cut(line, MAX_ABOUT))).collect::<Vec<_>>()
+    });
+    let session = event.as_ref().map(|it| safe(it.session())).filter(|it| !it.is_empty());
+    let about = [
+        ("session", json!(session)),
+        ("run", json!(event.as_ref().and_then(|it| it.run()).map(safe))),
+        ("parentRun", json!(text("/parentRun"))),
+        ("agent", json!(safe(&told::sender(&record, event.as_ref())))),
+        ("cwd", json!(text("/cwd"))),
+        ("text", json!(said)),
+        ("subject", json!(event.as_ref().and_then(|it| it.subject()))),
+        ("tree", json!(tree)),
+    ];
+    let about = about.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.to_string(), value));
+    let about = Value::Object(about.collect());
+    Map::from_iter([("record".to_string(), record), ("about".to_string(), about)])
+}
+
+/// Watches from now on, on threads of its own.
+///
+/// # Errors
+/// No thread could be started.
+pub(super) fn start(feed: &Arc<Feed>) -> Result<()> {
+    let hosts = Hosts { feed: feed.clone(), here: Mutex::default() };
+    let take: Arc<Take<'static>> = Arc::new(move |run: &Run, news: News<'_>| {
+        hosts.take(run, &news);
+        ControlFlow::Continue(())
+    });
+    let look = move || Following::new().follow(|| socket::of_projects(&[]), &take, || false);
+    std::thread::Builder::new().name("look".into()).spawn(look)?;
+    let mut waiting = Waiting::default();
+    let feed = feed.clone();
+    let ask = move || {
+        loop {
+            if feed.has_readers() {
+                waiting.look(&feed);
+            }
+            std::thread::sleep(LOOK);
+        }
+    };
+    std::thread::Builder::new().name("approvals".into()).spawn(ask).map(drop)
+}
+
+/// The hosts that are followed.
+struct Hosts {
+    feed: Arc<Feed>,
+    here: Mutex<BTreeMap<String, Value>>,
+}
+
+impl Hosts {
+    fn take(&self, run: &Run, news: &News<'_>) {
+        let id = id(run);
+        let of_host = |more: Value| {
+            let mut message = Map::from_iter([("host".to_string(), Value::from(id.clone()))]);
+            message.extend(more.as_object().cloned().unwrap_or_default());
+            message
+        };
+        match news {
+            News::Here(recent) => self.change(|here| drop(here.insert(id.clone(), host(recent)))),
+            News::Gone => self.change(|here| drop(here.remove(&id))),
+            News::Judged(record) => {
+                let Ok(record) = serde_json::to_value(record) else { return };
+                let mut message = shown(record);
+                message.insert("host".into(), id.into());
+                self.feed.tell("verdict", message);
+            }
+            News::Ended(ended) => {
+                self.feed.tell("ended", of_host(json!({ "ended": without_secrets(json!(ended)) })));
+            }
+            News::Lost(count) => self.feed.tell("lost", of_host(json!({ "count": count }))),
+            News::Changed(changed) => {
+                self.feed.tell("definitions", of_host(json!({ "changed": changed })));
+                self.change(|here| {
+                    let Some(host) = here.get_mut(&id) else { return };
+                    (host["generation"], host["hash"]) = (json!(changed.generation), json!(changed.hash));
+                });
+            }
+            News::Standing(_) => {}
+        }
+    }
+
+    /// Changes the list, and tells it.
+    fn change(&self, change: impl FnOnce(&mut BTreeMap<String, Value>)) {
+        let mut here = self.here.lock();
+        change(&mut here);
+        let hosts = here.values().cloned().collect();
+        self.feed.tell("hosts", Map::from_iter([("hosts".to_string(), Value::Array(hosts))]));
+    }
+}
+
+/// What waits for a person in all hosts.
+#[derive(Default)]
+struct Waiting {
+    hosts: HashMap<PathBuf, Asked>,
+    /// What was told last.
+    told: Vec<Value>,
+}
+
+/// A host that is asked again and again.
+enum Asked {
+    Here(String, Box<Client>),
+    Silent(Instant),
+}
+
+impl Waiting {
+    fn look(&mut self, feed: &Feed) {
+        let sockets = socket::of_projects(&[]).unwrap_or_default();
+        self.hosts.retain(|path, _| sockets.contains(path));
+        let mut found = Vec::new();
+        for path in sockets {
+            let asked = match self.hosts.remove(&path) {
+                Some(Asked::Silent(until)) if until > Instant::now() => Asked::Silent(until),
+                Some(Asked::Here(id, client)) => ask(id, client, &mut found),
+                Some(Asked::Silent(_)) | None => match connect(&path) {
+                    Ok((id, client)) => ask(id, client, &mut found),
+                    Err(_) => Asked::Silent(Instant::now() + REST),
+                },
+            };
+            self.hosts.insert(path, asked);
+        }
+        if found != self.told {
+            feed.tell("approvals", Map::from_iter([("approvals".to_string(), Value::Array(found.clone()))]));
+            self.told = found;
+        }
+    }
+}
+
+fn connect(path: &Path) -> Result<(String, Box<Client>)> {
+    let mut client = Client::new(UnixStream::connect(path)?, TIME_LIMIT)?;
+    let told = client.request("hooks/recent", &json!({ "limit": 0 }))?.to_string();
+    let run = Run::of(&serde_json::from_str(&told)?);
+    Ok((id(&run), Box::new(client)))
+}
+
+fn ask(id: String, mut client: Box<Client>, found: &mut Vec<Value>) -> Asked {
+    match questions(&id, &mut client) {
+        Ok(questions) => {
+            found.extend(questions);
+            Asked::Here(id, client)
+        }
+        Err(_) => Asked::Silent(Instant::now() + REST),
+    }
+}
+
+/// The questions that wait in a host. Nothing is taken out of them: nobody can mean what they haven't seen.
+fn questions(id: &str, client: &mut Client) -> Result<Vec<Value>> {
+    let list: ApprovalList = serde_json::from_value(client.request("approvals/list", &json!({}))?)?;
+    let of_host = |approval: &_| {
+        let mut question = json!(approval);
+        (question["host"], question["root"]) = (id.into(), list.root.as_str().into());
+        question
+    };
+    Ok(list.approvals.iter().map(of_host).collect())
+}
+
+/// The questions that wait in all hosts.
+pub(super) fn all_questions() -> Result<Vec<Value>> {
+    let mut found = Vec::new();
+    for mut host in running::find(None)? {
+        // One that doesn't answer keeps no other's questions back.
+        let run = host.run();
+        found.extend(run.and_then(|run| questions(&id(&run), &mut host.client)).unwrap_or_default());
+    }
+    Ok(found)
+}

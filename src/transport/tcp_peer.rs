@@ -1,0 +1,124 @@
+//! Whether `hookwire run` holds who has connected over TCP. The kernel names no process there: the connection is looked
+//! for among the open files of those that are held.
+
+#[cfg(target_os = "linux")]
+use super::peer::filters;
+#[cfg(target_os = "linux")]
+use hookwire_ask::programs;
+use std::net::SocketAddr;
+#[cfg(target_os = "linux")]
+use std::path::{Path, PathBuf};
+
+/// What the program is called below which processes are held.
+#[cfg(target_os = "linux")]
+const HOLDERS: [&str; 2] = [programs::SMALL, programs::TYPED];
+/// So many processes up is looked for it.
+#[cfg(target_os = "linux")]
+const MOST_PARENTS: usize = 256;
+/// A connection that stands, in the table of them.
+#[cfg(target_os = "linux")]
+const ESTABLISHED: &str = "01";
+
+/// Whether who has connected is, or may be, held. While something is held, somebody who can't be found may be it: a
+/// connection can be handed on while it is looked for.
+#[cfg(target_os = "linux")]
+pub fn is_held(theirs: SocketAddr, ours: SocketAddr) -> bool {
+    let Some(own) = filters("self") else { return false };
+    let (mut held, mut free) = (Vec::new(), Vec::new());
+    for process in processes() {
+        let is_held = filters(&process).is_some_and(|theirs| theirs > own) && is_below_holder(&process);
+        if is_held { &mut held } else { &mut free }.push(process);
+    }
+    if held.is_empty() {
+        return false;
+    }
+    let Some(socket) = socket(theirs, ours).map(PathBuf::from) else { return true };
+    held.iter().any(|it| has_open(it, &socket) != Some(false))
+        || !free.iter().any(|it| has_open(it, &socket) == Some(true))
+}
+
+/// Nothing holds a process here.
+#[cfg(not(target_os = "linux"))]
+pub fn is_held(_: SocketAddr, _: SocketAddr) -> bool {
+    false
+}
+
+/// The numbers of the processes that run.
+#[cfg(target_os = "linux")]
+fn processes() -> impl Iterator<Item = String> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|it| it.file_name().into_string().ok()).filter(|it| it.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Whether a process that holds others is, or may be, above this one. What leaves its parent comes to the one that holds
+/// it.
+#[cfg(target_os = "linux")]
+fn is_below_holder(process: &str) -> bool {
+    let mut at = process.to_string();
+    for _ in 0..MOST_PARENTS {
+        let Ok(status) = std::fs::read_to_string(format!("/proc/{at}/status")) else { return at != process };
+        let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        if field("Name:").is_some_and(|name| HOLDERS.contains(&name)) {
+            return true;
+        }
+        match field("PPid:") {
+            Some(parent) if parent != "0" => at = parent.to_string(),
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// What their end of the connection is called among open files, as long as somebody has it.
+#[cfg(target_os = "linux")]
+fn socket(theirs: SocketAddr, ours: SocketAddr) -> Option<String> {
+    let (theirs, ours) = (written(theirs)?, written(ours)?);
+    for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
+        let rows = std::fs::read_to_string(table).unwrap_or_default();
+        for row in rows.lines().skip(1) {
+            let fields: Vec<&str> = row.split_ascii_whitespace().collect();
+            let [_, local, remote, state, _, _, _, _, _, inode, ..] = fields[..] else { continue };
+            if state == ESTABLISHED && local.ends_with(&theirs) && remote.ends_with(&ours) {
+                return (inode != "0").then(|| format!("socket:[{inode}]"));
+            }
+        }
+    }
+    None
+}
+
+/// An address as the table has it; one of version 6 that stands for it ends alike.
+#[cfg(target_os = "linux")]
+fn written(address: SocketAddr) -> Option<String> {
+    match address {
+        SocketAddr::V4(it) => Some(format!("{:08X}:{:04X}", u32::from_ne_bytes(it.ip().octets()), it.port())),
+        SocketAddr::V6(_) => None,
+    }
+}
+
+/// Whether a process has a file open; `None`: that can't be seen.
+#[cfg(target_os = "linux")]
+fn has_open(process: &str, socket: &Path) -> Option<bool> {
+    let files = std::fs::read_dir(format!("/proc/{process}/fd")).ok()?;
+    Some(files.flatten().any(|it| std::fs::read_link(it.path()).is_ok_and(|it| it == socket)))
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn a_connection_is_found_among_open_files() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let ours = listener.local_addr().unwrap();
+        let mapped: SocketAddr = format!("[::ffff:127.0.0.1]:{}", ours.port()).parse().unwrap();
+        for to in [ours, mapped] {
+            let Ok(theirs) = TcpStream::connect(to) else { continue };
+            let (_accepted, from) = listener.accept().unwrap();
+            let found = socket(from, ours).map(PathBuf::from).expect("a row");
+            assert_eq!(has_open("self", &found), Some(true));
+            drop(theirs);
+            assert_eq!(socket(from, ours), None, "nobody has it");
+        }
+    }
+}
