@@ -7,6 +7,7 @@ use crate::definitions::layer_dir::{Kept, LayerDir};
 use crate::definitions::load::{Changes, Loaded, Loader, Look};
 use crate::definitions::neighbours::Neighbours;
 use crate::definitions::watch::{self, Watching};
+use crate::dialects::Dialect;
 use crate::engine::{Engine, Honours, Interceptor, PassThrough};
 use crate::event::Event;
 use crate::handlers::{HostPort, Means, Services};
@@ -21,14 +22,14 @@ use crate::services::state::Store;
 use crate::support::places;
 use crate::syntax::diagnostic::{Diagnostic, Severity};
 use crate::syntax::source::Layer;
-use crate::verdict::Outcome;
+use crate::verdict::{Outcome, Verdict};
 use parking_lot::{Mutex, MutexGuard};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{broadcast, watch as cell};
 use tokio_util::sync::CancellationToken;
 
@@ -265,6 +266,18 @@ impl std::fmt::Debug for Host {
 }
 
 impl Host {
+    /// Judges an event as a client of that vocabulary would have it judged, whom nobody can be asked through; with how
+    /// long that took.
+    pub(crate) async fn judge_as(&self, dialect: &'static Dialect, event: &Event) -> (Verdict, Duration) {
+        // Without anybody to ask, an `ask` stays an `ask`.
+        let (rewrite, withhold) = (dialect.takes_rewrites(event), dialect.withholds(event));
+        let honours = Honours::from_contract(&dialect.contract, event, rewrite, withhold);
+        let honours = Honours { ask: honours.ask && self.options.ask_elsewhere.is_none(), ..honours };
+        let started = Instant::now();
+        let verdict = self.judge(Arc::new(event.clone()), &dialect.contract, honours, None).await;
+        (verdict, started.elapsed())
+    }
+
     /// Loads the definitions. Nothing is watched yet.
     pub fn new(options: HostOptions) -> Arc<Host> {
         Host::embedded(options, Own::default())

@@ -102,6 +102,8 @@ mod embed;
 pub(crate) mod engine;
 pub mod event;
 pub(crate) mod handlers;
+#[cfg(feature = "history")]
+pub(crate) mod history;
 pub(crate) mod hook;
 pub(crate) mod hook_set;
 pub(crate) mod host;
@@ -115,6 +117,7 @@ pub(crate) mod rpc;
 pub(crate) mod running;
 pub(crate) mod services;
 mod starts;
+pub(crate) mod suggest;
 pub(crate) mod support;
 pub(crate) mod syntax;
 pub(crate) mod template;

@@ -459,6 +459,11 @@ fn spell_out<'t>(texts: impl Iterator<Item = &'t mut String>) {
 }
 
 impl Verdict {
+    /// Whether an agent would do something else by the other one.
+    pub(crate) fn differs(&self, other: &Verdict) -> bool {
+        (self.decision, &self.subject, self.stop.is_some()) != (other.decision, &other.subject, other.stop.is_some())
+    }
+
     /// A decision that no hook made, under definitions of this generation and content.
     pub(crate) fn silent(decision: Decision, generation: u64, hash: Arc<str>, event_id: Arc<str>) -> Verdict {
         Verdict {

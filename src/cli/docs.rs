@@ -65,6 +65,7 @@ pages! {
     "trust",
     "testing",
     "watching",
+    "inspect",
     "observing",
     "diagnostics",
     "teams",

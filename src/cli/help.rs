@@ -9,8 +9,8 @@ pub(super) const GLOBAL: &str = "Global options";
 /// Each command that is shown stands in one group. A test holds this against the commands that there are.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Start", &["init", "install", "trust", "demo", "docs"]),
-    ("Write", &["check", "test", "dispatch", "explain", "list", "replay", "import"]),
-    ("Watch", &["status", "tail", "inspect", "record", "approvals", "approve", "deny"]),
+    ("Write", &["check", "test", "dispatch", "explain", "list", "replay", "suggest", "import"]),
+    ("Watch", &["status", "tail", "inspect", "history", "record", "approvals", "approve", "deny"]),
     ("Run", &["hook", "serve", "run", "stop"]),
     ("Manage", &["doctor", "uninstall", "state", "schema", "version", "completions"]),
 ];
@@ -40,10 +40,12 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("explain", &["hookwire explain --bash 'git push -f'"]),
     ("list", &["hookwire list", "hookwire list --guards"]),
     ("replay", &["hookwire replay session.jsonl", "hookwire replay session.jsonl --against .hookwire"]),
+    ("suggest", &["hookwire suggest"]),
     ("import", &["hookwire import claude-code --dry-run"]),
     ("status", &["hookwire status", "hookwire status --format json"]),
     ("tail", &["hookwire tail --no-follow", "hookwire tail --no-follow --denied --last 5"]),
-    ("inspect", &["hookwire inspect", "hookwire inspect --no-open --port 4780"]),
+    ("inspect", &["hookwire inspect --no-open"]),
+    ("history", &["hookwire history decision:deny since:7d", "hookwire history --all --format json"]),
     ("record", &["hookwire record recorded --no-follow"]),
     ("approvals", &["hookwire approvals", "hookwire approvals --watch"]),
     ("approve", &["hookwire approve", "hookwire approve 3f2a --remember"]),

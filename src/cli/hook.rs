@@ -144,7 +144,7 @@ fn judge_here(
     let host = hooks.host.definitions.host_with(hooks.options()?)?;
     let runtime = runtime()?;
     let _socket = share(&host, &runtime, super::serve::MAX_MESSAGE);
-    let (verdict, _) = runtime.block_on(super::replay::judge(&host, agent, &event));
+    let (verdict, _) = runtime.block_on(host.judge_as(agent, &event));
     let reply = agent.reply_to(&event, &verdict);
     runtime.block_on(super::ending::settle(&host));
     Ok(reply)

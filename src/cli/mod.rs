@@ -17,6 +17,7 @@ mod explain;
 mod generate;
 mod granted;
 mod help;
+mod history;
 mod hook;
 mod hosts;
 mod import;
@@ -178,6 +179,10 @@ enum Command {
     Tail(Deferred<tail::TailArgs>),
     /// Watch your agents in the browser, and answer what waits for you.
     Inspect(Deferred<inspect::InspectArgs>),
+    /// Search what `inspect` has recorded, or write all of it out.
+    History(Deferred<history::HistoryArgs>),
+    /// Suggest rules from what was recorded: questions that always get the same answer, and what nobody guards.
+    Suggest(Deferred<history::SuggestArgs>),
     /// Write what running hosts judge into a file, secrets replaced, for `replay` and `test`.
     Record(Deferred<record::RecordArgs>),
     /// Read or change the values that hooks share, in a running host.
@@ -483,6 +488,8 @@ pub fn main() -> ExitCode {
         Command::List(args) => check::list(&args, &mut out),
         Command::Explain(args) => explain::explain(&args, &mut out),
         Command::Tail(args) => tail::run(&args, &mut out),
+        Command::History(args) => history::run(&args, &mut out),
+        Command::Suggest(args) => history::suggest(&args, &mut out),
         Command::Inspect(args) => inspect::run(&args, &mut out),
         Command::Record(args) => record::run(&args),
         Command::State(args) => remote::state(&args, &mut out),

@@ -5,7 +5,6 @@ use super::output::{Output, Tone, safe, short, tell};
 use super::{DefinitionArgs, Failure, Finding, HostArgs, dialect};
 use crate::dialects::recorded::{Recorded, is_remark, unwrap_capture};
 use crate::dialects::{Dialect, NATIVE};
-use crate::engine::Honours;
 use crate::event::Event;
 use crate::hook::Hook;
 use crate::host::Host;
@@ -20,7 +19,7 @@ use std::io::{BufRead, IsTerminal, Read};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::io::AsyncBufReadExt;
 use tokio::runtime::Runtime;
 
@@ -142,17 +141,6 @@ impl EventArgs {
     }
 }
 
-/// Judges an event as a client of that vocabulary would have it judged.
-pub(super) async fn judge(host: &Host, dialect: &'static Dialect, event: &Event) -> (Verdict, Duration) {
-    // Without anybody to ask, an `ask` is printed as an `ask`.
-    let (rewrite, withhold) = (dialect.takes_rewrites(event), dialect.withholds(event));
-    let honours = Honours::from_contract(&dialect.contract, event, rewrite, withhold);
-    let honours = Honours { ask: honours.ask && host.options.ask_elsewhere.is_none(), ..honours };
-    let started = Instant::now();
-    let verdict = host.judge(Arc::new(event.clone()), &dialect.contract, honours, None).await;
-    (verdict, started.elapsed())
-}
-
 pub(super) fn dispatch(args: &DispatchArgs, out: &mut Output) -> Result<Finding, Failure> {
     let DispatchArgs { event: args, hooks } = args;
     let event = args.read()?;
@@ -160,7 +148,7 @@ pub(super) fn dispatch(args: &DispatchArgs, out: &mut Output) -> Result<Finding,
     ending::run(async |runtime| {
         // The commands of hooks reach the shared state through it.
         let _socket = super::serve::share(&host, runtime, super::serve::MAX_MESSAGE);
-        let (verdict, elapsed) = judge(&host, args.dialect, &event).await;
+        let (verdict, elapsed) = host.judge_as(args.dialect, &event).await;
         tell_notices(&host);
         if out.json {
             match reply(args.dialect, &event, &verdict) {
@@ -250,11 +238,6 @@ fn print_verdict(out: &mut Output, verdict: &Verdict, elapsed: Duration) {
     }
 }
 
-/// Whether an agent would do something else.
-fn differ(a: &Verdict, b: &Verdict) -> bool {
-    (a.decision, &a.subject, a.stop.is_some()) != (b.decision, &b.subject, b.stop.is_some())
-}
-
 /// The verdict on each line of a session, as `replay --format json` printed it.
 fn expected(path: &Path) -> Result<HashMap<usize, Verdict>, Failure> {
     #[derive(Deserialize)]
@@ -322,7 +305,7 @@ async fn replayed(args: &ReplayArgs, runtime: &Runtime, out: &mut Output) -> Res
                 continue;
             }
         };
-        let (verdict, elapsed) = judge(&host, dialect, &event).await;
+        let (verdict, elapsed) = host.judge_as(dialect, &event).await;
         n_read += 1;
         n_denied += usize::from(verdict.decision == Decision::Deny);
         for outcome in &verdict.outcomes {
@@ -330,13 +313,13 @@ async fn replayed(args: &ReplayArgs, runtime: &Runtime, out: &mut Output) -> Res
             *observed.entry(outcome.hook.clone()).or_default().entry(it.would()).or_default() += 1;
         }
         let before = match (&other, &mut expected) {
-            (Some(other), _) => Some(judge(other, dialect, &event).await.0),
+            (Some(other), _) => Some(other.judge_as(dialect, &event).await.0),
             (None, Some(expected)) => expected.remove(&number),
             (None, None) => was.filter(|_| args.changed),
         };
         if is_comparing {
             // What isn't expected at all is new; what was recorded without a verdict can't differ.
-            let is_changed = before.as_ref().map_or(args.expect.is_some(), |before| differ(before, &verdict));
+            let is_changed = before.as_ref().map_or(args.expect.is_some(), |before| before.differs(&verdict));
             if !is_changed {
                 continue;
             }

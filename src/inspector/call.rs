@@ -1,10 +1,13 @@
 //! What a page may ask: some methods of a running host, and those of its own.
 
+use super::kept::{Against, Kept, Record, Search};
+use super::saved::Save;
 use super::tried::Try;
 use super::watch::{self, all_questions, host};
 use crate::definitions::approved;
+use crate::dialects;
 use crate::handlers::guards::without_secrets;
-use crate::running::{self, Running};
+use crate::running::{self, Running, told};
 use crate::support::file;
 use crate::trust;
 use crate::trust::shown::{shown, summary};
@@ -77,7 +80,7 @@ struct OfEvent {
 
 impl Call {
     /// Answers it; waits for hosts.
-    pub(super) fn answer(self) -> Answer {
+    pub(super) fn answer(self, kept: &Kept) -> Answer {
         match &*self.method {
             method if OF_HOST.contains(&method) => self.pass_on(),
             "inspect/hosts" => self.params::<Nothing>().and_then(|_| hosts()),
@@ -88,6 +91,16 @@ impl Call {
             "inspect/explain" => self.explain(),
             "inspect/definition" => self.definition(),
             "inspect/trust" => self.trust(),
+            "inspect/reply" => self.reply(),
+            "inspect/history" => kept.search(&self.params::<Search>()?),
+            "inspect/record" => kept.record(&self.params::<Record>()?),
+            "inspect/suggest" => self.params::<Nothing>().and_then(|_| kept.suggest()),
+            "inspect/against" => kept.against(&self.params::<Against>()?, &self.root()?),
+            "inspect/save" => {
+                let save = self.params::<Save>()?;
+                let recent = self.running()?.client.request("hooks/recent", &json!({ "limit": 0 }))?.to_string();
+                save.answer(&serde_json::from_str(&recent)?)
+            }
             "inspect/try" => self.params::<Try>()?.answer(&self.root()?),
             method => Err(Problem { code: UNKNOWN_METHOD, message: format!("there is no method `{method}` here") }),
         }
@@ -117,25 +130,38 @@ impl Call {
         Ok(if self.method == "hooks/recent" { without_secrets(result) } else { result })
     }
 
-    /// What the hooks in force say of an event as it was sent, secrets and all, which the page doesn't have.
-    fn explain(&self) -> Answer {
+    /// The event that is asked about, as the host has kept it, and that host.
+    fn record(&self) -> Answer<(Running, Value)> {
         let OfEvent { seq } = self.params()?;
         let mut host = self.running()?;
         let mut recent = host.client.request("hooks/recent", &json!({ "after": seq.saturating_sub(1) }))?;
         let records = recent["records"].as_array_mut().map(std::mem::take).unwrap_or_default();
-        let mut record = records
-            .into_iter()
-            .find(|it| it["seq"] == seq)
-            .ok_or_else(|| Problem::params("the host has kept newer events only"))?;
-        let mut params = record["params"].take();
-        if params.is_null() {
+        let record = records.into_iter().find(|it| it["seq"] == seq);
+        let record = record.ok_or_else(|| Problem::params("the host has kept newer events only"))?;
+        if record["params"].is_null() {
             return Err(Problem::params("the event was too large to be kept"));
         }
+        Ok((host, record))
+    }
+
+    /// What the hooks in force say of an event as it was sent, secrets and all, which the page doesn't have.
+    fn explain(&self) -> Answer {
+        let (mut host, mut record) = self.record()?;
+        let mut params = record["params"].take();
         if params.get("payload").is_some() && params.get("dialect").is_none() {
             // The client had said so when it connected.
             params["dialect"] = record["dialect"].take();
         }
         Ok(without_secrets(host.client.request("hooks/explain", &params)?))
+    }
+
+    /// What the agent was told, in its own words.
+    fn reply(&self) -> Answer {
+        let (_, mut record) = self.record()?;
+        let event = told::event(&record).ok_or("the event can't be read")?;
+        let dialect = dialects::by_name(record["dialect"].as_str().unwrap_or_default())?;
+        let verdict = serde_json::from_value(record["verdict"].take())?;
+        Ok(json!({ "reply": without_secrets(dialect.reply_to(&event, &verdict)) }))
     }
 
     /// The text of a file of definitions that the host has read.

@@ -6,7 +6,13 @@
 
 mod call;
 mod feed;
+#[cfg(feature = "history")]
+mod kept;
+#[cfg(not(feature = "history"))]
+#[path = "not_kept.rs"]
+mod kept;
 mod page;
+mod saved;
 mod sessions;
 mod tried;
 mod watch;
@@ -18,12 +24,12 @@ use crate::transport::tcp_peer;
 use bytes::Bytes;
 use call::Call;
 use feed::Feed;
-use http_body_util::BodyExt;
-use http_body_util::StreamBody;
 use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HOST, ORIGIN};
 use hyper::{Method, Request, Response, StatusCode};
+use kept::Kept;
 use serde::Deserialize;
 use serde_json::json;
 use sessions::Sessions;
@@ -42,6 +48,7 @@ const MAX_CALLS: usize = 8;
 pub struct Inspector {
     sessions: Sessions,
     feed: Arc<Feed>,
+    kept: Arc<Kept>,
     calls: Arc<Semaphore>,
     /// Where it listens: `127.0.0.1:PORT`.
     host: String,
@@ -53,7 +60,7 @@ type Refusal = (StatusCode, &'static str);
 
 const NO_TOKEN: Refusal = (StatusCode::UNAUTHORIZED, "the token is missing or wrong; `hookwire inspect` makes a link");
 
-/// Handed out again and again, because who opens a link also serves.
+/// Makes the links that open the page.
 #[derive(Clone)]
 pub struct Links(Arc<Inspector>);
 
@@ -77,10 +84,11 @@ impl Inspector {
     /// No thread could be started.
     pub fn start(port: u16, runtime: Handle) -> io::Result<(Service, Links)> {
         let feed = Arc::new(Feed::default());
-        watch::start(&feed)?;
+        let kept = Arc::new(Kept::start());
+        watch::start(&feed, &kept)?;
         let calls = Arc::new(Semaphore::new(MAX_CALLS));
         let host = format!("127.0.0.1:{port}");
-        let inspector = Arc::new(Inspector { sessions: Sessions::default(), feed, calls, host, runtime });
+        let inspector = Arc::new(Inspector { sessions: Sessions::default(), feed, kept, calls, host, runtime });
         Ok((Service(inspector.clone()), Links(inspector)))
     }
 
@@ -157,10 +165,11 @@ impl Inspector {
             Ok(call) => call,
             Err(refusal) => return whole(refusal),
         };
+        let kept = self.kept.clone();
         let permit = self.calls.clone().acquire_owned().await;
         let answer = self.runtime.spawn_blocking(move || {
             let _permit = permit;
-            match call.answer() {
+            match call.answer(&kept) {
                 Ok(result) => json!({ "result": result }),
                 Err(problem) => json!({ "error": problem.to_value() }),
             }

@@ -7,7 +7,8 @@ use hyper::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_
 
 /// Nothing but these files runs in the page, it speaks to nobody else, and nobody shows it in a frame.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
-                      font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+                      font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
+                      require-trusted-types-for 'script'";
 
 /// A file of the page.
 struct File {

@@ -17,6 +17,10 @@ use tempfile::TempDir;
 /// The name of a text that says none.
 const UNNAMED: &str = "definition.yaml";
 
+/// A file without hooks; as JSON it is YAML, too.
+#[cfg(feature = "history")]
+const NONE: &str = r#"{"hooks":[]}"#;
+
 /// The text of a definition file.
 #[derive(Deserialize)]
 pub(super) struct Definition {
@@ -43,6 +47,15 @@ pub(super) struct Alone {
 }
 
 impl Definition {
+    /// The file that it would replace in a project, or none.
+    #[cfg(feature = "history")]
+    pub(super) fn saved(&self, root: &Path) -> Definition {
+        let name = self.path.as_ref().and_then(|it| Path::new(it).file_name());
+        let path = name.map(|it| root.join(crate::definitions::approved::DEFINITIONS).join(it));
+        let text = path.and_then(|it| crate::support::file::read(&it).ok()).map(|(text, _)| text);
+        Definition { text: text.unwrap_or_else(|| NONE.into()), path: self.path.clone().filter(|_| name.is_some()) }
+    }
+
     /// Loads it by itself for a project.
     pub(super) fn load(&self, root: &Path) -> Answer<Alone> {
         let name = self.path.clone().unwrap_or_else(|| UNNAMED.into());

@@ -1,6 +1,7 @@
 //! Watches the running hosts and tells the pages: what is judged, what waits for a person, which hosts there are.
 
 use super::feed::Feed;
+use super::kept::Kept;
 use crate::handlers::guards::without_secrets;
 use crate::journal::Recent;
 use crate::rpc::protocol::ApprovalList;
@@ -76,8 +77,8 @@ pub(super) fn shown(record: Value) -> Map<String, Value> {
 ///
 /// # Errors
 /// No thread could be started.
-pub(super) fn start(feed: &Arc<Feed>) -> Result<()> {
-    let hosts = Hosts { feed: feed.clone(), here: Mutex::default() };
+pub(super) fn start(feed: &Arc<Feed>, kept: &Arc<Kept>) -> Result<()> {
+    let hosts = Hosts { feed: feed.clone(), kept: kept.clone(), here: Mutex::default() };
     let take: Arc<Take<'static>> = Arc::new(move |run: &Run, news: News<'_>| {
         hosts.take(run, &news);
         ControlFlow::Continue(())
@@ -100,6 +101,7 @@ pub(super) fn start(feed: &Arc<Feed>) -> Result<()> {
 /// The hosts that are followed.
 struct Hosts {
     feed: Arc<Feed>,
+    kept: Arc<Kept>,
     here: Mutex<BTreeMap<String, Value>>,
 }
 
@@ -117,6 +119,8 @@ impl Hosts {
             News::Judged(record) => {
                 let Ok(record) = serde_json::to_value(record) else { return };
                 let mut message = shown(record);
+                let root = self.here.lock().get(&id).map(|it| it["root"].clone()).unwrap_or_default();
+                self.kept.take(&id, root.as_str().unwrap_or_default(), &message["record"]);
                 message.insert("host".into(), id.into());
                 self.feed.tell("verdict", message);
             }

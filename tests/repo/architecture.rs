@@ -28,6 +28,8 @@ const ROOMS: &[&str] = &[
     "embed",
     "transport",
     "running",
+    "suggest",
+    "history",
     "lsp",
     "rpc",
     "http",

@@ -98,6 +98,7 @@ const ENDS: &[(&str, i32, &str)] = &[
     ("hookwire deny", 2, "nothing waits"),
     // Ended from here.
     ("hookwire approvals --watch", 124, "waiting for a question"),
+    ("hookwire inspect", 124, "http://127.0.0.1:"),
 ];
 
 /// In a project with a rule, an agent that asks and its host.

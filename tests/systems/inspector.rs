@@ -409,6 +409,94 @@ fn what_waits_is_answered_from_the_page() {
 }
 
 #[test]
+fn the_history_is_written_while_it_is_wanted_and_searched() {
+    let desk = Desk::new();
+    let page = desk.inspect().opened();
+    let mut events = page.events();
+    reply(desk.agent("git push -f before"));
+    let host = events.verdict("before")["host"].as_str().unwrap().to_string();
+    assert_eq!(page.result("inspect/record", "", &json!({}))["on"], false);
+    assert_eq!(page.result("inspect/history", "", &json!({}))["events"], json!([]));
+    let on = page.result("inspect/record", "", &json!({ "on": true, "days": 7 }));
+    assert_eq!((&on["on"], &on["keeps"]), (&json!(true), &json!("7 days, 1024 MiB")), "{on}");
+    reply(desk.agent("cat notes.txt"));
+    reply(desk.agent(&format!("echo ghp_{}", "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA1cD3")));
+    let texts = |query: &str| -> Vec<String> {
+        let found = page.result("inspect/history", "", &json!({ "query": query }));
+        let text = |it: &Value| it["about"]["text"].as_str().unwrap().to_string();
+        found["events"].as_array().unwrap().iter().map(text).collect()
+    };
+    // What the host had kept is there, too.
+    eventually("all is written", || (texts("").len() == 3).then_some(()));
+    assert_eq!(texts("decision:deny"), ["git push -f before"]);
+    assert_eq!(texts("notes agent:codex since:1h"), ["cat notes.txt"]);
+    assert_eq!(texts("-push -notes"), ["echo [redacted]"]);
+    let first = page.result("inspect/history", "", &json!({ "limit": 2 }));
+    let rest = page.result("inspect/history", "", &json!({ "limit": 2, "before": first["next"] }));
+    assert_eq!((first["events"].as_array().unwrap().len(), rest["events"].as_array().unwrap().len()), (2, 1));
+    assert!(rest.get("next").is_none() && rest["events"][0]["host"] == host.as_str(), "{rest}");
+    let answer = page.call(&json!({ "method": "inspect/history", "params": { "query": "colour:red" } }));
+    assert!(answer["error"]["message"].as_str().unwrap().contains("`colour:red`"), "{answer}");
+    // What an edit would change.
+    let rules = RULES.replace("git push*", "cat *");
+    let against = json!({ "definition": rules, "path": "rules.yaml", "since": "1d" });
+    let against = page.result("inspect/against", &host, &against);
+    let changed = against["differences"].as_array().unwrap().iter();
+    let changed: Vec<_> =
+        changed.map(|it| (&it["about"]["text"], &it["before"]["decision"], &it["after"]["decision"])).collect();
+    let [allow, deny] = [json!("allow"), json!("deny")];
+    let [push, cat] = [json!("git push -f before"), json!("cat notes.txt")];
+    assert_eq!(changed, [(&push, &deny, &allow), (&cat, &allow, &deny)], "{against}");
+    assert_eq!(against["judged"], 3);
+    let starts =
+        json!({ "definition": "hooks: [{ name: x, on: PreToolUse, fail: open, command: 'touch x' }]", "since": "1d" });
+    let answer = page.call(&json!({ "method": "inspect/against", "host": host, "params": starts }));
+    assert!(answer["error"]["message"].as_str().unwrap().contains("`x` starts something"), "{answer}");
+    // The command line has the same, as lines that `replay` reads.
+    let all = desk.command().args(["history", "--all", "--format", "json"]).output().unwrap();
+    std::fs::write(desk.at("all.jsonl"), &all.stdout).unwrap();
+    assert_eq!(String::from_utf8_lossy(&all.stdout).lines().count(), 3, "{all:?}");
+    let replayed = desk.command().args(["replay", "--format", "json"]).arg(desk.at("all.jsonl")).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&replayed.stdout).lines().count(), 3, "{replayed:?}");
+    assert_eq!(page.result("inspect/suggest", "", &json!({})), json!({ "proposals": [] }));
+    assert_eq!(page.result("inspect/record", "", &json!({ "on": false }))["on"], false);
+    reply(desk.agent("ls after"));
+    events.verdict("after");
+    assert_eq!(texts("").len(), 3);
+}
+
+#[test]
+fn a_definition_is_saved_and_not_in_force() {
+    let desk = Desk::new();
+    let page = desk.inspect().opened();
+    let mut events = page.events();
+    reply(desk.agent("ls first"));
+    let host = events.verdict("first")["host"].as_str().unwrap().to_string();
+    let definition = "hooks:\n  - { name: no-tag, on: PreToolUse, if: Bash(git tag*), deny: No. }\n";
+    let cases = "cases:\n  - { bash: git tag x, expect: deny }\n";
+    let save = |name: &str, definition: &str| {
+        page.call(&json!({ "method": "inspect/save", "host": host,
+            "params": { "name": name, "definition": definition, "cases": cases } }))
+    };
+    for (name, text, problem) in [
+        ("../x", definition, "`name`"),
+        ("", definition, "`name`"),
+        ("Rules", definition, "`name`"),
+        ("no-tag", "hooks:\n  - { name: x, on: PreToolUs, deny: No. }", "PreToolUs"),
+        ("rules", definition, "it is there already"),
+    ] {
+        let answer = save(name, text);
+        assert!(answer["error"]["message"].as_str().unwrap().contains(problem), "{name}: {answer}");
+    }
+    assert_eq!(save("no-tag", definition)["result"]["path"], json!(desk.at("project/.hookwire/no-tag.yaml")));
+    let tested = desk.command().arg("test").output().unwrap();
+    assert!(tested.status.success(), "{tested:?}");
+    let reply = reply(desk.agent("git tag x"));
+    assert_ne!(reply["hookSpecificOutput"]["permissionDecision"], "deny", "nobody has trusted it");
+    assert_eq!(page.result("inspect/trust", &host, &json!({}))["isTrusted"], false);
+}
+
+#[test]
 fn a_hostile_event_is_data() {
     let desk = Desk::new();
     let page = desk.inspect().opened();

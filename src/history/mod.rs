@@ -1,0 +1,421 @@
+//! What running hosts have judged, kept on the disk of the user, without secrets, for as long as a person wants: searched
+//! by words and by what is known of an event, and told as JSON lines.
+//!
+//! SQLite, because a million events are searched in milliseconds only with an index of their words. A scan of their texts
+//! alone took a quarter of a second.
+
+mod query;
+
+use crate::running::told;
+use crate::support::visible::cut;
+use parking_lot::Mutex;
+use query::{ANY, Query, facet, millis};
+use rusqlite::{Connection, OptionalExtension, params};
+use serde_json::Value;
+use std::fs::{DirBuilder, File};
+use std::ops::ControlFlow;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+/// How long another process may take to write.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The longest text of an event that is searched, in characters.
+const MAX_TEXT: usize = 4000;
+/// An event's number begins with its time, in milliseconds, and these bits count the events of one: so events are in the
+/// order of time, whenever they were written, and a span of time is a span of numbers.
+const COUNT_BITS: u32 = 10;
+/// The version of the tables.
+const VERSION: i64 = 1;
+/// So many events go at once when there is no room.
+const GO_AT_ONCE: i64 = 5000;
+/// So many are read at once.
+const READ_AT_ONCE: usize = 500;
+
+const TABLES: &str = "
+    CREATE TABLE event (id INTEGER PRIMARY KEY, run TEXT NOT NULL, seq INTEGER NOT NULL, line TEXT NOT NULL,
+        UNIQUE (run, seq)) STRICT;
+    CREATE VIRTUAL TABLE words USING fts5 (text, facets, content = '', contentless_delete = 1);
+    CREATE TABLE wish (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
+    PRAGMA user_version = 1;
+";
+
+/// Why something of the history can't be had; for people.
+pub type Result<T> = std::result::Result<T, String>;
+
+/// See the module.
+pub struct History(Mutex<Connection>);
+
+/// What a person wants of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wishes {
+    /// Whether what is judged is written into it.
+    pub is_on: bool,
+    /// How long an event is kept, in days.
+    pub days: u32,
+    /// How large the file may become, in MiB.
+    pub mebibytes: u32,
+}
+
+impl Default for Wishes {
+    fn default() -> Wishes {
+        Wishes { is_on: false, days: 30, mebibytes: 1024 }
+    }
+}
+
+/// An event that was judged.
+pub struct Written<'a> {
+    /// The run of the host.
+    pub run: &'a str,
+    /// The project of that host.
+    pub root: &'a str,
+    /// The record, without secrets.
+    pub record: &'a Value,
+}
+
+/// An event that was found.
+pub struct Found {
+    /// Where the search goes on behind it.
+    pub cursor: i64,
+    /// The run of the host.
+    pub run: String,
+    /// The record, as JSON.
+    pub line: String,
+}
+
+/// In which order events are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The newest first.
+    Newest,
+    /// The oldest first.
+    Oldest,
+}
+
+fn said(error: impl std::fmt::Display) -> String {
+    format!("the history: {error}")
+}
+
+impl History {
+    /// Opens the one in a directory, which is made for this user alone if it isn't there.
+    ///
+    /// # Errors
+    /// It can't be opened, or another version of hookwire has made it.
+    pub fn open(dir: &Path) -> Result<History> {
+        DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(said)?;
+        let path = dir.join("events.sqlite");
+        // SQLite gives the files beside it the same rights.
+        File::options().create(true).append(true).mode(0o600).open(&path).map_err(said)?;
+        let mut db = Connection::open(&path).map_err(said)?;
+        db.busy_timeout(PATIENCE).map_err(said)?;
+        let version =
+            |db: &Connection| db.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0)).map_err(said);
+        if version(&db)? == 0 {
+            // Of two that come at once, one makes the tables.
+            db.execute_batch("PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;").map_err(said)?;
+            let begun = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).map_err(said)?;
+            if version(&begun)? == 0 {
+                begun.execute_batch(TABLES).map_err(said)?;
+            }
+            begun.commit().map_err(said)?;
+        }
+        match version(&db)? {
+            VERSION => {}
+            other => {
+                return Err(format!("{}: it is of version {other}, and this hookwire reads {VERSION}", path.display()));
+            }
+        }
+        db.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY;").map_err(said)?;
+        Ok(History(Mutex::new(db)))
+    }
+
+    /// What is wanted of it.
+    ///
+    /// # Errors
+    /// It can't be read.
+    pub fn wishes(&self) -> Result<Wishes> {
+        let db = self.0.lock();
+        let wish = |name: &str, default: u32| {
+            let found = db.query_row("SELECT value FROM wish WHERE name = ?1", [name], |row| row.get(0));
+            found.optional().map(|it| it.unwrap_or(default)).map_err(said)
+        };
+        let Wishes { is_on, days, mebibytes } = Wishes::default();
+        Ok(Wishes {
+            is_on: wish("on", is_on.into())? != 0,
+            days: wish("days", days)?,
+            mebibytes: wish("mebibytes", mebibytes)?,
+        })
+    }
+
+    /// Wants something else of it, from now on.
+    ///
+    /// # Errors
+    /// It can't be written.
+    pub fn wish(&self, wishes: Wishes) -> Result<()> {
+        let db = self.0.lock();
+        for (name, value) in [("on", u32::from(wishes.is_on)), ("days", wishes.days), ("mebibytes", wishes.mebibytes)] {
+            let set = "INSERT INTO wish VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+            db.execute(set, params![name, value]).map_err(said)?;
+        }
+        Ok(())
+    }
+
+    /// Writes events, those that aren't there yet; how many.
+    ///
+    /// # Errors
+    /// It can't be written; then none is.
+    pub fn write<'a>(&self, events: impl IntoIterator<Item = Written<'a>>) -> Result<usize> {
+        let mut db = self.0.lock();
+        let begun = db.transaction().map_err(said)?;
+        let mut n_new = 0;
+        {
+            let mut last = begun.prepare("SELECT max(id) FROM event WHERE id BETWEEN ?1 AND ?2").map_err(said)?;
+            let mut into_events = begun
+                .prepare("INSERT INTO event VALUES (?1, ?2, ?3, ?4) ON CONFLICT (run, seq) DO NOTHING")
+                .map_err(said)?;
+            let mut into_words =
+                begun.prepare("INSERT INTO words (rowid, text, facets) VALUES (?1, ?2, ?3)").map_err(said)?;
+            for Written { run, root, record } in events {
+                let at = record["at"].as_str().and_then(|it| humantime::parse_rfc3339(it).ok());
+                let at = millis(at.unwrap_or_else(SystemTime::now));
+                let seq = record["seq"].as_i64().unwrap_or_default();
+                let (first, end) = (first_of(at), first_of(at + 1));
+                let last: Option<i64> = last.query_row([first, end - 1], |row| row.get(0)).map_err(said)?;
+                let id = last.map_or(first, |last| last + 1);
+                // More than can be counted in one millisecond, or a clock that is far off.
+                if id >= end || into_events.execute(params![id, run, seq, record.to_string()]).map_err(said)? == 0 {
+                    continue;
+                }
+                n_new += 1;
+                let (text, facets) = searched(record, root);
+                into_words.execute(params![id, text, facets]).map_err(said)?;
+            }
+        }
+        begun.commit().map_err(said)?;
+        Ok(n_new)
+    }
+
+    /// Looks for events, behind a cursor if there is one; at most so many.
+    ///
+    /// # Errors
+    /// The query makes no sense, or it can't be read.
+    pub fn search(&self, query: &str, behind: Option<i64>, order: Order, limit: usize) -> Result<Vec<Found>> {
+        let Query { matched, since, until } = Query::read(query, SystemTime::now())?;
+        let db = self.0.lock();
+        let mut first = since.map_or(0, first_of);
+        let mut last = until.map_or(i64::MAX, |until| first_of(until.saturating_add(1)) - 1);
+        match (behind, order) {
+            (Some(behind), Order::Newest) => last = last.min(behind - 1),
+            (Some(behind), Order::Oldest) => first = first.max(behind + 1),
+            (None, _) => {}
+        }
+        let order = if order == Order::Newest { "DESC" } else { "ASC" };
+        let sql = match matched {
+            Some(_) => format!(
+                "SELECT e.id, e.run, e.line FROM words JOIN event e ON e.id = words.rowid WHERE words MATCH ?4 \
+                 AND words.rowid BETWEEN ?1 AND ?2 ORDER BY words.rowid {order} LIMIT ?3"
+            ),
+            None => format!("SELECT id, run, line FROM event WHERE id BETWEEN ?1 AND ?2 ORDER BY id {order} LIMIT ?3"),
+        };
+        let mut select = db.prepare(&sql).map_err(said)?;
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let found = |row: &rusqlite::Row<'_>| Ok(Found { cursor: row.get(0)?, run: row.get(1)?, line: row.get(2)? });
+        let rows = match &matched {
+            Some(matched) => select.query_map(params![first, last, limit, matched], found),
+            None => select.query_map(params![first, last, limit], found),
+        };
+        rows.and_then(Iterator::collect).map_err(said)
+    }
+
+    /// Hands on what is found behind a cursor, in the order of time, until it is told to end.
+    ///
+    /// # Errors
+    /// As those of [`search`](Self::search).
+    pub fn each(
+        &self,
+        query: &str,
+        behind: Option<i64>,
+        mut take: impl FnMut(&Found) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let mut behind = behind;
+        loop {
+            let found = self.search(query, behind, Order::Oldest, READ_AT_ONCE)?;
+            let Some(last) = found.last() else { return Ok(()) };
+            behind = Some(last.cursor);
+            if found.iter().any(|it| take(it).is_break()) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// What lies before the newest so many events, as a cursor.
+    ///
+    /// # Errors
+    /// It can't be read.
+    pub fn before_newest(&self, n: usize) -> Result<Option<i64>> {
+        let n = i64::try_from(n).unwrap_or(i64::MAX);
+        let found = "SELECT id FROM event ORDER BY id DESC LIMIT 1 OFFSET ?1";
+        self.0.lock().query_row(found, [n], |row| row.get(0)).optional().map_err(said)
+    }
+
+    /// How many events there are, and the bytes of the file.
+    ///
+    /// # Errors
+    /// It can't be read.
+    pub fn size(&self) -> Result<(u64, u64)> {
+        let db = self.0.lock();
+        let n: i64 = db.query_row("SELECT count(*) FROM event", [], |row| row.get(0)).map_err(said)?;
+        Ok((n.max(0).cast_unsigned(), bytes(&db)?))
+    }
+
+    /// Lets go what is too old, and the oldest where there is too much; how many that were.
+    ///
+    /// # Errors
+    /// It can't be written.
+    pub fn trim(&self, wishes: Wishes, now: SystemTime) -> Result<u64> {
+        let oldest = now.checked_sub(Duration::from_secs(u64::from(wishes.days) * 24 * 3600));
+        let oldest = first_of(oldest.map_or(0, millis));
+        let most = u64::from(wishes.mebibytes) << 20;
+        let mut n_gone = 0;
+        loop {
+            // Others write between two turns.
+            let mut db = self.0.lock();
+            let is_full = bytes(&db)? > most;
+            let begun = db.transaction().map_err(said)?;
+            let last = "SELECT max(id) FROM (SELECT id FROM event WHERE id < ?1 ORDER BY id LIMIT ?2)";
+            let last_old: Option<i64> = begun.query_row(last, [oldest, GO_AT_ONCE], |row| row.get(0)).map_err(said)?;
+            let last = "SELECT max(id) FROM (SELECT id FROM event ORDER BY id LIMIT ?1)";
+            let last_of_many: Option<i64> = begun.query_row(last, [GO_AT_ONCE], |row| row.get(0)).map_err(said)?;
+            let Some(last) = last_old.max(last_of_many.filter(|_| is_full)) else { return Ok(n_gone) };
+            begun
+                .execute("DELETE FROM words WHERE rowid IN (SELECT id FROM event WHERE id <= ?1)", [last])
+                .map_err(said)?;
+            n_gone += begun.execute("DELETE FROM event WHERE id <= ?1", [last]).map_err(said)? as u64;
+            begun.commit().map_err(said)?;
+            db.execute_batch("PRAGMA incremental_vacuum").map_err(said)?;
+        }
+    }
+}
+
+/// The first number of a millisecond.
+fn first_of(millisecond: i64) -> i64 {
+    millisecond.clamp(0, i64::MAX >> (COUNT_BITS + 1)) << COUNT_BITS
+}
+
+/// The bytes that are used of the file.
+fn bytes(db: &Connection) -> Result<u64> {
+    let value = |name: &str| db.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0)).map_err(said);
+    let pages = value("page_count")?.saturating_sub(value("freelist_count")?);
+    Ok(pages.saturating_mul(value("page_size")?).max(0).cast_unsigned())
+}
+
+/// The text of an event that is searched, and what else is known of it.
+fn searched(record: &Value, root: &str) -> (String, String) {
+    let event = told::event(record);
+    let verdict = &record["verdict"];
+    let about = told::about(record, event.as_ref());
+    let texts = [about.as_deref(), verdict["reason"].as_str(), verdict["decidedBy"].as_str()];
+    let text = texts.into_iter().flatten().map(|it| cut(it, MAX_TEXT)).collect::<Vec<_>>().join("\n");
+    let mut facets =
+        vec![ANY.to_string(), facet("project", root), facet("agent", &told::sender(record, event.as_ref()))];
+    let known = [
+        ("decision", verdict["decision"].as_str()),
+        ("tool", record["tool"].as_str()),
+        ("event", record["event"].as_str()),
+        ("session", event.as_ref().map(|it| it.session()).filter(|it| !it.is_empty())),
+    ];
+    facets.extend(known.into_iter().filter_map(|(key, value)| Some(facet(key, value?))));
+    let hooks = verdict["outcomes"].as_array().into_iter().flatten().filter_map(|it| it["hook"].as_str());
+    facets.extend(hooks.map(|hook| facet("hook", hook)));
+    (text, facets.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn record(seq: u64, at: SystemTime, command: &str, decision: &str) -> Value {
+        json!({
+            "seq": seq, "at": crate::support::amounts::rfc3339(at), "event": "PreToolUse", "tool": "Bash", "dialect": "native",
+            "client": "bot", "params": { "event": "PreToolUse", "session": "s1", "tool": { "name": "Bash", "input": { "command": command } } },
+            "verdict": { "decision": decision, "reason": "Not from here.", "outcomes": [{ "hook": "no-push" }] },
+        })
+    }
+
+    fn write(history: &History, records: &[Value]) -> usize {
+        let written = |record| Written { run: "1@x", root: "/p", record };
+        history.write(records.iter().map(written)).unwrap()
+    }
+
+    fn seqs(history: &History, query: &str) -> Vec<u64> {
+        let found = history.search(query, None, Order::Newest, 100).unwrap();
+        found.iter().map(|it| serde_json::from_str::<Value>(&it.line).unwrap()["seq"].as_u64().unwrap()).collect()
+    }
+
+    #[test]
+    fn events_are_found_by_words_and_by_what_is_known() {
+        let dir = tempfile::tempdir().unwrap();
+        let history = History::open(dir.path()).unwrap();
+        let now = SystemTime::now();
+        let ago = |secs: u64| now - Duration::from_secs(secs);
+        let records = [
+            record(1, ago(7200), "git push -f origin", "deny"),
+            record(2, ago(60), "cat src/main.rs", "allow"),
+            record(3, ago(1), "git pull", "allow"),
+        ];
+        assert_eq!((write(&history, &records), write(&history, &records)), (3, 0), "each is there once");
+        for (query, expected) in [
+            ("", &[3, 2, 1][..]),
+            ("push", &[1]),
+            ("pus", &[1]),
+            ("src/main.rs", &[2]),
+            ("\"push origin\"", &[]),
+            ("git", &[3, 1]),
+            ("git -push", &[3]),
+            ("-git", &[2]),
+            ("decision:deny", &[1]),
+            ("decision:deny decision:allow tool:bash", &[3, 2, 1]),
+            ("-decision:deny since:1h", &[3, 2]),
+            ("until:1h", &[1]),
+            ("since:0s", &[]),
+            ("agent:bo*", &[3, 2, 1]),
+            ("agent:other", &[]),
+            ("hook:no-push session:s1 project:/p event:pretooluse \"not from\"", &[3, 2, 1]),
+            ("\" OR text:* ) NEAR(", &[]),
+        ] {
+            match history.search(query, None, Order::Newest, 100) {
+                Ok(_) => assert_eq!(seqs(&history, query), expected, "{query}"),
+                Err(problem) => assert!(problem.contains("quote"), "{query}: {problem}"),
+            }
+        }
+        let page = history.search("", None, Order::Oldest, 2).unwrap();
+        let rest = history.search("", Some(page[1].cursor), Order::Oldest, 2).unwrap();
+        assert_eq!((page.len(), rest.len()), (2, 1));
+        // Another process finds the same.
+        assert_eq!(seqs(&History::open(dir.path()).unwrap(), "push"), [1]);
+    }
+
+    #[test]
+    fn what_is_too_old_or_too_much_goes() {
+        let dir = tempfile::tempdir().unwrap();
+        let history = History::open(dir.path()).unwrap();
+        assert_eq!(history.wishes().unwrap(), Wishes::default());
+        let now = SystemTime::now();
+        let day = Duration::from_secs(24 * 3600);
+        write(&history, &[record(1, now - 3 * day, "old", "deny"), record(2, now - day, "new", "deny")]);
+        let wishes = Wishes { is_on: true, days: 2, mebibytes: 1 };
+        history.wish(wishes).unwrap();
+        assert_eq!(history.wishes().unwrap(), wishes);
+        assert_eq!(history.trim(wishes, now), Ok(1));
+        assert_eq!((seqs(&history, ""), seqs(&history, "old"), seqs(&history, "new")), (vec![2], vec![], vec![2]));
+        let many: Vec<Value> = (3..9000)
+            .map(|n| record(n, now + Duration::from_millis(n), &format!("word{n} {}", "x".repeat(100)), "allow"))
+            .collect();
+        write(&history, &many);
+        assert!(history.size().unwrap().1 > 1 << 20);
+        assert!(history.trim(wishes, now).unwrap() > 0);
+        assert!(history.size().unwrap().1 <= 1 << 20);
+        assert!(seqs(&history, "word8999").len() == 1 && seqs(&history, "word3").is_empty(), "the newest stay");
+    }
+}

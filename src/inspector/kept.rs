@@ -1,0 +1,293 @@
+//! The history behind the page: what is judged is written into it while a person wants that.
+
+use super::call::{Answer, Problem};
+use super::tried::Definition;
+use super::watch;
+use crate::dialects::recorded::Recorded;
+use crate::handlers::Effect;
+use crate::handlers::guards::without_secrets;
+use crate::history::{History, Order, Wishes, Written};
+use crate::running::follow::{Following, News};
+use crate::suggest::Suggestions;
+use crate::support::json::parse;
+use crate::support::places;
+use crate::transport::socket;
+use parking_lot::Mutex;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant, SystemTime};
+
+/// Events that wait to be written.
+const MAX_WAITING: usize = 4096;
+/// Events that are written at once.
+const AT_ONCE: usize = 500;
+/// How often what is too old is let go.
+const TRIM: Duration = Duration::from_secs(60);
+/// Events on a page, and their bytes together.
+const ON_PAGE: usize = 100;
+const MAX_ON_PAGE: usize = 500;
+const MAX_BYTES: usize = 8 << 20;
+/// Events that are judged again or looked through, and how long that may take.
+const MAX_LOOKED: usize = 100_000;
+const LOOK_TIME: Duration = Duration::from_secs(20);
+/// Differences that are told.
+const MAX_DIFFERENCES: usize = 200;
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Kept {
+    writer: OnceLock<Writer>,
+    is_on: AtomicBool,
+    /// How many events came faster than they were written.
+    n_lost: Arc<AtomicU64>,
+    /// One person changes it at a time.
+    changing: Mutex<()>,
+}
+
+struct Writer {
+    history: Arc<History>,
+    waiting: SyncSender<Row>,
+}
+
+struct Row {
+    run: String,
+    root: String,
+    record: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Search {
+    #[serde(default)]
+    query: String,
+    #[serde(default)]
+    before: Option<String>,
+    #[serde(default)]
+    limit: Option<usize>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Record {
+    on: Option<bool>,
+    days: Option<u32>,
+    mebibytes: Option<u32>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Against {
+    #[serde(flatten)]
+    definition: Definition,
+    since: String,
+}
+
+impl Kept {
+    /// The history of this user; whether it is written is as the person said last.
+    pub(super) fn start() -> Kept {
+        let kept = Kept::default();
+        let is_there = places::data().is_some_and(|it| it.join("history").is_dir());
+        let wishes = if is_there { kept.history().and_then(|it| it.wishes()) } else { Ok(Wishes::default()) };
+        kept.is_on.store(wishes.is_ok_and(|it| it.is_on), Ordering::Relaxed);
+        kept
+    }
+
+    fn writer(&self) -> Result<&Writer, String> {
+        if let Some(writer) = self.writer.get() {
+            return Ok(writer);
+        }
+        let _one = self.changing.lock();
+        if self.writer.get().is_none() {
+            let dir = places::data().ok_or("there is no home directory in which a history is kept")?;
+            let history = Arc::new(History::open(&dir.join("history"))?);
+            let (waiting, rows) = sync_channel(MAX_WAITING);
+            let (into, n_lost) = (history.clone(), self.n_lost.clone());
+            let write = move || write(&into, &rows, &n_lost);
+            std::thread::Builder::new().name("history".into()).spawn(write).map_err(|error| error.to_string())?;
+            let _ = self.writer.set(Writer { history, waiting });
+        }
+        self.writer.get().ok_or_else(|| "the history isn't open".into())
+    }
+
+    fn history(&self) -> Result<&Arc<History>, String> {
+        self.writer().map(|it| &it.history)
+    }
+
+    /// Takes an event that was judged, if that is wanted. The record has no secrets.
+    pub(super) fn take(&self, run: &str, root: &str, record: &Value) {
+        if !self.is_on.load(Ordering::Relaxed) {
+            return;
+        }
+        let row = Row { run: run.into(), root: root.into(), record: record.clone() };
+        if self.writer().is_ok_and(|it| it.waiting.try_send(row).is_err()) {
+            self.n_lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// `inspect/record`.
+    pub(super) fn record(&self, wanted: &Record) -> Answer {
+        let history = self.history()?;
+        let before = history.wishes()?;
+        let wishes = Wishes {
+            is_on: wanted.on.unwrap_or(before.is_on),
+            days: wanted.days.unwrap_or(before.days),
+            mebibytes: wanted.mebibytes.unwrap_or(before.mebibytes),
+        };
+        if wishes.days == 0 || wishes.mebibytes == 0 {
+            return Err(Problem::params("`days` and `mebibytes` are at least 1"));
+        }
+        if wishes != before {
+            history.wish(wishes)?;
+            history.trim(wishes, SystemTime::now())?;
+        }
+        if wishes.is_on && !self.is_on.swap(wishes.is_on, Ordering::Relaxed) {
+            catch_up(history)?;
+        }
+        self.is_on.store(wishes.is_on, Ordering::Relaxed);
+        let (events, bytes) = history.size()?;
+        let keeps = format!("{} days, {} MiB", wishes.days, wishes.mebibytes);
+        Ok(json!({
+            "on": wishes.is_on, "keeps": keeps, "days": wishes.days, "mebibytes": wishes.mebibytes, "events": events,
+            "bytes": bytes, "lost": self.n_lost.load(Ordering::Relaxed),
+        }))
+    }
+
+    /// `inspect/history`.
+    pub(super) fn search(&self, Search { query, before, limit }: &Search) -> Answer {
+        let before = before.as_ref().map(|it| it.parse()).transpose();
+        let before = before.map_err(|_| Problem::params("`before` is no cursor"))?;
+        let limit = limit.unwrap_or(ON_PAGE).clamp(1, MAX_ON_PAGE);
+        let found = self.history()?.search(query, before, Order::Newest, limit);
+        let found = found.map_err(Problem::params)?;
+        let n_found = found.len();
+        let (mut events, mut last, mut n_bytes) = (Vec::new(), None, 0);
+        for it in found {
+            if n_bytes > MAX_BYTES {
+                break;
+            }
+            n_bytes += it.line.len();
+            let mut event = watch::shown(parse(&it.line)?);
+            event.insert("host".into(), it.run.into());
+            event.insert("cursor".into(), it.cursor.to_string().into());
+            events.push(Value::Object(event));
+            last = Some(it.cursor);
+        }
+        let is_more = events.len() < n_found || n_found == limit;
+        let mut answer = json!({ "events": events });
+        if let Some(last) = last.filter(|_| is_more) {
+            answer["next"] = last.to_string().into();
+        }
+        Ok(answer)
+    }
+
+    /// `inspect/suggest`.
+    pub(super) fn suggest(&self) -> Answer {
+        let mut suggestions = Suggestions::default();
+        each_of_last(self.history()?, "", |line| {
+            suggestions.take(&parse(line).unwrap_or_default());
+            ControlFlow::Continue(())
+        })?;
+        Ok(json!({ "proposals": suggestions.proposals() }))
+    }
+
+    /// `inspect/against`: which events a definition file would decide otherwise than the file that it replaces. Hooks
+    /// that start something aren't asked.
+    pub(super) fn against(&self, wanted: &Against, root: &Path) -> Answer {
+        let after = wanted.definition.load(root)?;
+        let before = wanted.definition.saved(root).load(root)?;
+        for hook in after.host.hooks().hooks.iter().chain(before.host.hooks().hooks.iter()) {
+            if hook.handler.effect().is_some_and(|it| it != Effect::Person) {
+                let problem = format!("`{}` starts something; `hookwire replay --against` judges by it", hook.name);
+                return Err(Problem::params(problem));
+            }
+        }
+        let runtime = tokio::runtime::Handle::current();
+        let (mut n_judged, mut from, mut differences) = (0, None, Vec::new());
+        each_of_last(self.history()?, &format!("since:{}", wanted.since), |line| {
+            let Ok(Recorded { event, dialect, .. }) = Recorded::read(line, crate::dialects::native()) else {
+                return ControlFlow::Continue(());
+            };
+            let judged = runtime.block_on(async {
+                let (before, _) = before.host.judge_as(dialect, &event).await;
+                (before, after.host.judge_as(dialect, &event).await.0)
+            });
+            n_judged += 1;
+            let record = parse(line).unwrap_or_default();
+            from.get_or_insert_with(|| record["at"].clone());
+            if judged.0.differs(&judged.1) {
+                let mut event = watch::shown(record);
+                event.insert("before".into(), json!(judged.0));
+                event.insert("after".into(), json!(judged.1));
+                differences.push(Value::Object(event));
+            }
+            if differences.len() < MAX_DIFFERENCES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        Ok(json!({
+            "judged": n_judged, "from": from, "differences": differences, "diagnostics": after.diagnostics(),
+        }))
+    }
+}
+
+/// Hands on the last events in the order of time, within bounds of number and time.
+fn each_of_last(history: &History, query: &str, mut take: impl FnMut(&str) -> ControlFlow<()>) -> Result<(), Problem> {
+    let behind = history.before_newest(MAX_LOOKED)?;
+    let started = Instant::now();
+    let looked = history.each(query, behind, |it| match take(&it.line) {
+        ControlFlow::Continue(()) if started.elapsed() < LOOK_TIME => ControlFlow::Continue(()),
+        _ => ControlFlow::Break(()),
+    });
+    looked.map_err(Problem::params)
+}
+
+/// Writes what the running hosts have kept in memory.
+fn catch_up(history: &History) -> Result<(), String> {
+    let rows = Mutex::new(Vec::new());
+    let take = |run: &_, news: News<'_>| {
+        match news {
+            News::Here(recent) => drop(rows.lock().push((watch::id(run), recent.root.to_string(), Value::Null))),
+            News::Judged(record) => {
+                let record = without_secrets(serde_json::to_value(record).unwrap_or_default());
+                let mut rows = rows.lock();
+                let id = watch::id(run);
+                let root = rows.iter().rev().find(|(it, ..)| *it == id).map(|(_, root, _)| root.clone());
+                rows.push((id, root.unwrap_or_default(), record));
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    };
+    Following::new().catch_up(&socket::of_projects(&[]).unwrap_or_default(), &take);
+    let rows = rows.into_inner();
+    let events = rows.iter().filter(|(.., record)| !record.is_null());
+    history.write(events.map(|(run, root, record)| Written { run, root, record })).map(drop)
+}
+
+/// Writes what comes, and lets go what is too old.
+fn write(history: &History, rows: &Receiver<Row>, n_lost: &AtomicU64) {
+    let mut trimmed: Option<Instant> = None;
+    loop {
+        let mut batch = Vec::new();
+        match rows.recv_timeout(TRIM) {
+            Ok(row) => batch.push(row),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        batch.extend(rows.try_iter().take(AT_ONCE));
+        let events = batch.iter().map(|Row { run, root, record }| Written { run, root, record });
+        if let Err(problem) = history.write(events) {
+            tracing::warn!(problem, "Events are not recorded.");
+            n_lost.fetch_add(batch.len() as u64, Ordering::Relaxed);
+        }
+        if trimmed.is_none_or(|it| it.elapsed() >= TRIM) {
+            let gone = history.wishes().and_then(|wishes| history.trim(wishes, SystemTime::now()));
+            if let Err(problem) = gone {
+                tracing::warn!(problem, "What is too old stays in the history.");
+            }
+            trimmed = Some(Instant::now());
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! A definition from the page, written into a project. It is in force once a person trusts it, in a terminal or an editor.
+
+use super::call::{Answer, Problem};
+use crate::definitions::approved::DEFINITIONS;
+use crate::definitions::check::check;
+use crate::journal::Recent;
+use crate::syntax::diagnostic::{Diagnostic, Severity};
+use crate::syntax::source::Layer;
+use serde::Deserialize;
+use serde_json::json;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+
+/// The longest name, in bytes.
+const MAX_NAME: usize = 64;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Save {
+    name: String,
+    definition: String,
+    #[serde(default)]
+    cases: String,
+}
+
+impl Save {
+    /// Writes it into the project of a host that takes the project's files only as far as they are trusted.
+    pub(super) fn answer(&self, recent: &Recent<'_>) -> Answer {
+        let root = Path::new(&*recent.root);
+        let name = &self.name;
+        let is_name = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-';
+        if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(is_name) || name.starts_with('-') {
+            return Err(Problem::params("`name` has small letters, digits and `-` only, and begins with no `-`"));
+        }
+        let dir = root.join(DEFINITIONS);
+        if takes_files_as_they_are(recent, &dir) {
+            let problem = "that host was started with --project or --hooks and takes the project's files as they are, so it \
+                           would be in force at once; write it yourself";
+            return Err(Problem::params(problem));
+        }
+        let (file, cases) = (dir.join(format!("{name}.yaml")), dir.join(format!("{name}.test.yaml")));
+        for (path, text) in [(&file, &self.definition), (&cases, &self.cases)] {
+            let found = check(&path.to_string_lossy(), text, Layer::Project, None).diagnostics;
+            let mistakes = found.iter().filter(|it| it.severity == Severity::Error).map(Diagnostic::one_line);
+            let is_wanted = *path == file || !text.is_empty();
+            if let Some(mistake) = mistakes.into_iter().next().filter(|_| is_wanted) {
+                return Err(Problem::params(mistake));
+            }
+        }
+        fs::create_dir_all(&dir)?;
+        if !fs::canonicalize(&dir)?.starts_with(fs::canonicalize(root)?) {
+            return Err(format!("{}: it leads out of the project", dir.display()).into());
+        }
+        write_new(&file, &self.definition)?;
+        if !self.cases.is_empty() {
+            write_new(&cases, &self.cases)?;
+        }
+        Ok(json!({ "path": file, "cases": (!self.cases.is_empty()).then_some(cases) }))
+    }
+}
+
+/// Whether what is written into a project is in force without anybody's trust.
+fn takes_files_as_they_are(recent: &Recent<'_>, dir: &Path) -> bool {
+    // One that doesn't say may.
+    let Some(program) = &recent.program else { return true };
+    let words = &program.arguments;
+    let is_named =
+        |it: &[String]| it[0] == "--hooks" && (dir.starts_with(&it[1]) || Path::new(&it[1]).starts_with(dir));
+    words.iter().any(|it| it == "--project" || it.starts_with("--hooks=")) || words.windows(2).any(is_named)
+}
+
+/// Writes a file that isn't there yet.
+fn write_new(path: &Path, text: &str) -> Answer<()> {
+    let mut file = File::options().write(true).create_new(true).open(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => format!("{}: it is there already; choose another name", path.display()),
+        _ => format!("{}: {error}", path.display()),
+    })?;
+    Ok(file.write_all(text.as_bytes())?)
+}
