@@ -8,6 +8,11 @@ use super::*;
 impl Stage {
     /// Whether the command does what the pattern says: any reading of it is enough.
     pub(super) fn hits(&self, command: &Command, piped: bool) -> Held {
+        // Most commands are another program's. A shell may run what flows in, and a twin another program.
+        let is_only_by_name = !piped && !self.has_twins;
+        if is_only_by_name && command.words.first().is_some_and(|head| !self.is_named_by(head)) {
+            return Held::No;
+        }
         if self.row.is_some() && only_helps(&command.words) {
             return Held::No;
         }
