@@ -451,7 +451,8 @@ fn parse() -> Cli {
     let is_help = |kind| matches!(kind, ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand);
     Cli::try_parse().unwrap_or_else(|error| {
         if !is_help(error.kind()) {
-            error.exit();
+            let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+            run::with_dashes(error, &words).exit();
         }
         let matches = help::grouped(Cli::command()).get_matches();
         Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())

@@ -5,6 +5,8 @@
 use super::output::tell;
 use super::warm_host::{WarmHost, for_agents};
 use super::{Failure, Finding, StandingArgs};
+use crate::support::shell_word;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use hookwire_ask::programs::{SMALL, small};
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -79,6 +81,20 @@ pub(super) fn run(args: &RunArgs) -> Result<Finding, Failure> {
     Err(Failure(format!("{} can't be started: {error}", supervisor.get_program().to_string_lossy())))
 }
 
+/// An error in the words of this process, with the words that were meant if the command isn't behind `--`.
+pub(super) fn with_dashes(mut error: clap::Error, words: &[String]) -> clap::Error {
+    let Some(ContextValue::String(first)) = error.get(ContextKind::InvalidArg) else { return error };
+    let at = words.iter().position(|word| word == first).filter(|_| !first.starts_with('-'));
+    let (before, behind) = words.split_at(at.unwrap_or_default());
+    if error.kind() == ErrorKind::UnknownArgument && before.iter().any(|word| word == "run") {
+        let before = ["hookwire"].into_iter().chain(before[1..].iter().map(String::as_str)).chain(["--"]);
+        let meant = shell_word::command(before.chain(behind.iter().map(String::as_str)));
+        let tip = format!("the command stands behind `--`: {meant}");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
+}
+
 /// It stands beside this program.
 pub(super) fn supervisor() -> Result<PathBuf, Failure> {
     small().map_err(|place| {
@@ -113,4 +129,30 @@ pub(super) fn other_version(small: &Path, said: &[u8]) -> Option<String> {
          and `cargo install --locked --path crates/run`",
         small.display()
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Cli;
+    use clap::Parser;
+
+    #[test]
+    fn a_command_that_isnt_behind_dashes_is_told_with_them() {
+        for (words, meant) in [
+            ("run make", Some("hookwire run -- make")),
+            (
+                "--log warn run --best-effort make -j4 all",
+                Some("hookwire --log warn run --best-effort -- make -j4 all"),
+            ),
+            ("run --bset-effort -- make", None),
+            ("list make", None),
+        ] {
+            let words: Vec<String> = format!("hookwire {words}").split(' ').map(str::to_string).collect();
+            let Err(error) = Cli::try_parse_from(&words) else { panic!("{words:?}") };
+            let told = with_dashes(error, &words).to_string();
+            let is_told = told.contains("the command stands behind `--`");
+            assert!(is_told == meant.is_some() && meant.is_none_or(|meant| told.contains(meant)), "{told}");
+        }
+    }
 }

@@ -87,6 +87,10 @@ impl From<io::Error> for Refusal {
 /// can't be kept.
 pub fn review(store: &Path, root: &Path) -> Result<Review, Refusal> {
     let root = fs::canonicalize(root).map_err(|error| Refusal(format!("{}: {error}", root.display())))?;
+    if let Some(project) = root.parent().filter(|_| root.ends_with(DEFINITIONS) && !root.join(DEFINITIONS).exists()) {
+        let (dir, project) = (root.display(), project.display());
+        return Err(Refusal(format!("{dir}: these are the definitions; name the project that they are in: {project}")));
+    }
     let place = current(store, &root);
     let in_force = fs::read_link(&place).ok();
     let (before, broken) = match State::read(&place) {

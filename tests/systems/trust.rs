@@ -60,6 +60,8 @@ fn a_clones_hooks_do_nothing_until_a_person_approves_them() {
     let unasked = project.run(&["trust"], "y\n");
     assert_eq!(unasked.status.code(), Some(2), "{unasked:?}");
     assert_eq!(project.run(&["trust", "show"], "").status.code(), Some(1));
+    let within = text(&project.run(&["trust", "show", ".hookwire"], ""));
+    assert!(within.contains("these are the definitions; name the project that they are in: /"), "{within}");
     assert_eq!(project.hook_with(&[], "git push -f"), "");
 
     let shown = project.run(&["trust", "--yes"], "");
