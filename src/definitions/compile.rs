@@ -17,7 +17,7 @@ use crate::handlers::{self, Compile, CompileError, Handler, KINDS};
 use crate::hook::Hook;
 use crate::matching::Matcher;
 use crate::matching::rule::{Condition, ToolRule};
-use crate::matching::tools::DeclaredTool;
+use crate::matching::tools::{self, DeclaredTool};
 use crate::matching::when::When;
 use crate::policy::Policy;
 use crate::syntax::diagnostic::{LineIndex, Position, Severity};
@@ -94,6 +94,7 @@ pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> Compi
     let mut written_policy = None;
     let mut tools = Vec::new();
     let mut hooks: &[Node] = &[];
+    let mut strays: Vec<&Entry> = Vec::new();
     for entry in entries {
         match (entry.key.as_str(), &entry.value.value) {
             ("defaults", _) => defaults = RawDefaults::read(entry, &mut mistakes),
@@ -109,12 +110,21 @@ pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> Compi
                 let problem = Problem::error(&entry.value.span, "wrong-type", message);
                 let has_named_hooks = entry.value.entries().iter().any(|it| it.value.get("on").is_some());
                 let help = looks.map(|(_, help)| help);
-                let as_list = || has_named_hooks.then(|| "write each as an item of a list: `- name: ...`".to_string());
+                let is_one_hook = entry.value.get("on").is_some();
+                let as_list = || match (has_named_hooks, is_one_hook) {
+                    (true, _) => Some("write each as an item of a list: `- name: ...`".to_string()),
+                    (_, true) => Some(
+                        "write `- ` before its first field, and indent the others as far: `- name: ...`".to_string(),
+                    ),
+                    (false, false) => None,
+                };
                 mistakes.push(Problem { help: help.or_else(as_list), ..problem });
             }
+            (key, _) if dialect == dialects::NATIVE && belongs_to_a_hook(key) => strays.push(entry),
             _ => mistakes.unknown_member(entry, dialect, root),
         }
     }
+    mistakes.strays(&strays, root);
     // Its rules may name tools that the file names below.
     let own_policy = written_policy.map(|entry| policy(entry, origin, lines, &tools, &mut mistakes));
     // A mistake in one hook is reported with that hook and leaves the others in force.
@@ -419,7 +429,13 @@ impl Compiler<'_> {
                 let value = node.get("when").unwrap_or(node);
                 let span = value.part(&(error.at.start..text.len()), self.lines.text());
                 let message = format!("`when` is not valid CEL: {}", error.message);
-                mistakes.push(Problem::error(&span, "bad-when", message));
+                let problem = Problem::error(&span, "bad-when", message);
+                let is_rule = text.contains('(')
+                    && ToolRule::new(text).is_ok_and(|rule| rule.tools().any(|(it, _)| tools::family(it).is_some()));
+                mistakes.push(match is_rule {
+                    true => problem.help(format!("this is the form of `if`: write `if: {text}`")),
+                    false => problem,
+                });
                 None
             }
         });
@@ -439,7 +455,8 @@ impl Compiler<'_> {
                 let possible = KINDS.iter().filter(|kind| kind.in_files || origin.client.is_some());
                 let kinds: Vec<_> = possible.map(|kind| kind.key).collect();
                 let problem = Problem::error(head(node), "missing-handler", "a hook needs a handler");
-                let problem = problem.help(format!("add one of {}", kinds.join(", ")));
+                let problem =
+                    problem.help(format!("add what it does, such as `deny: REASON`: one of {}", kinds.join(", ")));
                 let problem = problem.fix(Fix::add("deny", "not allowed here", Place::Last));
                 self.mistakes.push(problem.fix(Fix::add("ask", "is this fine?", Place::Last)));
                 return None;
@@ -485,7 +502,7 @@ impl Compiler<'_> {
         match compiled {
             Ok(handler) => Some(handler),
             Err(CompileError::Form(error)) => {
-                self.mistakes.misfit(entry, error);
+                self.mistakes.misfit_of_handler(entry, error);
                 None
             }
             Err(CompileError::Meaning(handlers::Mistake { within, field, at, message, help, fix })) => {
@@ -510,6 +527,13 @@ pub(super) fn deny_tools(name: Arc<str>, mut gates: Vec<Arc<str>>, source: Sourc
     let file = &source.file;
     let problem = format!("{problem}; no tool is called until somebody fixes it (`hookwire check {file}` shows it)");
     Arc::new(Hook::broken(name, gates, source, &dialects::native().contract, problem))
+}
+
+/// Whether a field is a hook's alone: a file's `defaults` has some of the others.
+fn belongs_to_a_hook(key: &str) -> bool {
+    let is_handler = KINDS.iter().any(|kind| kind.key == key && kind.in_files);
+    let is_anothers = key == "agent" || dialects::with_member(key).is_some();
+    !is_anothers && (is_handler || ["if", "matcher", "name", "on", "once", "unless", "when"].contains(&key))
 }
 
 /// Where it is reported that a hook lacks something: its name, else its first key.

@@ -292,7 +292,7 @@ impl Place<'_> {
     fn without_definitions(&self, text: Arc<str>, root: &Node) -> FileState {
         let mut hint = file_problem("not-definitions", "it has no `hooks`: nothing of it is in force".into());
         hint.severity = Severity::Hint;
-        let problem = misnamed_policy(root).unwrap_or(hint);
+        let problem = misnamed_policy(root).or_else(|| misnamed_cases(self.path, root)).unwrap_or(hint);
         let diagnostic = problem.to_diagnostic(&self.path.display().to_string(), &LineIndex::new(&text));
         FileState { diagnostics: vec![diagnostic], ..self.as_it_was_read(text) }
     }
@@ -368,6 +368,19 @@ fn holds_definitions(root: &Node) -> bool {
 }
 
 /// A policy by the name that other systems have for it: a file that looks like rules, and holds none.
+/// Cases in a file that isn't called as those are, so that nobody tries them.
+fn misnamed_cases(path: &Path, root: &Node) -> Option<Problem> {
+    let NodeValue::Map(entries) = &root.value else { return None };
+    let entry = entries.iter().find(|it| it.key == "cases" && matches!(it.value.value, NodeValue::Seq(_)))?;
+    let name = path.file_stem()?.to_str()?;
+    let ends = [".tests", ".cases", ".spec", "_tests", "_test", "-tests", "-test", "_cases", "-cases"];
+    let subject = ends.iter().find_map(|end| name.strip_suffix(end)).unwrap_or("guard");
+    let extension = path.extension().and_then(|it| it.to_str()).unwrap_or("yaml");
+    let message = "nobody tries these cases: a file of cases ends in `.test.yaml`, or `.test` and another format";
+    let help = format!("call it `{subject}.test.{extension}`, beside the definitions in `{subject}.{extension}`");
+    Some(Problem::warning(&entry.key_span, "not-definitions", message).help(help))
+}
+
 fn misnamed_policy(root: &Node) -> Option<Problem> {
     let NodeValue::Map(entries) = &root.value else { return None };
     let entry = entries.iter().find(|it| {

@@ -7,6 +7,7 @@ use crate::matching::rule::{Reading, ToolRule};
 use crate::matching::shell::CommandRule;
 use crate::matching::tools::{self, DeclaredTool};
 use crate::matching::urls::host_of_url;
+use crate::matching::when::When;
 use crate::policy::Policy;
 use crate::syntax::diagnostic::{LineIndex, Position};
 use crate::syntax::node::{Entry, Node};
@@ -66,6 +67,7 @@ pub(super) fn rules(written: Option<&OneOrMany>, node: &Node, mistakes: &mut Mis
                 let problem = Problem::error(&item.unwrap_or(node).span, "bad-rule", message);
                 mistakes.push(match is_negated(text) {
                     true => problem.help("write what is left out under `unless`"),
+                    false if is_condition(text) => problem.help("a condition over the event stands under `when`"),
                     false => problem.did_you_mean(text, meant(text).as_deref()),
                 });
             }
@@ -79,12 +81,22 @@ fn is_negated(text: &str) -> bool {
     rest.is_some_and(|rule| ToolRule::new(rule).is_ok())
 }
 
-/// The rule that was probably meant by a text that is none: a URL behind `domain:`, a command without its tool, a tool
+/// Whether a text compares what an event has, as `when` does.
+fn is_condition(text: &str) -> bool {
+    let compares = ["==", "!=", " in ", ">", "<", "&&", "||", ".contains("].iter().any(|sign| text.contains(sign));
+    compares && When::new(text).is_ok()
+}
+
+/// The rule that was probably meant by a text that is none: one whose bracket isn't closed, a URL behind `domain:`, a command without its tool, a tool
 /// and its pattern without brackets.
 fn meant(text: &str) -> Option<String> {
     if let Some((before, host)) = text.split_once("domain:") {
         let host = host_of_url(host.strip_suffix(')')?)?;
         return Some(format!("{before}domain:{host})"));
+    }
+    if text.contains('(') && !text.ends_with(')') {
+        let closed = format!("{text})");
+        return (!text.ends_with('(') && ToolRule::new(&closed).is_ok()).then_some(closed);
     }
     let (first, rest) = text.split_once([' ', ':'])?;
     let written = match tools::family(first) {

@@ -209,6 +209,14 @@ fn of_form(rule: &ToolRule) -> Option<Slip> {
         let message = format!("`{text}` never matches: it is several rules in one text");
         return slip(message, Meant::Rules(parts.into_iter().map(str::to_string).collect()));
     }
+    let parted =
+        [") and not ", ") && !", ") except ", ") but not ", ") unless "].iter().find_map(|it| text.split_once(it));
+    if let Some((_, left_out)) = parted
+        && ToolRule::new(left_out).is_ok()
+    {
+        let message = format!("`{text}` never matches: a rule has no exception within it");
+        return slip(message, Meant::Help("write what is left out under `unless`"));
+    }
     let names = text.split('(').next().unwrap_or_default();
     let is_regex = names.contains(['^', '$', '\\'])
         || names.contains("_.*")

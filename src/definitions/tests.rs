@@ -3,7 +3,7 @@
 use super::check::check;
 use super::layer_dir::{Kept, LayerDir};
 use super::load::{Loader, Look};
-use crate::handlers::{KINDS, Means};
+use crate::handlers::{KINDS, Means, guards};
 use crate::hook::Hook;
 use crate::host::{Host, HostOptions};
 use crate::rpc::protocol::HookInfo;
@@ -30,6 +30,14 @@ fn hooks(files: &[(&str, &str)]) -> tempfile::TempDir {
 
 fn load(dir: &Path) -> Arc<Host> {
     Host::new(HostOptions { root: dir.into(), hooks: vec![dir.into()], ..HostOptions::default() })
+}
+
+#[test]
+fn what_a_person_is_told_to_write_for_a_guard_is_one() {
+    for row in guards::GUARDS {
+        let text = format!("hooks:\n  - name: a\n    fail: closed\n    {}\n", row.written());
+        assert_eq!(check("a.yaml", &text, Layer::Hooks, None).diagnostics, [], "{text}");
+    }
 }
 
 /// The file as one model, and the hooks it makes but for where they are written.

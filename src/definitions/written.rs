@@ -2,7 +2,7 @@
 
 use crate::contract::Fail;
 use crate::dialects;
-use crate::handlers::KINDS;
+use crate::handlers::{KINDS, guards};
 use crate::matching::tools::{self, DeclaredTool};
 use crate::services::models::{ModelRef, RawModel};
 use crate::support::nearest::closest;
@@ -234,12 +234,41 @@ impl Mistakes {
         let joint = if error.path.is_empty() || error.path.starts_with('[') { "" } else { "." };
         let code = if error.is_unknown_field { "unknown-field" } else { "wrong-type" };
         let message = format!("`{}{joint}{}`: {}", entry.key, error.path, error.message);
-        let is_text = error.path.is_empty() && entry.value.text().is_some();
-        let as_map =
-            || AS_MAP.iter().find(|(key, _)| is_text && entry.key == *key).map(|(_, map)| format!("write `{map}`"));
-        let help = error.suggestion().map(|it| format!("did you mean `{it}`?")).or_else(as_map);
+        let help = error.suggestion().map(|it| format!("did you mean `{it}`?"));
         let fixes = error.fix.map(|fix| *fix).into_iter().collect();
         self.push(Problem { help, fixes, ..Problem::error(&error.span, code, message) });
+    }
+
+    /// A handler that hasn't the form of its key.
+    pub(super) fn misfit_of_handler(&mut self, entry: &Entry, error: DecodeError) {
+        let is_whole = error.path.is_empty();
+        let help = match entry.key.as_str() {
+            "allow" => Some("write the reason as a text: `allow: It only reads.`".into()),
+            "ask" => Some("write the question as a text: `ask: Is this fine?`".into()),
+            "deny" => Some("write the reason as a text: `deny: Not here.`".into()),
+            "guard" if error.suggestion().is_none() => Some(guards::written_as(&entry.value)),
+            key if is_whole && entry.value.text().is_some() => {
+                AS_MAP.iter().find(|(it, _)| *it == key).map(|(_, map)| format!("write `{map}`"))
+            }
+            _ => None,
+        };
+        self.misfit(entry, error);
+        if let Some(problem) = self.found.last_mut() {
+            problem.help = problem.help.take().or(help);
+        }
+    }
+
+    /// Fields of a hook that stand beside `hooks`, or where there is none.
+    pub(super) fn strays(&mut self, strays: &[&Entry], root: &Node) {
+        let [first, ..] = strays else { return };
+        let names: Vec<_> = strays.iter().map(|entry| format!("`{}`", entry.key)).collect();
+        let (belong, stand) = if names.len() == 1 { ("belongs", "stands") } else { ("belong", "stand") };
+        let message = format!("{} {belong} to a hook, and {stand} outside of one", names.join(", "));
+        let help = match root.get("hooks") {
+            Some(_) => "indent what belongs to a hook as far as its other fields",
+            None => "write `hooks:` above, and each hook below it as an item of a list: `- name: ...`",
+        };
+        self.push(Problem::error(&first.key_span, "unknown-field", message).help(help));
     }
 
     /// A field that nothing here knows.
@@ -268,6 +297,10 @@ impl Mistakes {
             let help = "for hooks of some agents only, put it under `defaults: { agents: [...] }`; a hook that asks a \
                         model stands in the list `hooks`";
             return self.push(problem.help(help));
+        }
+        if unknown == "cases" {
+            let problem = Problem::error(&entry.key_span, "unknown-field", "unknown field `cases`");
+            return self.push(problem.help("cases stand in a file of their own: `guard.test.yaml` for `guard.yaml`"));
         }
         let own = dialects::members_of(dialect).iter().copied();
         let nearest = closest(unknown, FILE_FIELDS.into_iter().chain(own));
@@ -363,12 +396,14 @@ impl<'n> WrittenHook<'n> {
                 unknown => {
                     let known = COMMON_FIELDS.into_iter().chain(KINDS.iter().map(|kind| kind.key));
                     let nearest = closest(unknown, known);
-                    written.has_misspelt_handler |= nearest.is_some_and(|key| !COMMON_FIELDS.contains(&key));
                     let is_another_name = |(own, names): &(&str, &[&str])| {
                         names.contains(&unknown) && !entries.iter().any(|it| it.key == *own)
                     };
                     let meant = OTHER_NAMES.iter().find(|it| is_another_name(it)).map(|(own, _)| *own);
                     let nearest = meant.or(nearest).or_else(|| dialects::mark_like(unknown));
+                    written.has_misspelt_handler |= KINDS.iter().any(|kind| nearest == Some(kind.key));
+                    let verdict = VERDICTS.iter().find(|(names, _)| names.contains(&unknown)).map(|(_, help)| *help);
+                    written.has_misspelt_handler |= verdict.is_some();
                     // Alone, it is what people write who haven't read what it is called here.
                     let has_mark = |it: &Entry| it.key != entry.key && dialects::with_field(&it.key).is_some();
                     let is_slip = meant.is_some() && !entries.iter().any(has_mark);
@@ -377,7 +412,12 @@ impl<'n> WrittenHook<'n> {
                             let message = format!("unknown field `{unknown}`: this looks like {dialect}");
                             mistakes.push(Problem::error(&entry.key_span, "unknown-field", message).help(help));
                         }
-                        None => mistakes.unknown_field(entry, nearest),
+                        None => {
+                            mistakes.unknown_field(entry, nearest);
+                            if let (Some(problem), Some(help)) = (mistakes.found.last_mut(), verdict) {
+                                problem.help.get_or_insert(help.into());
+                            }
+                        }
                     }
                 }
             }
@@ -394,8 +434,19 @@ const AS_MAP: [(&str, &str); 4] = [
     ("mcp", "mcp: { server: ..., tool: ... }"),
 ];
 
-/// Other systems' names of two fields: the events that a hook is for, and the tools.
-const OTHER_NAMES: [(&str, &[&str]); 2] = [
+/// The fields in which other systems, and people who guess, have a decision or its reason, and how hookwire has it.
+const VERDICTS: [(&[&str], &str); 2] = [
+    (
+        &["action", "decision", "permission", "then"],
+        "the decision is a key of its own, with the reason: `deny: Not here.`",
+    ),
+    (&["message", "msg", "reason"], "the reason is the text of the decision: `deny: Not here.`"),
+];
+
+/// Other names of fields: the events that a hook is for, the tools, what it does.
+const OTHER_NAMES: [(&str, &[&str]); 4] = [
+    ("command", &["bash", "cmd", "exec", "run", "shell"]),
+    ("deny", &["block", "forbid", "refuse", "reject"]),
     ("on", &["method", "methods", "trigger", "triggers", "event", "events"]),
     ("matcher", &["tool", "tools", "tool_name", "toolName"]),
 ];

@@ -140,8 +140,6 @@ fn files_of_other_tools_are_left_alone() {
         near("not-definitions", "ci.yml"),
         near("unknown-field", "near.yaml"),
         near("unknown-field", "one.yaml"),
-        near("unknown-field", "one.yaml"),
-        near("unknown-field", "one.yaml"),
         near("not-definitions", "sub/renovate.json"),
     ];
     assert_eq!(told, expected);

@@ -474,7 +474,10 @@ fn rules_of_the_cookbook_are_named_and_nothing_is_hidden() {
         let shown = text(&project.run(&["trust", "show"], ""));
         let is_whole = now.lines().all(|line| shown.contains(line.trim()));
         let head = format!(".hookwire/{path} (new, as in the cookbook: no-rm-rf)\n");
-        assert!(shown.contains("as in the cookbook") == is_named && shown.contains(&head) == is_named, "{path}: {shown}");
+        assert!(
+            shown.contains("as in the cookbook") == is_named && shown.contains(&head) == is_named,
+            "{path}: {shown}"
+        );
         assert_ne!(is_whole, is_named, "{path}: {shown}");
     }
 }

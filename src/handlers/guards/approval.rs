@@ -70,6 +70,8 @@ fn on_one_line(value: Value) -> Value {
 const DEFAULT_WAIT: Duration = Duration::from_secs(300);
 
 impl GuardKind for Approval {
+    const EXAMPLE: &'static str = "{ message: \"Push this?\" }";
+
     const EVENTS: &'static [&'static str] = &["PreToolUse"];
 
     fn acts_at(spec: &EventSpec) -> bool {

@@ -117,6 +117,8 @@ struct Log {
 }
 
 impl GuardKind for AuditLog {
+    const EXAMPLE: &'static str = "{ file: ../hookwire-audit.jsonl }";
+
     const EVENTS: &'static [&'static str] =
         &["PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "Stop", "SessionStart", "SessionEnd"];
 

@@ -34,6 +34,8 @@ pub(crate) struct ContextConfig {
 const FORMAT: &str = "responseFormat";
 
 impl GuardKind for ContextConfig {
+    const EXAMPLE: &'static str = "{ systemPrompt: Answer in English. }";
+
     const EVENTS: &'static [&'static str] = &["RunStart"];
 
     fn acts_at(spec: &EventSpec) -> bool {

@@ -72,6 +72,8 @@ struct Price {
 const MILLION: f64 = 1_000_000.0;
 
 impl GuardKind for CostLimit {
+    const EXAMPLE: &'static str = "{ max: 5, prices: { \"*\": { input: 3, output: 15 } } }";
+
     const EVENTS: &'static [&'static str] = &["PostModelCall", "PreModelCall"];
 
     fn acts_at(spec: &EventSpec) -> bool {

@@ -55,6 +55,8 @@ pub(crate) struct FallbackModel {
 }
 
 impl GuardKind for FallbackModel {
+    const EXAMPLE: &'static str = "{ models: [a-second-model] }";
+
     const EVENTS: &'static [&'static str] = &["ModelCallError"];
 
     fn acts_at(spec: &EventSpec) -> bool {

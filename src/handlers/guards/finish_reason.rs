@@ -26,6 +26,8 @@ pub(crate) struct FinishReason {
 }
 
 impl GuardKind for FinishReason {
+    const EXAMPLE: &'static str = "{ stop: [content_filter] }";
+
     const EVENTS: &'static [&'static str] = &["PostModelCall"];
 
     fn acts_at(spec: &EventSpec) -> bool {

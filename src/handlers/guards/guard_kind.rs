@@ -5,6 +5,9 @@ use crate::event::{EventSpec, Phase};
 
 /// A guard.
 pub(super) trait GuardKind: Kind {
+    /// Settings as a definition may have them, for people who have written them wrongly.
+    const EXAMPLE: &'static str;
+
     /// The events of a hook that doesn't say `on`.
     const EVENTS: &'static [&'static str];
 

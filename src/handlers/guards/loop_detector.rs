@@ -61,6 +61,8 @@ struct Made {
 }
 
 impl GuardKind for LoopDetector {
+    const EXAMPLE: &'static str = "{ repeats: 3 }";
+
     const EVENTS: &'static [&'static str] = &["PreToolUse"];
 
     fn acts_at(spec: &EventSpec) -> bool {

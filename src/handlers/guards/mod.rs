@@ -56,6 +56,8 @@ pub struct GuardRow {
     pub name: &'static str,
     /// One line.
     pub about: &'static str,
+    /// Settings as a definition may have them.
+    example: &'static str,
     /// The events of a hook that doesn't say `on`.
     pub events: &'static [&'static str],
     /// Whether the guard can do anything at an event.
@@ -75,6 +77,7 @@ macro_rules! guards {
             &[$(GuardRow {
                 name: $name,
                 about: $about,
+                example: <$kind as GuardKind>::EXAMPLE,
                 events: <$kind as GuardKind>::EVENTS,
                 acts_at: <$kind as GuardKind>::acts_at,
                 learns_at: <$kind as GuardKind>::LEARNS_AT,
@@ -258,7 +261,25 @@ pub fn meant(guard: &Node) -> Option<&'static GuardRow> {
     GUARDS.iter().find(|row| row.name == known)
 }
 
+/// How a guard is written, for one whose form is wrong.
+pub fn written_as(guard: &Node) -> String {
+    let row = |name: &str| GUARDS.iter().find(|row| row.name == name);
+    match meant(guard) {
+        Some(row) => format!("write `{}`", row.written()),
+        // It stands where a name is expected, so it may be a setting.
+        None => {
+            let of_a_guard = row("step-limit").map(GuardRow::written).unwrap_or_default();
+            format!("the guard's name comes first, as in `{of_a_guard}`; `hookwire list --guards` lists the names")
+        }
+    }
+}
+
 impl GuardRow {
+    /// The guard with settings, as a hook has it.
+    pub fn written(&self) -> String {
+        format!("guard: {{ {}: {} }}", self.name, self.example)
+    }
+
     /// The events of a guard without `on`.
     pub fn natural_events(&self) -> On {
         On::Names(self.events.iter().map(|event| Arc::from(*event)).collect())

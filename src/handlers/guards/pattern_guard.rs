@@ -63,6 +63,8 @@ struct Rules {
 }
 
 impl GuardKind for PatternGuard {
+    const EXAMPLE: &'static str = "{ deny: [BEGIN PRIVATE KEY] }";
+
     const EVENTS: &'static [&'static str] = &["PreToolUse", "PostToolUse", "UserPromptSubmit"];
 
     fn acts_at(spec: &EventSpec) -> bool {

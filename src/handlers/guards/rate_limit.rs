@@ -52,6 +52,8 @@ pub(crate) struct RateLimit {
 }
 
 impl GuardKind for RateLimit {
+    const EXAMPLE: &'static str = "{ max: 10, within: 60s }";
+
     const EVENTS: &'static [&'static str] = &["PreToolUse"];
 
     fn acts_at(spec: &EventSpec) -> bool {

@@ -60,6 +60,8 @@ pub(crate) struct RedactSecrets {
 }
 
 impl GuardKind for RedactSecrets {
+    const EXAMPLE: &'static str = "{ action: ask }";
+
     const EVENTS: &'static [&'static str] = &["PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit"];
 
     fn acts_at(spec: &EventSpec) -> bool {

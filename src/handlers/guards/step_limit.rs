@@ -44,6 +44,8 @@ pub(crate) struct StepLimit {
 }
 
 impl GuardKind for StepLimit {
+    const EXAMPLE: &'static str = "{ max: 30 }";
+
     const EVENTS: &'static [&'static str] = &["StepStart"];
 
     fn acts_at(spec: &EventSpec) -> bool {

@@ -48,6 +48,8 @@ pub(crate) struct TimeLimit {
 }
 
 impl GuardKind for TimeLimit {
+    const EXAMPLE: &'static str = "{ max: 10m }";
+
     const EVENTS: &'static [&'static str] =
         &["RunStart", "UserPromptSubmit", "StepStart", "PreModelCall", "PreToolUse"];
 

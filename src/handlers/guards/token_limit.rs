@@ -56,6 +56,8 @@ pub(crate) struct TokenLimit {
 }
 
 impl GuardKind for TokenLimit {
+    const EXAMPLE: &'static str = "{ max: 50000 }";
+
     const EVENTS: &'static [&'static str] = &["PostModelCall", "PreModelCall"];
 
     fn acts_at(spec: &EventSpec) -> bool {

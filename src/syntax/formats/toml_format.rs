@@ -29,7 +29,7 @@ pub(super) fn parse(text: &str, index: &LineIndex<'_>) -> Result<Node, Vec<Probl
                 let line = rest_of_line(text, *start);
                 Problem::syntax(line, "the quote that opens here isn't closed")
             }
-            None => syntax_problem(error.message(), span),
+            None => syntax_problem(text, error.message(), span),
         });
         // Later errors mostly follow from this mistake.
         break;
@@ -45,10 +45,21 @@ pub(super) fn parse(text: &str, index: &LineIndex<'_>) -> Result<Node, Vec<Probl
     Ok(Node { span: 0..text.trim_end().len(), value })
 }
 
-fn syntax_problem(message: &str, span: Span) -> Problem {
-    if message.starts_with("string values must be quoted") {
+fn syntax_problem(text: &str, message: &str, span: Span) -> Problem {
+    // A word such as `no` is read as the beginning of `nan`.
+    let written = text.get(span.clone()).unwrap_or_default();
+    let is_word = !written.is_empty() && written.chars().all(char::is_alphabetic);
+    let is_no_value = is_word && (message.starts_with("invalid float") || message.starts_with("invalid boolean"));
+    if message.starts_with("string values must be quoted") || is_no_value {
         return match span.is_empty() {
             true => Problem::syntax(span, "a value is missing"),
+            false if ["true", "false"].contains(&&*written.to_lowercase()) => {
+                let word = written.to_lowercase();
+                Problem::syntax(span, format!("`{written}` is no value")).help(format!("write `{word}`"))
+            }
+            false if is_word => {
+                Problem::syntax(span, "text as a value must be in quotes").help(format!("write `\"{written}\"`"))
+            }
             false => Problem::syntax(span, "text as a value must be in quotes"),
         };
     }

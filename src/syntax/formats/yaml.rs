@@ -373,9 +373,16 @@ impl Builder<'_> {
             ErrorKind::InvalidColonPlacement if self.stack.iter().any(|it| it.is_flow) => {
                 ("a `:` can't stand here".to_owned(), Some("look whether a `[` or `{` before this isn't closed"))
             }
-            ErrorKind::ExpectedBlockMappingKey
-            | ErrorKind::ExpectedBlockSequenceEntry
-            | ErrorKind::InvalidIndentation => (error.info(), indentation),
+            ErrorKind::ExpectedBlockSequenceEntry => (
+                "this line is neither a new item, which begins with `- `, nor a part of the last one".to_owned(),
+                indentation,
+            ),
+            ErrorKind::ExpectedBlockMappingKey => {
+                ("this line is no `key: value` of the map that it is in".to_owned(), indentation)
+            }
+            ErrorKind::InvalidIndentation => {
+                ("this line is indented unlike those that it belongs to".to_owned(), indentation)
+            }
             ErrorKind::UnclosedFlowCollection { open } => (format!("the `{open}` isn't closed"), None),
             // The name that an alias needs is missing.
             _ if self.text.get(offset..).is_some_and(|rest| rest.starts_with('*')) => {

@@ -101,6 +101,8 @@ const MOST_WORK: usize = 50_000;
 const READING_FAMILIES: &[&str] = &["Read", "Grep", "Glob", "LS", "WebFetch", "WebSearch"];
 
 impl GuardKind for SelfDefence {
+    const EXAMPLE: &'static str = "{ paths: [ci/**] }";
+
     const EVENTS: &'static [&'static str] = &["PreToolUse"];
     const MAY_OBSERVE: bool = false;
 
