@@ -15,6 +15,7 @@ use crate::hook::Hook;
 use crate::hook_set::HookSet;
 use crate::journal::Journal;
 use crate::policy::Policy;
+use crate::services::approvals::Approvals;
 use crate::services::client::Client;
 use crate::services::fakes::Fakes;
 use crate::services::models::ModelRef;
@@ -304,6 +305,9 @@ impl Host {
         let mut services = Services::new(root, options.allow_hosts.clone());
         if let Purpose::Test { fakes, .. } = &options.purpose {
             services = services.faked(fakes);
+        }
+        if matches!(options.purpose, Purpose::Replay) {
+            services.approvals = Approvals::of_replay();
         }
         services.state = options.state.clone();
         services.model = options.model.clone().map(Arc::new);

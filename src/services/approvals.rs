@@ -91,6 +91,8 @@ struct Shared {
     asked: AtomicU64,
     /// The person of a test.
     fakes: Option<Arc<Fakes>>,
+    /// What happens has happened already, and nobody waits for it.
+    is_replay: bool,
 }
 
 struct Waiting {
@@ -104,6 +106,11 @@ impl Approvals {
         Approvals(Arc::new(Shared { fakes: Some(fakes), ..Shared::default() }))
     }
 
+    /// Asks nobody, because what is judged has happened already.
+    pub fn of_replay() -> Approvals {
+        Approvals(Arc::new(Shared { is_replay: true, ..Shared::default() }))
+    }
+
     /// Asks, and gives the answer or why there is none. Dropping the future takes the question back.
     ///
     /// # Errors
@@ -114,6 +121,9 @@ impl Approvals {
         state: &Store,
         client: Option<&Arc<dyn Client>>,
     ) -> Result<ApprovalReply, NoAnswer> {
+        if self.0.is_replay {
+            return Err(NoAnswer::Silence("a replay asks nobody".into()));
+        }
         let key = remembered_key(&question).await;
         if let Some(reply) = key.as_ref().and_then(|key| state.get(&Scope::Guards, key)) {
             return serde_json::from_value(reply)

@@ -341,6 +341,12 @@ fn what_was_judged_is_explained_and_replayed() {
         let (found, text) = said(&[&edited, more].concat());
         assert!(found == code && says.iter().all(|part| text.contains(part)), "{more:?}: {text}");
     }
+    // Nobody waits for a person's answer to what has happened already.
+    let asking =
+        "hooks: [{ name: asks, on: PreToolUse, if: Bash(make *), fail: closed, guard: { approval: { wait: 1h } } }]";
+    fs::write(project.root().join("asking.yaml"), asking).unwrap();
+    let (_, text) = said(&["replay", "--isolated", "--hooks", "asking.yaml", "recorded.jsonl"]);
+    assert!(text.contains("(a replay asks nobody)"), "{text}");
 }
 
 #[test]
