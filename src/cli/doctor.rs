@@ -150,7 +150,8 @@ fn definitions(host: &Host, report: &mut Report<'_>) {
         let health = if diagnostic.severity == Severity::Error { Health::Bad } else { Health::Doubtful };
         report.say(health, &diagnostic.one_line());
     }
-    for (book, is_kept) in host.loader().kept_on_disk() {
+    for (book, is_kept) in host.loader().kept_on_disk().filter(|(book, is_kept)| *is_kept || book.directory().exists())
+    {
         let (dir, record) = (book.directory().display(), book.place().display());
         match is_kept {
             true => report.say(Health::Fine, &format!("the last good state of {dir} is kept")),

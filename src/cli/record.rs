@@ -33,7 +33,8 @@ const KEPT: usize = 9;
 
 pub(super) fn run(args: &RecordArgs) -> Result<Finding, Failure> {
     let file = Recorder::new(&args.dir)?;
-    tell(format_args!("recording into {}, secrets replaced; Ctrl-C ends it", file.0.path.display()));
+    let end = if args.events.no_follow { "" } else { "; Ctrl-C ends it" };
+    tell(format_args!("recording into {}, secrets replaced{end}", file.0.path.display()));
     args.events.each(usize::MAX, |record| {
         if let Some(lost) = record.value()["lost"].as_u64() {
             let lost = number_of(usize::try_from(lost).unwrap_or(usize::MAX), "event");

@@ -15,6 +15,7 @@ use crate::verdict::{Decision, Observed, Status, Would};
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
@@ -39,7 +40,7 @@ pub(super) struct EventsArgs {
     all: bool,
     /// End with what was judged already, instead of waiting for more.
     #[arg(long)]
-    no_follow: bool,
+    pub(super) no_follow: bool,
     /// Only what wasn't simply allowed.
     #[arg(long)]
     denied: bool,
@@ -96,8 +97,14 @@ impl EventsArgs {
         rows.drain(..rows.len().saturating_sub(last));
         // The end of a hook is shown where its event is.
         ends.retain(|end| rows.iter().any(|row| row["verdict"]["eventId"] == end["ended"]["eventId"]));
+        // A hook that has ended before its event was judged is shown behind it.
+        let judged = |row: &Value| Some((row["verdict"]["eventId"].as_str()?.to_string(), at(row).to_string()));
+        let judged: HashMap<String, String> = rows.iter().filter_map(judged).collect();
         rows.append(&mut ends);
-        rows.sort_by(|a, b| at(a).cmp(at(b)));
+        rows.sort_by_cached_key(|row| {
+            let of_event = row["ended"]["eventId"].as_str().and_then(|id| judged.get(id));
+            at(row).max(of_event.map_or("", String::as_str)).to_string()
+        });
         for row in rows {
             if take(Clean::new(row))?.is_break() {
                 return Ok(());

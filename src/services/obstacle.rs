@@ -52,6 +52,10 @@ impl Obstacle {
         let error = check_url(url, grants).err().filter(|error| error.is_about_address())?.to_string();
         let (what, help) = error.split_once("; ").unwrap_or((&error, ""));
         let obstacle = Obstacle::new(Obstacle::UNREACHABLE, format!("the hook can't {what}"));
-        Some(if help.is_empty() { obstacle } else { obstacle.help(help) })
+        Some(if help.is_empty() {
+            obstacle
+        } else {
+            obstacle.help(format!("{help}, an option of `serve` and `install`"))
+        })
     }
 }

@@ -271,7 +271,7 @@ fn hooks_are_registered_and_listed_by_event() {
     // A service on this machine is for those who own it: what comes over the wire doesn't reach it, and is told so.
     let hook = json!({"name": "http", "event": "Stop", "mode": "http", "url": "http://localhost:49213/"});
     let refused = host.refused("hooks/register", json!({"dialect": DIALECT, "hooks": [hook]}));
-    let expected = "invalid params: hook `http`: the hook can't reach localhost: it is a loopback address (allow it with --allow-host localhost:49213)";
+    let expected = "invalid params: hook `http`: the hook can't reach localhost: it is a loopback address (allow it with --allow-host localhost:49213, an option of `serve` and `install`)";
     assert_eq!(refused["message"], expected);
     let bad = host.refused("hooks/register", json!({"dialect": DIALECT, "hooks": {"Stop": [{"mode": "http"}]}}));
     assert_eq!(bad["message"], "invalid params: hook `Stop#1`: a hook of mode `http` needs `url` (add `url`)");

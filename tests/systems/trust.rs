@@ -428,7 +428,10 @@ fn what_init_writes_is_in_force_and_what_came_along_isnt() {
     let project = Project::new();
     fs::remove_dir_all(project.root().join(".hookwire")).unwrap();
     let steps = text(&project.run(&["init"], ""));
-    assert!(steps.contains(" hookwire check\n  judge a call     hookwire dispatch '"), "{steps}");
+    assert!(
+        steps.contains(" hookwire check\n  judge a call     hookwire dispatch --bash 'git push --force'\n"),
+        "{steps}"
+    );
     assert_eq!(project.hook_with(&["--no-host"], "git push -f"), "deny");
     project.run(&["init", "no-rm-rf"], "");
     assert_eq!(project.hook_with(&["--no-host"], "rm -rf src"), "deny");
