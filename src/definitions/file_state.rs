@@ -373,8 +373,9 @@ fn misnamed_cases(path: &Path, root: &Node) -> Option<Problem> {
     let NodeValue::Map(entries) = &root.value else { return None };
     let entry = entries.iter().find(|it| it.key == "cases" && matches!(it.value.value, NodeValue::Seq(_)))?;
     let name = path.file_stem()?.to_str()?;
-    let ends = [".tests", ".cases", ".spec", "_tests", "_test", "-tests", "-test", "_cases", "-cases"];
-    let subject = ends.iter().find_map(|end| name.strip_suffix(end)).unwrap_or("guard");
+    let words = ["tests", "test", "cases", "spec"];
+    let subject =
+        words.iter().find_map(|word| name.strip_suffix(word)?.strip_suffix(['.', '_', '-'])).unwrap_or("guard");
     let extension = path.extension().and_then(|it| it.to_str()).unwrap_or("yaml");
     let message = "nobody tries these cases: a file of cases ends in `.test.yaml`, or `.test` and another format";
     let help = format!("call it `{subject}.test.{extension}`, beside the definitions in `{subject}.{extension}`");

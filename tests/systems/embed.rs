@@ -190,7 +190,10 @@ fn hooks_that_cannot_be_meant_are_refused() {
     for (hook, problem) in [
         (hook("PreTolUse"), "hook `h`: unknown event `PreTolUse` (did you mean `PreToolUse`?)"),
         (hook("PreToolUse").matcher("["), "hook `h`: bad regex: unclosed character class"),
-        (hook("PreToolUse").rule("Bash(x"), "hook `h`: a rule is written `Tool(pattern)`, such as `Bash(git push*)`"),
+        (
+            hook("PreToolUse").rule("Bash(x"),
+            "hook `h`: a rule is written `Tool(pattern)`, such as `Bash(git push*)` (did you mean `Bash(x)`?)",
+        ),
         (
             hook("PreToolUse").timeout(Duration::ZERO),
             "hook `h`: `timeout`: a duration is more than 0 and at most 24 h, found `0`",

@@ -346,7 +346,7 @@ fn mistakes_are_told_in_its_own_words_and_break_one_hook_alone() {
         ),
         (
             "{ event: PreToolUse, mode: command, command: x, condition: 'Write(src' }",
-            "'Write(src': a rule is written `Tool(pattern)`, such as `Bash(git push*)`",
+            "'Write(src': a rule is written `Tool(pattern)`, such as `Bash(git push*)` (did you mean `Write(src)`?)",
         ),
         (
             "{ event: Stop, mode: command, command: x, payload_template: {} }",
