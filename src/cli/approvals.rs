@@ -4,7 +4,7 @@ use super::output::{Output, Tone, tell};
 use super::{Failure, Finding};
 use crate::rpc::protocol::ApprovalList;
 use crate::running::ask;
-use crate::running::follow::{Following, News, Take};
+use crate::running::follow::notices_of_questions;
 use crate::services::approval::ApprovalRequest;
 use crate::support::amounts::number_of;
 use crate::transport::client::Client;
@@ -12,8 +12,6 @@ use crate::transport::socket;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::io::{BufRead, IsTerminal};
-use std::ops::ControlFlow;
-use std::sync::{Arc, mpsc};
 
 #[derive(clap::Args)]
 pub(super) struct ApprovalsArgs {
@@ -96,18 +94,7 @@ pub(super) fn approvals(args: &ApprovalsArgs, out: &mut Output) -> Result<Findin
 
 /// Shows each new question as soon as its host says that there is one, until nobody reads any more.
 fn watch(mut known: HashSet<String>, extent: Extent, out: &mut Output) -> Result<(), Failure> {
-    // One notice stands for many: whoever hears it asks all hosts.
-    let (sender, notices) = mpsc::sync_channel(1);
-    let notice: Arc<Take<'static>> = Arc::new(move |_, news| {
-        if matches!(news, News::Here(_) | News::Questions) {
-            // If there is no room, a notice waits already.
-            let _ = sender.try_send(());
-        }
-        ControlFlow::Continue(())
-    });
-    let look = move || Following::of_questions().follow(|| socket::of_projects(&[]), &notice, || false);
-    std::thread::Builder::new().name("look".into()).spawn(look)?;
-    for () in notices {
+    for () in notices_of_questions()? {
         show_new(lists(|_| true)?, &mut known, extent, out);
         if out.is_gone() {
             break;

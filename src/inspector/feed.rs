@@ -10,7 +10,6 @@ use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -28,7 +27,6 @@ const PULSE: Duration = Duration::from_secs(15);
 pub(super) struct Feed {
     kept: Mutex<Kept>,
     written: watch::Sender<()>,
-    readers: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -67,18 +65,12 @@ impl Feed {
         self.written.send_replace(());
     }
 
-    /// Whether somebody reads.
-    pub(super) fn has_readers(&self) -> bool {
-        self.readers.load(Ordering::Relaxed) > 0
-    }
-
     /// The messages behind this number, or all that are kept, and then each one as it comes, until the end.
     pub(super) fn read(
         self: &Arc<Feed>,
         after: Option<u64>,
         end: CancellationToken,
     ) -> impl Stream<Item = Result<Frame<Bytes>, Infallible>> + Send + use<> {
-        self.readers.fetch_add(1, Ordering::Relaxed);
         let written = self.written.subscribe();
         let kept = self.kept.lock();
         let oldest = kept.oldest();
@@ -134,12 +126,6 @@ impl Reader {
             self.heard += 1;
         }
         (!lines.is_empty()).then(|| lines.freeze())
-    }
-}
-
-impl Drop for Reader {
-    fn drop(&mut self) {
-        self.feed.readers.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -5,25 +5,18 @@ use super::kept::Kept;
 use crate::handlers::guards::without_secrets;
 use crate::journal::Recent;
 use crate::rpc::protocol::ApprovalList;
-use crate::running::follow::{Following, News, Run, Take};
-use crate::running::{self, TIME_LIMIT, told};
+use crate::running::follow::{Following, News, Run, Take, notices_of_questions};
+use crate::running::{self, told};
 use crate::support::visible::{cut, safe};
 use crate::transport::client::Client;
 use crate::transport::socket;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io::Result;
 use std::ops::ControlFlow;
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-/// How often hosts are asked what waits for a person, while a page is open.
-const LOOK: Duration = Duration::from_millis(300);
-/// How long a host that didn't answer that is left alone.
-const REST: Duration = Duration::from_secs(10);
 /// The longest text that says what an event is about, in characters.
 const MAX_ABOUT: usize = 2000;
 
@@ -85,14 +78,15 @@ pub(super) fn start(feed: &Arc<Feed>, kept: &Arc<Kept>) -> Result<()> {
     });
     let look = move || Following::new().follow(|| socket::of_projects(&[]), &take, || false);
     std::thread::Builder::new().name("look".into()).spawn(look)?;
-    let mut waiting = Waiting::default();
-    let feed = feed.clone();
+    let (notices, feed) = (notices_of_questions()?, feed.clone());
     let ask = move || {
-        loop {
-            if feed.has_readers() {
-                waiting.look(&feed);
+        let mut told = Vec::new();
+        for () in notices {
+            let found = all_questions().unwrap_or_default();
+            if found != told {
+                feed.tell("approvals", Map::from_iter([("approvals".to_string(), Value::Array(found.clone()))]));
+                told = found;
             }
-            std::thread::sleep(LOOK);
         }
     };
     std::thread::Builder::new().name("approvals".into()).spawn(ask).map(drop)
@@ -135,7 +129,7 @@ impl Hosts {
                     (host["generation"], host["hash"]) = (json!(changed.generation), json!(changed.hash));
                 });
             }
-            News::Standing(_) => {}
+            News::Standing(_) | News::Questions => {}
         }
     }
 
@@ -145,60 +139,6 @@ impl Hosts {
         change(&mut here);
         let hosts = here.values().cloned().collect();
         self.feed.tell("hosts", Map::from_iter([("hosts".to_string(), Value::Array(hosts))]));
-    }
-}
-
-/// What waits for a person in all hosts.
-#[derive(Default)]
-struct Waiting {
-    hosts: HashMap<PathBuf, Asked>,
-    /// What was told last.
-    told: Vec<Value>,
-}
-
-/// A host that is asked again and again.
-enum Asked {
-    Here(String, Box<Client>),
-    Silent(Instant),
-}
-
-impl Waiting {
-    fn look(&mut self, feed: &Feed) {
-        let sockets = socket::of_projects(&[]).unwrap_or_default();
-        self.hosts.retain(|path, _| sockets.contains(path));
-        let mut found = Vec::new();
-        for path in sockets {
-            let asked = match self.hosts.remove(&path) {
-                Some(Asked::Silent(until)) if until > Instant::now() => Asked::Silent(until),
-                Some(Asked::Here(id, client)) => ask(id, client, &mut found),
-                Some(Asked::Silent(_)) | None => match connect(&path) {
-                    Ok((id, client)) => ask(id, client, &mut found),
-                    Err(_) => Asked::Silent(Instant::now() + REST),
-                },
-            };
-            self.hosts.insert(path, asked);
-        }
-        if found != self.told {
-            feed.tell("approvals", Map::from_iter([("approvals".to_string(), Value::Array(found.clone()))]));
-            self.told = found;
-        }
-    }
-}
-
-fn connect(path: &Path) -> Result<(String, Box<Client>)> {
-    let mut client = Client::new(UnixStream::connect(path)?, TIME_LIMIT)?;
-    let told = client.request("hooks/recent", &json!({ "limit": 0 }))?.to_string();
-    let run = Run::of(&serde_json::from_str(&told)?);
-    Ok((id(&run), Box::new(client)))
-}
-
-fn ask(id: String, mut client: Box<Client>, found: &mut Vec<Value>) -> Asked {
-    match questions(&id, &mut client) {
-        Ok(questions) => {
-            found.extend(questions);
-            Asked::Here(id, client)
-        }
-        Err(_) => Asked::Silent(Instant::now() + REST),
     }
 }
 

@@ -7,6 +7,7 @@
 use crate::host::Changed;
 use crate::journal::{Ended, Recent, Record};
 use crate::transport::client::Client;
+use crate::transport::socket;
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -16,6 +17,7 @@ use std::ops::ControlFlow;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
 /// How often new sockets are looked for.
@@ -145,15 +147,29 @@ impl Run {
     }
 }
 
+/// A notice whenever other questions wait for a person in a host. One stands for many: whoever hears it asks all hosts.
+///
+/// # Errors
+/// No thread could be started.
+pub fn notices_of_questions() -> Result<Receiver<()>> {
+    let (sender, notices) = sync_channel(1);
+    let notice: Arc<Take<'static>> = Arc::new(move |_, news| {
+        if matches!(news, News::Here(_) | News::Questions | News::Gone) {
+            // If there is no room, a notice waits already.
+            let _ = sender.try_send(());
+        }
+        ControlFlow::Continue(())
+    });
+    let following = Arc::new(Following { topic: Topic::Questions, ..Following::default() });
+    let look = move || following.follow(|| socket::of_projects(&[]), &notice, || false);
+    std::thread::Builder::new().name("questions".into()).spawn(look)?;
+    Ok(notices)
+}
+
 impl Following {
     /// No host was heard yet.
     pub fn new() -> Arc<Following> {
         Arc::default()
-    }
-
-    /// The hosts are followed for the questions that wait there, and not for what they judge.
-    pub fn of_questions() -> Arc<Following> {
-        Arc::new(Following { topic: Topic::Questions, ..Following::default() })
     }
 
     /// Tells what these hosts have judged since they were heard last, and leaves them; how many answered.
