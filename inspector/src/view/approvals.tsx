@@ -74,11 +74,102 @@ function Left({ until }: { until: number }): JSX.Element {
   );
 }
 
+function Facts({ approval }: { approval: Asked }): JSX.Element {
+  const root = approval.root ?? hosts.value?.find((it) => it.id === approval.host)?.root;
+  return (
+    <dl class="facts">
+      {(
+        [
+          ["agent", approval.agent],
+          ["event", approval.event],
+          ["tool", approval.tool],
+          ["directory", approval.cwd],
+          ["session", approval.session],
+          ["project", root],
+        ] as [string, string | undefined][]
+      )
+        .filter(([, value]) => value !== undefined && value !== "")
+        .map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{oneLine(value!)}</dd>
+          </div>
+        ))}
+    </dl>
+  );
+}
+
+function No({ isSending, onNo }: { isSending: boolean; onNo: (reason: string) => void }): JSX.Element {
+  const [reason, setReason] = useState("");
+  const send = (it: Event): void => {
+    it.preventDefault();
+    onNo(reason.trim());
+  };
+  return (
+    <form class="answer-form" onSubmit={send}>
+      <label>
+        Why not? The agent reads it.
+        <input
+          type="text"
+          value={reason}
+          onInput={(it) => setReason(it.currentTarget.value)}
+          placeholder="Publish from the release branch."
+        />
+      </label>
+      <button type="submit" class="danger" disabled={isSending}>
+        Say no
+      </button>
+    </form>
+  );
+}
+
+/** A yes to something else: a call whose main text is its command is changed as a command, anything else as JSON. */
+function Changed({
+  subject,
+  isSending,
+  onYes,
+}: {
+  subject: Json | undefined;
+  isSending: boolean;
+  onYes: (subject: Json) => void;
+}): JSX.Element {
+  const its = members(subject);
+  const command = typeof its?.["command"] === "string" ? its["command"] : undefined;
+  const [text, setText] = useState(command ?? pretty(subject));
+  let next: Json | undefined;
+  let mistake = "";
+  try {
+    next = command !== undefined ? { ...its, command: text } : (JSON.parse(text) as Json);
+  } catch (error) {
+    mistake = `This is no JSON: ${textOf(error)}`;
+  }
+  const send = (it: Event): void => {
+    it.preventDefault();
+    if (next !== undefined) onYes(next);
+  };
+  return (
+    <form class="answer-form" onSubmit={send}>
+      <label>
+        {command !== undefined ? "The command that runs instead" : "The input that is used instead, as JSON"}
+        <textarea
+          rows={Math.min(12, Math.max(2, text.split("\n").length))}
+          spellcheck={false}
+          value={text}
+          onInput={(it) => setText(it.currentTarget.value)}
+        />
+      </label>
+      {mistake !== "" && <Problem text={oneLine(mistake)} />}
+      {next !== undefined && JSON.stringify(next) !== JSON.stringify(subject) && <Rewrite before={subject} after={next} />}
+      <button type="submit" class="primary" disabled={isSending || next === undefined}>
+        Say yes to this
+      </button>
+    </form>
+  );
+}
+
 function Question({ approval }: { approval: Asked }): JSX.Element {
   const { host } = approval;
   const [mode, setMode] = useState<"" | "no" | "changed">("");
-  const [reason, setReason] = useState("");
-  const [text, setText] = useState("");
   const [remember, setRemember] = useState(false);
   const [problem, setProblem] = useState("");
   const [isSending, setSending] = useState(false);
@@ -86,10 +177,6 @@ function Question({ approval }: { approval: Asked }): JSX.Element {
 
   const { subject } = approval;
   const isWhole = opened >= cutsOf(subject);
-  const its = members(subject);
-  // A call whose only text is its command is changed as a command; anything else as JSON.
-  const asCommand = its !== undefined && typeof its["command"] === "string";
-  const root = approval.root ?? hosts.value?.find((it) => it.id === host)?.root;
   const event =
     approval.tool === undefined
       ? undefined
@@ -103,7 +190,6 @@ function Question({ approval }: { approval: Asked }): JSX.Element {
   ]);
   const explanation = explained.state === "failed" ? undefined : explained.value;
 
-  const changedSubject = (): Json => (asCommand ? { ...its, command: text } : (JSON.parse(text) as Json));
   const answer = async (reply: ApprovalReply): Promise<void> => {
     setSending(true);
     setProblem("");
@@ -117,28 +203,10 @@ function Question({ approval }: { approval: Asked }): JSX.Element {
       setSending(false);
     }
   };
-  const yesChanged = (): void => {
-    let next: Json;
-    try {
-      next = changedSubject();
-    } catch (error) {
-      setProblem(`The input is no JSON: ${textOf(error)}`);
-      return;
-    }
-    void answer({ decision: "approve", subject: next, ...(remember && { remember }) });
-  };
-  const change = (): void => {
-    setText(asCommand ? (its["command"] as string) : pretty(subject));
-    setMode(mode === "changed" ? "" : "changed");
-  };
-  let preview: Json | undefined;
-  if (mode === "changed") {
-    try {
-      preview = changedSubject();
-    } catch {
-      preview = undefined;
-    }
-  }
+  const yes = (subject?: Json): void =>
+    void answer({ decision: "approve", ...(subject !== undefined && { subject }), ...(remember && { remember }) });
+  const no = (reason: string): void =>
+    void answer({ decision: "deny", ...(reason !== "" && { reason }), ...(remember && { remember }) });
 
   return (
     <article class="question" aria-label={`Question of ${oneLine(approval.hook)}`}>
@@ -155,25 +223,7 @@ function Question({ approval }: { approval: Asked }): JSX.Element {
         </div>
         <Left until={approval.askedAt + approval.timeoutMs} />
       </header>
-      <dl class="facts">
-        {(
-          [
-            ["agent", approval.agent],
-            ["event", approval.event],
-            ["tool", approval.tool],
-            ["directory", approval.cwd],
-            ["session", approval.session],
-            ["project", root],
-          ] as [string, string | undefined][]
-        )
-          .filter(([, value]) => value !== undefined && value !== "")
-          .map(([name, value]) => (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>{oneLine(value!)}</dd>
-            </div>
-          ))}
-      </dl>
+      <Facts approval={approval} />
       <Subject
         subject={subject}
         commands={explanation?.commands ?? []}
@@ -183,15 +233,15 @@ function Question({ approval }: { approval: Asked }): JSX.Element {
       />
       {!isWhole && <p class="note">The call is longer than what is shown. Show all of it before you say yes.</p>}
       <div class="answers">
-        <button
-          type="button"
-          class="primary"
-          disabled={!isWhole || isSending}
-          onClick={() => void answer({ decision: "approve", ...(remember && { remember }) })}
-        >
+        <button type="button" class="primary" disabled={!isWhole || isSending} onClick={() => yes()}>
           Yes
         </button>
-        <button type="button" disabled={!isWhole || isSending} aria-expanded={mode === "changed"} onClick={change}>
+        <button
+          type="button"
+          disabled={!isWhole || isSending}
+          aria-expanded={mode === "changed"}
+          onClick={() => setMode(mode === "changed" ? "" : "changed")}
+        >
           Yes, but changed…
         </button>
         <button
@@ -208,57 +258,8 @@ function Question({ approval }: { approval: Asked }): JSX.Element {
           the same question for the rest of the session
         </label>
       </div>
-      {mode === "no" && (
-        <form
-          class="answer-form"
-          onSubmit={(it) => {
-            it.preventDefault();
-            void answer({
-              decision: "deny",
-              ...(reason.trim() !== "" && { reason: reason.trim() }),
-              ...(remember && { remember }),
-            });
-          }}
-        >
-          <label>
-            Why not? The agent reads it.
-            <input
-              type="text"
-              value={reason}
-              onInput={(it) => setReason(it.currentTarget.value)}
-              placeholder="Publish from the release branch."
-            />
-          </label>
-          <button type="submit" class="danger" disabled={isSending}>
-            Say no
-          </button>
-        </form>
-      )}
-      {mode === "changed" && (
-        <form
-          class="answer-form"
-          onSubmit={(it) => {
-            it.preventDefault();
-            yesChanged();
-          }}
-        >
-          <label>
-            {asCommand ? "The command that runs instead" : "The input that is used instead, as JSON"}
-            <textarea
-              rows={Math.min(12, Math.max(2, text.split("\n").length))}
-              spellcheck={false}
-              value={text}
-              onInput={(it) => setText(it.currentTarget.value)}
-            />
-          </label>
-          {preview !== undefined && JSON.stringify(preview) !== JSON.stringify(subject) && (
-            <Rewrite before={subject} after={preview} />
-          )}
-          <button type="submit" class="primary" disabled={isSending || preview === undefined}>
-            Say yes to this
-          </button>
-        </form>
-      )}
+      {mode === "no" && <No isSending={isSending} onNo={no} />}
+      {mode === "changed" && <Changed subject={subject} isSending={isSending} onYes={yes} />}
       {problem !== "" && <Problem text={oneLine(problem)} />}
     </article>
   );

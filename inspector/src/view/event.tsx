@@ -88,77 +88,9 @@ export function EventView({ row }: { row: Row }): JSX.Element {
   const explained = useExplained(judged);
   const explanation = explained.state === "failed" ? undefined : explained.value;
   const subject = useMemo(() => subjectOf(judged), [row.id]);
-  const root = hosts.value?.find((it) => it.id === row.host)?.root;
-  const narrow = (key: Key, value: string): JSX.Element => (
-    <button
-      type="button"
-      class="link"
-      title={`Filter: ${key}`}
-      onClick={() => change({ view: "timeline", q: toggled(route.value.q, key, value) })}
-    >
-      {oneLine(value)}
-    </button>
-  );
-  const facts: [string, ComponentChildren][] = [
-    [
-      "when",
-      <time dateTime={record.at} title={full(row.time)}>
-        {clock(row.time)}
-      </time>,
-    ],
-    [
-      "agent",
-      <>
-        {narrow("agent", row.agent)}
-        {row.subAgent !== "" && <> / {narrow("agent", row.subAgent)}</>}
-      </>,
-    ],
-    ...(row.session !== "" ? [["session", narrow("session", row.session)] as [string, ComponentChildren]] : []),
-    ...(row.run !== "" ? [["run", narrow("run", row.run)] as [string, ComponentChildren]] : []),
-    ...(root !== undefined ? [["project", <span>{oneLine(root)}</span>] as [string, ComponentChildren]] : []),
-    ["took", took(row.micros)],
-  ];
   return (
     <article class={`event-view edge-${row.tone}`}>
-      <header class="event-head">
-        <p class="event-kind">
-          {oneLine(record.event)}
-          {row.tool !== "" && <> · {oneLine(row.tool)}</>}
-        </p>
-        <h2 tabIndex={-1} data-event-title>
-          <Mark tone={row.tone} /> {headline(row)}
-        </h2>
-        {verdict.reason !== undefined && (
-          <p class="event-reason">
-            <Quoted text={verdict.reason} limit={600} />
-          </p>
-        )}
-        <dl class="facts">
-          {facts.map(([name, value]) => (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>{value}</dd>
-            </div>
-          ))}
-        </dl>
-        {row.doubt && (
-          <p class="note note-doubt">
-            <strong>In doubt.</strong> The text doesn’t tell whether a rule holds, so hookwire doesn’t guess. The hooks below say
-            what was unclear.
-          </p>
-        )}
-        {(verdict.errors ?? []).map((it) => (
-          <p class="note note-failed" key={it}>
-            <Quoted text={it} limit={400} />
-          </p>
-        ))}
-        {verdict.stop !== undefined && (
-          <p class="note">
-            <strong>The run ends:</strong> <Quoted text={verdict.stop} limit={400} />
-          </p>
-        )}
-        {record.truncated && <p class="note">The event was too large to be kept whole. Its verdict is complete.</p>}
-      </header>
+      <EventHead row={row} record={record} />
 
       <Section
         title={record.event.startsWith("Post") ? "What came back" : "What was asked"}
@@ -210,6 +142,81 @@ export function EventView({ row }: { row: Row }): JSX.Element {
         <Raw value={judged as unknown as Json} label="The whole record" />
       </details>
     </article>
+  );
+}
+
+function EventHead({ row, record }: { row: Row; record: Judged["record"] }): JSX.Element {
+  const { verdict } = record;
+  const root = hosts.value?.find((it) => it.id === row.host)?.root;
+  const narrow = (key: Key, value: string): JSX.Element => (
+    <button
+      type="button"
+      class="link"
+      title={`Filter: ${key}`}
+      onClick={() => change({ view: "timeline", q: toggled(route.value.q, key, value) })}
+    >
+      {oneLine(value)}
+    </button>
+  );
+  const facts: [string, ComponentChildren][] = [
+    [
+      "when",
+      <time dateTime={record.at} title={full(row.time)}>
+        {clock(row.time)}
+      </time>,
+    ],
+    [
+      "agent",
+      <>
+        {narrow("agent", row.agent)}
+        {row.subAgent !== "" && <> / {narrow("agent", row.subAgent)}</>}
+      </>,
+    ],
+    ...(row.session !== "" ? [["session", narrow("session", row.session)] as [string, ComponentChildren]] : []),
+    ...(row.run !== "" ? [["run", narrow("run", row.run)] as [string, ComponentChildren]] : []),
+    ...(root !== undefined ? [["project", <span>{oneLine(root)}</span>] as [string, ComponentChildren]] : []),
+    ["took", took(row.micros)],
+  ];
+  return (
+    <header class="event-head">
+      <p class="event-kind">
+        {oneLine(record.event)}
+        {row.tool !== "" && <> · {oneLine(row.tool)}</>}
+      </p>
+      <h2 tabIndex={-1} data-event-title>
+        <Mark tone={row.tone} /> {headline(row)}
+      </h2>
+      {verdict.reason !== undefined && (
+        <p class="event-reason">
+          <Quoted text={verdict.reason} limit={600} />
+        </p>
+      )}
+      <dl class="facts">
+        {facts.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      {row.doubt && (
+        <p class="note note-doubt">
+          <strong>In doubt.</strong> The text doesn’t tell whether a rule holds, so hookwire doesn’t guess. The hooks below say
+          what was unclear.
+        </p>
+      )}
+      {(verdict.errors ?? []).map((it) => (
+        <p class="note note-failed" key={it}>
+          <Quoted text={it} limit={400} />
+        </p>
+      ))}
+      {verdict.stop !== undefined && (
+        <p class="note">
+          <strong>The run ends:</strong> <Quoted text={verdict.stop} limit={400} />
+        </p>
+      )}
+      {record.truncated && <p class="note">The event was too large to be kept whole. Its verdict is complete.</p>}
+    </header>
   );
 }
 

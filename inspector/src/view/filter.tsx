@@ -67,24 +67,16 @@ function offersAt(line: string, at: number, all: readonly Key[]): { from: number
   };
 }
 
-export function Filter({
-  line,
-  onChange,
-  label,
-  placeholder,
-  keys = KEYS,
-}: {
-  line: string;
-  onChange: (line: string, how: "push" | "replace") => void;
-  label: string;
-  placeholder: string;
-  keys?: readonly Key[];
-}): JSX.Element {
+interface Typed {
+  text: string;
+  setText: (text: string) => void;
+  send: (text: string, how: "push" | "replace") => void;
+  sendLater: (text: string) => void;
+}
+
+/** The text as it is typed: the line follows it a little later, and it follows a line that somebody else has changed. */
+function useText(line: string, onChange: (line: string, how: "push" | "replace") => void): Typed {
   const [text, setText] = useState(line);
-  const [open, setOpen] = useState(false);
-  const [chosen, setChosen] = useState(-1);
-  const [caret, setCaret] = useState(line.length);
-  const input = useRef<HTMLInputElement>(null);
   const timer = useRef(0);
   const sent = useRef(line);
   useEffect(() => {
@@ -99,13 +91,79 @@ export function Filter({
     sent.current = next.trim();
     onChange(next.trim(), how);
   };
+  const sendLater = (next: string): void => {
+    clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => send(next, "replace"), 120);
+  };
+  return { text, setText, send, sendLater };
+}
+
+function Offers({ all, chosen, onPick }: { all: readonly Offer[]; chosen: number; onPick: (offer: Offer) => void }): JSX.Element {
+  return (
+    <ul id="filter-offers" role="listbox" aria-label="What can be written here" hidden={all.length === 0}>
+      {all.map((offer, at) => (
+        <li
+          key={offer.insert}
+          id={`offer-${at}`}
+          role="option"
+          aria-selected={at === chosen}
+          onMouseDown={(event) => {
+            event.preventDefault();
+            onPick(offer);
+          }}
+        >
+          <code>{offer.label}</code> <span>{offer.note}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+type Took = { do: "open" | "close" | "leave" | "send" } | { do: "choose" | "pick"; nth: number };
+
+/** What a key does while so many offers are shown, of which one may be chosen. */
+function keyOf(key: string, offers: number, chosen: number): Took | undefined {
+  const isChosen = chosen >= 0 && chosen < offers;
+  switch (key) {
+    case "ArrowDown":
+      return offers === 0 ? { do: "open" } : { do: "choose", nth: (chosen + 1) % offers };
+    case "ArrowUp":
+      return offers === 0 ? { do: "open" } : { do: "choose", nth: chosen <= 0 ? offers - 1 : chosen - 1 };
+    case "Enter":
+      return isChosen ? { do: "pick", nth: chosen } : { do: "send" };
+    case "Tab":
+      return isChosen ? { do: "pick", nth: chosen } : undefined;
+    case "Escape":
+      return { do: offers > 0 ? "close" : "leave" };
+    default:
+      return undefined;
+  }
+}
+
+export function Filter({
+  line,
+  onChange,
+  label,
+  placeholder,
+  keys = KEYS,
+}: {
+  line: string;
+  onChange: (line: string, how: "push" | "replace") => void;
+  label: string;
+  placeholder: string;
+  keys?: readonly Key[];
+}): JSX.Element {
+  const [open, setOpen] = useState(false);
+  const [chosen, setChosen] = useState(-1);
+  const [caret, setCaret] = useState(line.length);
+  const input = useRef<HTMLInputElement>(null);
+  const { text, setText, send, sendLater } = useText(line, onChange);
   const type = (next: string, at: number): void => {
     setText(next);
     setCaret(at);
     setChosen(-1);
     setOpen(true);
-    clearTimeout(timer.current);
-    timer.current = window.setTimeout(() => send(next, "replace"), 120);
+    sendLater(next);
   };
   const { from, offers } = useMemo(
     () => (open ? offersAt(text, caret, keys) : { from: 0, offers: [] }),
@@ -124,32 +182,26 @@ export function Filter({
     }
     type(next, at);
   };
+  const clear = (): void => {
+    type("", 0);
+    setOpen(false);
+    send("", "push");
+    input.current?.focus();
+  };
   const onKey = (event: KeyboardEvent): void => {
-    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
-      if (!isOpen) {
-        setOpen(true);
-        event.preventDefault();
-        return;
-      }
-      const step = event.key === "ArrowDown" ? 1 : -1;
-      setChosen((chosen + step + offers.length + (chosen < 0 && step < 0 ? 1 : 0)) % offers.length);
-      event.preventDefault();
-    } else if (event.key === "Enter") {
-      const offer = isOpen ? offers[chosen] : undefined;
-      if (offer !== undefined) pick(offer);
-      else {
-        send(text, "push");
-        setOpen(false);
-      }
-      event.preventDefault();
-    } else if (event.key === "Tab" && isOpen && chosen >= 0) {
-      pick(offers[chosen]!);
-      event.preventDefault();
-    } else if (event.key === "Escape") {
-      if (isOpen) setOpen(false);
-      else input.current?.blur();
-      event.stopPropagation();
+    const took = keyOf(event.key, isOpen ? offers.length : 0, chosen);
+    if (took === undefined) return;
+    if (took.do === "open") setOpen(true);
+    else if (took.do === "choose") setChosen(took.nth);
+    else if (took.do === "pick") pick(offers[took.nth]!);
+    else if (took.do === "close") setOpen(false);
+    else if (took.do === "leave") input.current?.blur();
+    else {
+      send(text, "push");
+      setOpen(false);
     }
+    event.preventDefault();
+    if (event.key === "Escape") event.stopPropagation();
   };
   return (
     <div class="filter" role="search">
@@ -188,39 +240,13 @@ export function Filter({
           onKeyDown={onKey}
         />
         {text !== "" && (
-          <button
-            type="button"
-            class="quiet"
-            aria-label="Clear the filter"
-            onClick={() => {
-              type("", 0);
-              setOpen(false);
-              send("", "push");
-              input.current?.focus();
-            }}
-          >
+          <button type="button" class="quiet" aria-label="Clear the filter" onClick={clear}>
             <Icon name="close" />
           </button>
         )}
         <kbd aria-hidden="true">/</kbd>
       </div>
-      <ul id="filter-offers" role="listbox" aria-label="What can be written here" hidden={!isOpen}>
-        {isOpen &&
-          offers.map((offer, at) => (
-            <li
-              key={offer.insert}
-              id={`offer-${at}`}
-              role="option"
-              aria-selected={at === chosen}
-              onMouseDown={(event) => {
-                event.preventDefault();
-                pick(offer);
-              }}
-            >
-              <code>{offer.label}</code> <span>{offer.note}</span>
-            </li>
-          ))}
-      </ul>
+      <Offers all={isOpen ? offers : []} chosen={chosen} onPick={pick} />
       <p id="filter-mistakes" class="mistakes" role="status">
         {mistakes.map((it) => oneLine(it)).join(" ")}
       </p>

@@ -11,6 +11,7 @@ import { oneLine, Quoted } from "../text";
 import { bytes, number, times } from "../time";
 import type { HistoryPage, Judged, RecordState } from "../wire";
 import { EventPane } from "./event";
+import { closeEvent, openEvent, useViewKeys } from "./opened";
 import { RECORD_KEYS } from "../query";
 import { Filter } from "./filter";
 import { flat, List } from "./list";
@@ -27,15 +28,24 @@ function toRow(judged: Judged): Row {
   return row;
 }
 
-export function HistoryView(): JSX.Element {
-  const { q, event } = route.value;
-  // Oldest first, as the list takes them.
-  const [found, setFound] = useState<{ rows: Row[]; next: string | undefined; total: number | undefined }>({
+interface Found {
+  /** Oldest first, as the list takes them. */
+  rows: Row[];
+  next: string | undefined;
+  total: number | undefined;
+  problem: { text: string; unknown: boolean } | undefined;
+  isBusy: boolean;
+  load: (before?: string) => Promise<void>;
+}
+
+/** What fits the line, page by page; never the reply to an older line. */
+function useFound(q: string): Found {
+  const [found, setFound] = useState<Pick<Found, "rows" | "next" | "total">>({
     rows: [],
     next: undefined,
     total: undefined,
   });
-  const [problem, setProblem] = useState<{ text: string; unknown: boolean } | undefined>(undefined);
+  const [problem, setProblem] = useState<Found["problem"]>(undefined);
   const [isBusy, setBusy] = useState(true);
   const nth = useRef(0);
   const load = async (before?: string): Promise<void> => {
@@ -56,27 +66,13 @@ export function HistoryView(): JSX.Element {
     const timer = setTimeout(() => void load(), 150);
     return () => clearTimeout(timer);
   }, [q]);
-  const open = (row: Row, focus: boolean): void => {
-    change({ event: row.id }, event === "" ? "push" : "replace");
-    if (focus) requestAnimationFrame(() => document.querySelector<HTMLElement>("[data-event-title]")?.focus());
-  };
-  const close = (): void => {
-    change({ event: "" });
-    requestAnimationFrame(() => document.querySelector<HTMLElement>("[data-list]")?.focus());
-  };
-  useEffect(() => {
-    const onKey = (pressed: KeyboardEvent): void => {
-      if (
-        pressed.key === "Escape" &&
-        route.value.event !== "" &&
-        !pressed.defaultPrevented &&
-        !document.querySelector("dialog[open]")
-      )
-        close();
-    };
-    addEventListener("keydown", onKey);
-    return () => removeEventListener("keydown", onKey);
-  }, []);
+  return { ...found, problem, isBusy, load };
+}
+
+export function HistoryView(): JSX.Element {
+  const { q, event } = route.value;
+  const { rows, next, total, problem, isBusy, load } = useFound(q);
+  useViewKeys();
   return (
     <div class={`timeline ${event !== "" ? "has-event" : ""}`}>
       <div class="timeline-main history">
@@ -89,14 +85,14 @@ export function HistoryView(): JSX.Element {
             placeholder="decision:deny since:7d text:push"
             keys={RECORD_KEYS}
           />
-          <Export q={q} disabled={found.rows.length === 0} />
+          <Export q={q} disabled={rows.length === 0} />
         </div>
         <Recording onChange={() => void load()} />
         <div class="list-box">
           <List
-            items={flat(found.rows, found.rows.length)}
+            items={flat(rows, rows.length)}
             selected={event}
-            onOpen={open}
+            onOpen={openEvent}
             onToggle={() => {}}
             label="Recorded events, newest first"
           />
@@ -112,7 +108,7 @@ export function HistoryView(): JSX.Element {
                 <Problem text={oneLine(problem.text)} onRetry={() => void load()} />
               </div>
             ))}
-          {problem === undefined && !isBusy && found.rows.length === 0 && (
+          {problem === undefined && !isBusy && rows.length === 0 && (
             <Empty title={q === "" ? "Nothing is recorded yet" : "Nothing recorded fits"}>
               <p>
                 {q === ""
@@ -127,18 +123,18 @@ export function HistoryView(): JSX.Element {
             "Searching…"
           ) : (
             <>
-              {number(found.rows.length)}
-              {found.total !== undefined && ` of ${number(found.total)}`} {found.rows.length === 1 ? "event" : "events"}
+              {number(rows.length)}
+              {total !== undefined && ` of ${number(total)}`} {rows.length === 1 ? "event" : "events"}
             </>
           )}{" "}
-          {found.next !== undefined && found.rows.length < MOST && (
-            <button type="button" class="link" disabled={isBusy} onClick={() => void load(found.next)}>
+          {next !== undefined && rows.length < MOST && (
+            <button type="button" class="link" disabled={isBusy} onClick={() => void load(next)}>
               Load older ones
             </button>
           )}
         </p>
       </div>
-      {event !== "" && <EventPane key={event} id={event} onClose={close} />}
+      {event !== "" && <EventPane key={event} id={event} onClose={closeEvent} />}
     </div>
   );
 }

@@ -123,24 +123,9 @@ function ticksOf(from: number, to: number): { at: number; text: string }[] {
   });
 }
 
-export function Lanes(): JSX.Element | null {
-  const [all, setAll] = useState(false);
-  const [width, setWidth] = useState(600);
-  const [, redraw] = useState(0);
-  const box = useRef<HTMLDivElement>(null);
-  const canvases = useRef(new Map<string, HTMLCanvasElement>());
-  const state = useRef<{ lanes: Lane[]; from: number; to: number }>({ lanes: [], from: 0, to: 1 });
-  const [drag, setDrag] = useState<[number, number] | undefined>(undefined);
-
-  useEffect(() => {
-    const observer = new ResizeObserver(([entry]) => {
-      if (entry) setWidth(Math.max(60, Math.floor(entry.contentRect.width)));
-    });
-    if (box.current !== null) observer.observe(box.current);
-    return () => observer.disconnect();
-  }, []);
-
-  // At most three times a second: the more rows, the rarer.
+/** The lanes of what is visible. They are counted at most three times a second: the more rows, the rarer. */
+function useLanes(width: number): { lanes: Lane[]; from: number; to: number } {
+  const [state, setState] = useState<{ lanes: Lane[]; from: number; to: number }>({ lanes: [], from: 0, to: 1 });
   useEffect(() => {
     let timer = 0;
     const look = (): void => {
@@ -148,8 +133,7 @@ export function Lanes(): JSX.Element | null {
       const { rows } = visible;
       const to = rows.at(-1)?.time ?? Date.now();
       const from = Math.min(rows[0]?.time ?? to, to - 10_000);
-      state.current = { lanes: lanesOf(rows, from, to + 1, width), from, to };
-      redraw((n) => n + 1);
+      setState({ lanes: lanesOf(rows, from, to + 1, width), from, to });
     };
     const plan = (): void => {
       if (timer === 0) timer = window.setTimeout(look, visible.rows.length > 20_000 ? 700 : 320);
@@ -161,22 +145,66 @@ export function Lanes(): JSX.Element | null {
       stops.forEach((stop) => stop());
     };
   }, [width]);
+  return state;
+}
 
-  const { lanes, from, to } = state.current;
+/** The colours of the theme that is shown. */
+function coloursNow(): { colours: Map<Tone, string>; wire: string } {
+  const probe = document.createElement("span");
+  document.body.append(probe);
+  const colours = new Map(
+    TONES.map((tone): [Tone, string] => {
+      probe.className = `fill-${tone}`;
+      return [tone, getComputedStyle(probe).color];
+    }),
+  );
+  probe.className = "wire-colour";
+  const wire = getComputedStyle(probe).color;
+  probe.remove();
+  return { colours, wire };
+}
+
+function LaneName({ lane }: { lane: Lane }): JSX.Element {
+  return (
+    <button
+      type="button"
+      class="lane-name"
+      aria-pressed={lane.session !== "" && route.value.q.includes(`session:${quote(lane.session)}`)}
+      disabled={lane.session === ""}
+      title={oneLine(`${lane.agent} ${lane.label}`)}
+      onClick={() => filter(toggled(route.value.q, "session", lane.session))}
+    >
+      <strong>{oneLine(lane.agent)}</strong>
+      <span>
+        {lane.place !== "" && `${oneLine(lane.place)} · `}
+        {oneLine(lane.label)}
+      </span>
+      <span class="hidden">
+        : {number(lane.count)} events, {number(lane.denied)} denied, {number(lane.asked)} asked. Show only this session.
+      </span>
+    </button>
+  );
+}
+
+export function Lanes(): JSX.Element | null {
+  const [all, setAll] = useState(false);
+  const [width, setWidth] = useState(600);
+  const box = useRef<HTMLDivElement>(null);
+  const canvases = useRef(new Map<string, HTMLCanvasElement>());
+  const [drag, setDrag] = useState<[number, number] | undefined>(undefined);
+
+  useEffect(() => {
+    const observer = new ResizeObserver(([entry]) => {
+      if (entry) setWidth(Math.max(60, Math.floor(entry.contentRect.width)));
+    });
+    if (box.current !== null) observer.observe(box.current);
+    return () => observer.disconnect();
+  }, []);
+
+  const { lanes, from, to } = useLanes(width);
   const shown = lanes.slice(0, all ? MANY : FEW);
   useEffect(() => {
-    const style = getComputedStyle(document.documentElement);
-    const probe = document.createElement("span");
-    document.body.append(probe);
-    const colours = new Map(
-      TONES.map((tone): [Tone, string] => {
-        probe.className = `fill-${tone}`;
-        return [tone, getComputedStyle(probe).color];
-      }),
-    );
-    probe.className = "wire-colour";
-    const wire = getComputedStyle(probe).color || style.color;
-    probe.remove();
+    const { colours, wire } = coloursNow();
     for (const lane of shown) {
       const canvas = canvases.current.get(lane.key);
       if (canvas) draw(canvas, lane, width, colours, wire);
@@ -209,23 +237,7 @@ export function Lanes(): JSX.Element | null {
         </div>
         {shown.map((lane) => (
           <div class="lane" key={lane.key}>
-            <button
-              type="button"
-              class="lane-name"
-              aria-pressed={lane.session !== "" && route.value.q.includes(`session:${quote(lane.session)}`)}
-              disabled={lane.session === ""}
-              title={oneLine(`${lane.agent} ${lane.label}`)}
-              onClick={() => filter(toggled(route.value.q, "session", lane.session))}
-            >
-              <strong>{oneLine(lane.agent)}</strong>
-              <span>
-                {lane.place !== "" && `${oneLine(lane.place)} · `}
-                {oneLine(lane.label)}
-              </span>
-              <span class="hidden">
-                : {number(lane.count)} events, {number(lane.denied)} denied, {number(lane.asked)} asked. Show only this session.
-              </span>
-            </button>
+            <LaneName lane={lane} />
             <div
               class="lane-track"
               onPointerDown={(event) => {

@@ -79,27 +79,17 @@ export function grouped(
 
 export const COLUMNS = ["verdict", "time", "agent", "event", "tool", "what", "decided by", "took"] as const;
 
-export function List({
-  items,
-  selected,
-  onOpen,
-  onToggle,
-  label,
-  onAway,
-  isTree = false,
-}: {
-  items: Items;
-  selected: string;
-  onOpen: (row: Row, focus: boolean) => void;
-  onToggle: (key: string) => void;
-  label: string;
-  onAway?: (isAway: boolean) => void;
-  isTree?: boolean;
-}): JSX.Element {
-  const box = useRef<HTMLDivElement>(null);
+interface Sight {
+  /** Of a row, in pixels. */
+  height: number;
+  /** The rows to draw: those in sight, and some more. */
+  range: [number, number];
+  onScroll: () => void;
+}
+
+function useSight(box: { current: HTMLDivElement | null }, count: number, onAway?: (isAway: boolean) => void): Sight {
   const [height, setHeight] = useState(30);
   const [range, setRange] = useState<[number, number]>([0, 60]);
-  const [active, setActive] = useState(0);
   const frame = useRef(0);
   const look = (): void => {
     const element = box.current;
@@ -122,36 +112,79 @@ export function List({
     measure();
     return () => observer.disconnect();
   }, []);
-  useEffect(look, [height, items.count]);
-
-  const show = (index: number): void => {
-    const element = box.current!;
-    const head = height;
-    if (index * height < element.scrollTop) element.scrollTop = index * height;
-    else if ((index + 1) * height > element.scrollTop + element.clientHeight - head)
-      element.scrollTop = (index + 1) * height - element.clientHeight + head;
+  useEffect(look, [height, count]);
+  const onScroll = (): void => {
+    cancelAnimationFrame(frame.current);
+    frame.current = requestAnimationFrame(look);
   };
+  return { height, range, onScroll };
+}
+
+/** How far a key goes. */
+function stepOf(key: string, page: number, count: number): number | undefined {
+  const steps: { [key: string]: number } = {
+    ArrowDown: 1,
+    j: 1,
+    ArrowUp: -1,
+    k: -1,
+    PageDown: page,
+    PageUp: -page,
+    Home: -count,
+    End: count,
+  };
+  return steps[key];
+}
+
+function bringIntoSight(list: HTMLElement, index: number, height: number): void {
+  // The head covers the first row of what is in sight.
+  if (index * height < list.scrollTop) list.scrollTop = index * height;
+  else if ((index + 2) * height > list.scrollTop + list.clientHeight) list.scrollTop = (index + 2) * height - list.clientHeight;
+}
+
+function ListHead(): JSX.Element {
+  return (
+    <div class="list-head row" role="row" aria-rowindex={1}>
+      {COLUMNS.map((it) => (
+        <span key={it} role="columnheader" class={`cell-${it.replace(" ", "-")}`}>
+          {it}
+        </span>
+      ))}
+    </div>
+  );
+}
+
+export function List({
+  items,
+  selected,
+  onOpen,
+  onToggle,
+  label,
+  onAway,
+  isTree = false,
+}: {
+  items: Items;
+  selected: string;
+  onOpen: (row: Row, focus: boolean) => void;
+  onToggle: (key: string) => void;
+  label: string;
+  onAway?: (isAway: boolean) => void;
+  isTree?: boolean;
+}): JSX.Element {
+  const box = useRef<HTMLDivElement>(null);
+  const [active, setActive] = useState(0);
+  const { height, range, onScroll } = useSight(box, items.count, onAway);
+
   const move = (to: number): void => {
     const index = Math.max(0, Math.min(items.count - 1, to));
     setActive(index);
-    show(index);
+    bringIntoSight(box.current!, index, height);
     const item = items.at(index);
     if (selected !== "" && item?.kind === "event") onOpen(item.row, false);
   };
   const onKey = (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const page = Math.max(1, Math.floor((box.current?.clientHeight ?? 300) / height) - 2);
-    const steps: { [key: string]: number } = {
-      ArrowDown: 1,
-      j: 1,
-      ArrowUp: -1,
-      k: -1,
-      PageDown: page,
-      PageUp: -page,
-      Home: -items.count,
-      End: items.count,
-    };
-    const step = steps[event.key];
+    const step = stepOf(event.key, page, items.count);
     const item = items.at(active);
     if (step !== undefined) move(active + step);
     else if (event.key === "Enter" || event.key === " ") {
@@ -210,18 +243,9 @@ export function List({
       data-list
       aria-activedescendant={isActiveShown ? `row-${active}` : undefined}
       onKeyDown={onKey}
-      onScroll={() => {
-        cancelAnimationFrame(frame.current);
-        frame.current = requestAnimationFrame(look);
-      }}
+      onScroll={onScroll}
     >
-      <div class="list-head row" role="row" aria-rowindex={1}>
-        {COLUMNS.map((it) => (
-          <span key={it} role="columnheader" class={`cell-${it.replace(" ", "-")}`}>
-            {it}
-          </span>
-        ))}
-      </div>
+      <ListHead />
       <div class="list-space" role="rowgroup" style={{ height: `${items.count * height}px` }}>
         {shown}
       </div>

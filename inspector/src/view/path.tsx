@@ -100,7 +100,6 @@ export function Path({
     1,
     verdict.outcomes.reduce((sum, it) => sum + it.durationMicros, 0),
   );
-  const others = (explanation?.hooks ?? []).filter((it) => !it.applies && it.keptOutBy?.test === "on").length;
   const isOther = explanation?.hash !== undefined && explanation.hash !== verdict.hash;
   const hold = approvals.value.find((it) => it.host === row.host && it.session === row.session && it.hook === row.decidedBy);
   // The look of the wire from each hop on.
@@ -145,19 +144,7 @@ export function Path({
         {(explanation?.policy ?? [])
           .filter((it) => it.denies !== undefined)
           .map((it) => (
-            <li class="hop" key={it.source.file}>
-              <span class="hop-node">
-                <Mark tone="deny" />
-              </span>
-              <div class="hop-body">
-                <p class="hop-line">
-                  <strong>policy</strong> <Place source={it.source} />
-                </p>
-                <p>
-                  <Quoted text={it.denies!} limit={400} />
-                </p>
-              </div>
-            </li>
+            <PolicyHop key={it.source.file} source={it.source} denies={it.denies!} />
           ))}
         {first.map((stretch) => (
           <li class="stretch" key={stretch.layer ?? "all"}>
@@ -184,6 +171,35 @@ export function Path({
           </p>
         </li>
       </ol>
+      <Notes explained={explained} isOther={isOther} />
+    </div>
+  );
+}
+
+function PolicyHop({ source, denies }: { source: Source; denies: string }): JSX.Element {
+  return (
+    <li class="hop">
+      <span class="hop-node">
+        <Mark tone="deny" />
+      </span>
+      <div class="hop-body">
+        <p class="hop-line">
+          <strong>policy</strong> <Place source={source} />
+        </p>
+        <p>
+          <Quoted text={denies} limit={400} />
+        </p>
+      </div>
+    </li>
+  );
+}
+
+/** What is said below the wire. */
+function Notes({ explained, isOther }: { explained: Loaded<ExplainResult>; isOther: boolean }): JSX.Element {
+  const explanation = explained.state === "failed" ? undefined : explained.value;
+  const others = (explanation?.hooks ?? []).filter((it) => !it.applies && it.keptOutBy?.test === "on").length;
+  return (
+    <>
       {explained.state === "loading" && explanation === undefined && (
         <p class="loading">Asking the host which hooks were passed over…</p>
       )}
@@ -206,7 +222,7 @@ export function Path({
           <Quoted text={it} limit={400} />
         </p>
       ))}
-    </div>
+    </>
   );
 }
 

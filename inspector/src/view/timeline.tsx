@@ -13,6 +13,7 @@ import { Filter } from "./filter";
 import { Lanes } from "./lanes";
 import { flat, grouped, List } from "./list";
 import { Icon } from "./marks";
+import { closeEvent, openEvent, useViewKeys } from "./opened";
 import { Empty } from "./shell";
 
 const paused = signal(false);
@@ -30,6 +31,18 @@ function upTo(all: readonly Row[], n: number): number {
 }
 
 const GROUP_WORDS = { session: "session", run: "run", agent: "sub-agent" } as const;
+
+function goOn(): void {
+  paused.value = false;
+  const list = document.querySelector("[data-list]");
+  if (list) list.scrollTop = 0;
+  away.value = false;
+}
+
+function togglePause(): void {
+  if (paused.value) goOn();
+  else paused.value = true;
+}
 
 export function Timeline(): JSX.Element {
   version.value;
@@ -59,35 +72,11 @@ export function Timeline(): JSX.Element {
     if (!next.delete(key)) next.add(key);
     setClosed(next);
   };
-  const open = (row: Row, focus: boolean): void => {
-    change({ event: row.id }, event === "" ? "push" : "replace");
-    if (focus) requestAnimationFrame(() => document.querySelector<HTMLElement>("[data-event-title]")?.focus());
-  };
-  const close = (): void => {
-    change({ event: "" });
-    requestAnimationFrame(() => document.querySelector<HTMLElement>("[data-list]")?.focus());
-  };
-  const goOn = (): void => {
-    paused.value = false;
-    const list = document.querySelector("[data-list]");
-    if (list) list.scrollTop = 0;
-    away.value = false;
-  };
-  useEffect(() => {
-    const onKey = (pressed: KeyboardEvent): void => {
-      if (pressed.ctrlKey || pressed.metaKey || pressed.altKey || pressed.defaultPrevented) return;
-      if (pressed.target instanceof HTMLElement && /^(INPUT|TEXTAREA|SELECT)$/.test(pressed.target.tagName)) return;
-      if (document.querySelector("dialog[open]")) return;
-      if (pressed.key === "Escape" && route.value.event !== "") close();
-      else if (pressed.key === "p") {
-        if (paused.value) goOn();
-        else paused.value = true;
-      } else if ((pressed.key === "j" || pressed.key === "k") && document.activeElement === document.body)
-        document.querySelector<HTMLElement>("[data-list]")?.focus();
-    };
-    addEventListener("keydown", onKey);
-    return () => removeEventListener("keydown", onKey);
-  }, []);
+  useViewKeys((key) => {
+    if (key === "p") togglePause();
+    else if ((key === "j" || key === "k") && document.activeElement === document.body)
+      document.querySelector<HTMLElement>("[data-list]")?.focus();
+  });
 
   const nothing = useMemo(
     () => (visible.rows.length > 0 ? undefined : rows.length > 0 ? "filtered" : "none"),
@@ -96,37 +85,7 @@ export function Timeline(): JSX.Element {
   return (
     <div class={`timeline ${event !== "" ? "has-event" : ""}`}>
       <div class="timeline-main">
-        <div class="bar">
-          <h1 class="hidden">Timeline</h1>
-          <Filter
-            line={q}
-            onChange={filter}
-            label="Filter events"
-            placeholder="decision:deny agent:codex tool:Bash since:1h text:push"
-          />
-          <label class="choice">
-            Group by{" "}
-            <select value={by ?? ""} onChange={(it) => change({ group: it.currentTarget.value })}>
-              <option value="">nothing</option>
-              {GROUPS.map((it) => (
-                <option key={it} value={it}>
-                  {GROUP_WORDS[it]}
-                </option>
-              ))}
-            </select>
-          </label>
-          <button
-            type="button"
-            aria-pressed={paused.value}
-            onClick={() => {
-              if (paused.value) goOn();
-              else paused.value = true;
-            }}
-          >
-            <Icon name={paused.value ? "play" : "pause"} />
-            {paused.value ? "Go on" : "Pause"}
-          </button>
-        </div>
+        <Bar />
         <Lanes />
         <div class="list-box">
           {isHeld && fresh > 0 && (
@@ -138,7 +97,7 @@ export function Timeline(): JSX.Element {
           <List
             items={items}
             selected={event}
-            onOpen={open}
+            onOpen={openEvent}
             onToggle={toggle}
             label="Events, newest first"
             onAway={(is) => {
@@ -146,25 +105,7 @@ export function Timeline(): JSX.Element {
             }}
             isTree={by !== undefined}
           />
-          {nothing === "filtered" && (
-            <Empty title="No event fits the filter">
-              <p>{times(rows.length, "event is", "events are")} here, none with this. Older ones may be in History.</p>
-              <p>
-                <button type="button" onClick={() => filter("")}>
-                  Clear the filter
-                </button>{" "}
-                <a
-                  href={`#/history?q=${encodeURIComponent(q)}`}
-                  onClick={(it) => {
-                    it.preventDefault();
-                    change({ view: "history" });
-                  }}
-                >
-                  Search History
-                </a>
-              </p>
-            </Empty>
-          )}
+          {nothing === "filtered" && <NothingFits />}
           {nothing === "none" && <Nothing />}
         </div>
         <p class="sum" aria-live="off">
@@ -173,8 +114,61 @@ export function Timeline(): JSX.Element {
           {paused.value && ", paused"}
         </p>
       </div>
-      {event !== "" && <EventPane key={event} id={event} onClose={close} />}
+      {event !== "" && <EventPane key={event} id={event} onClose={closeEvent} />}
     </div>
+  );
+}
+
+function Bar(): JSX.Element {
+  const by = grouping.value;
+  return (
+    <div class="bar">
+      <h1 class="hidden">Timeline</h1>
+      <Filter
+        line={route.value.q}
+        onChange={filter}
+        label="Filter events"
+        placeholder="decision:deny agent:codex tool:Bash since:1h text:push"
+      />
+      <label class="choice">
+        Group by{" "}
+        <select value={by ?? ""} onChange={(it) => change({ group: it.currentTarget.value })}>
+          <option value="">nothing</option>
+          {GROUPS.map((it) => (
+            <option key={it} value={it}>
+              {GROUP_WORDS[it]}
+            </option>
+          ))}
+        </select>
+      </label>
+      <button type="button" aria-pressed={paused.value} onClick={togglePause}>
+        <Icon name={paused.value ? "play" : "pause"} />
+        {paused.value ? "Go on" : "Pause"}
+      </button>
+    </div>
+  );
+}
+
+function NothingFits(): JSX.Element {
+  const { q } = route.value;
+  return (
+    <Empty title="No event fits the filter">
+      <p>{times(rows.length, "event is", "events are")} here, none with this. Older ones may be in History.</p>
+      <p>
+        <button type="button" onClick={() => filter("")}>
+          Clear the filter
+        </button>{" "}
+        <a
+          href={`#/history?q=${encodeURIComponent(q)}`}
+          onClick={(it) => {
+            it.preventDefault();
+            change({ view: "history" });
+          }}
+        >
+          Search History
+        </a>
+      </p>
+    </Empty>
   );
 }
 

@@ -37,10 +37,20 @@ function candidates(): Row[] {
   return found;
 }
 
-export function Try(): JSX.Element {
-  version.value;
-  const host = chosenHost();
-  const { text } = draft.value;
+interface Picked {
+  row: Row | undefined;
+  judged: Judged | undefined;
+  offers: Row[];
+  event: { [name: string]: Json } | undefined;
+  subject: Json | undefined;
+  /** Why what was pasted is no event. */
+  mistake: string;
+  /** Names the event. */
+  key: string;
+}
+
+/** The event that a rule is tried on: one that happened, or one that somebody has pasted. */
+function usePicked(): Picked {
   const chosen = find(route.value.event);
   const offers = useMemo(candidates, [isPasting.value, rows.length === 0, chosen?.id]);
   const row = chosen ?? offers.find((it) => it.event === "PreToolUse") ?? offers[0];
@@ -69,7 +79,15 @@ export function Try(): JSX.Element {
           },
         })
       : judged && subjectOf(judged);
-  const key = isPasting.value ? pasted.value : (row?.id ?? "");
+  return { row, judged, offers, event, subject, mistake, key: isPasting.value ? pasted.value : (row?.id ?? "") };
+}
+
+export function Try(): JSX.Element {
+  version.value;
+  const host = chosenHost();
+  const { text } = draft.value;
+  const picked = usePicked();
+  const { row, judged, event, mistake, key } = picked;
   const [slow, setSlow] = useState(text);
   useEffect(() => {
     const timer = setTimeout(() => setSlow(text), 180);
@@ -96,60 +114,7 @@ export function Try(): JSX.Element {
         <ChooseHost />
       </Head>
       <div class="try">
-        <section class="try-event" aria-label="Event">
-          <div class="part-head">
-            <h2>On this event</h2>
-            <button
-              type="button"
-              class="link"
-              onClick={() => {
-                isPasting.value = !isPasting.value;
-              }}
-            >
-              {isPasting.value ? "Pick one that happened" : "Paste one"}
-            </button>
-          </div>
-          {isPasting.value ? (
-            <>
-              <textarea
-                rows={9}
-                spellcheck={false}
-                aria-label="An event, as JSON"
-                value={pasted.value || EXAMPLE}
-                onInput={(it) => {
-                  pasted.value = it.currentTarget.value;
-                }}
-              />
-              {mistake !== "" && <Problem text={oneLine(mistake)} />}
-            </>
-          ) : offers.length === 0 && row === undefined ? (
-            <Empty title="No event has come in yet">
-              <p>Paste one, or let an agent do something.</p>
-            </Empty>
-          ) : (
-            <select
-              aria-label="Event"
-              class="wide"
-              value={row?.id ?? ""}
-              onChange={(it) => change({ event: it.currentTarget.value }, "replace")}
-            >
-              {row && !offers.includes(row) && <option value={row.id}>{optionOf(row)}</option>}
-              {offers.map((it) => (
-                <option key={it.id} value={it.id}>
-                  {optionOf(it)}
-                </option>
-              ))}
-            </select>
-          )}
-          {subject !== undefined && (
-            <Subject subject={subject} commands={result?.explanation?.commands ?? []} acts={result?.explanation?.acts ?? []} />
-          )}
-          {!isPasting.value && row !== undefined && (
-            <p class="quiet-text">
-              Then: <Mark tone={row.tone} word /> {row.decidedBy !== "" && <>by {oneLine(row.decidedBy)}</>}
-            </p>
-          )}
-        </section>
+        <PickEvent picked={picked} explanation={result?.explanation} />
         <section class="try-rule" aria-label="Rule">
           <div class="part-head">
             <h2>This rule</h2>
@@ -198,6 +163,66 @@ export function Try(): JSX.Element {
         explanation={tried.state === "there" && slow === text ? result?.explanation : undefined}
       />
     </div>
+  );
+}
+
+function PickEvent({ picked, explanation }: { picked: Picked; explanation: ExplainResult | undefined }): JSX.Element {
+  const { row, offers, subject, mistake } = picked;
+  return (
+    <section class="try-event" aria-label="Event">
+      <div class="part-head">
+        <h2>On this event</h2>
+        <button
+          type="button"
+          class="link"
+          onClick={() => {
+            isPasting.value = !isPasting.value;
+          }}
+        >
+          {isPasting.value ? "Pick one that happened" : "Paste one"}
+        </button>
+      </div>
+      {isPasting.value ? (
+        <>
+          <textarea
+            rows={9}
+            spellcheck={false}
+            aria-label="An event, as JSON"
+            value={pasted.value || EXAMPLE}
+            onInput={(it) => {
+              pasted.value = it.currentTarget.value;
+            }}
+          />
+          {mistake !== "" && <Problem text={oneLine(mistake)} />}
+        </>
+      ) : offers.length === 0 && row === undefined ? (
+        <Empty title="No event has come in yet">
+          <p>Paste one, or let an agent do something.</p>
+        </Empty>
+      ) : (
+        <select
+          aria-label="Event"
+          class="wide"
+          value={row?.id ?? ""}
+          onChange={(it) => change({ event: it.currentTarget.value }, "replace")}
+        >
+          {row && !offers.includes(row) && <option value={row.id}>{optionOf(row)}</option>}
+          {offers.map((it) => (
+            <option key={it.id} value={it.id}>
+              {optionOf(it)}
+            </option>
+          ))}
+        </select>
+      )}
+      {subject !== undefined && (
+        <Subject subject={subject} commands={explanation?.commands ?? []} acts={explanation?.acts ?? []} />
+      )}
+      {!isPasting.value && row !== undefined && (
+        <p class="quiet-text">
+          Then: <Mark tone={row.tone} word /> {row.decidedBy !== "" && <>by {oneLine(row.decidedBy)}</>}
+        </p>
+      )}
+    </section>
   );
 }
 
@@ -389,43 +414,47 @@ function Past({ text }: { text: string }): JSX.Element {
             )}
             .{asked !== text && <span class="quiet-text"> The rule has changed since: ask again.</span>}
           </p>
-          {found.differences.length > 0 && (
-            <div class="table-box" tabIndex={0} role="group" aria-label="Differences">
-              <table class="table">
-                <thead>
-                  <tr>
-                    <th scope="col">time</th>
-                    <th scope="col">what</th>
-                    <th scope="col">was</th>
-                    <th scope="col">would be</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {found.differences.slice(0, 200).map((it, nth) => {
-                    const at = Date.parse(it.record.at);
-                    return (
-                      <tr key={nth}>
-                        <td class="nowrap">
-                          {day(at)} {clock(at).slice(0, 8)}
-                        </td>
-                        <td class="mono">{oneLine(it.about?.text ?? wordsOf(it.record)).slice(0, 160)}</td>
-                        <td>
-                          <Mark tone={toneOfDecision(it.before.decision, it.before.decidedBy)} word />
-                        </td>
-                        <td>
-                          <Mark tone={toneOfDecision(it.after.decision, it.after.decidedBy)} word />
-                        </td>
-                      </tr>
-                    );
-                  })}
-                </tbody>
-              </table>
-            </div>
-          )}
+          {found.differences.length > 0 && <Differences all={found.differences.slice(0, 200)} />}
           {found.differences.length > 200 && <p class="quiet-text">The first 200 are shown.</p>}
         </>
       )}
     </Section>
+  );
+}
+
+function Differences({ all }: { all: Against["differences"] }): JSX.Element {
+  return (
+    <div class="table-box" tabIndex={0} role="group" aria-label="Differences">
+      <table class="table">
+        <thead>
+          <tr>
+            <th scope="col">time</th>
+            <th scope="col">what</th>
+            <th scope="col">was</th>
+            <th scope="col">would be</th>
+          </tr>
+        </thead>
+        <tbody>
+          {all.map((it, nth) => {
+            const at = Date.parse(it.record.at);
+            return (
+              <tr key={nth}>
+                <td class="nowrap">
+                  {day(at)} {clock(at).slice(0, 8)}
+                </td>
+                <td class="mono">{oneLine(it.about?.text ?? wordsOf(it.record)).slice(0, 160)}</td>
+                <td>
+                  <Mark tone={toneOfDecision(it.before.decision, it.before.decidedBy)} word />
+                </td>
+                <td>
+                  <Mark tone={toneOfDecision(it.after.decision, it.after.decidedBy)} word />
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
   );
 }
 
