@@ -76,6 +76,13 @@ test("the timeline: filter, address, groups, keys", async (t) => {
   await page.keyboard.press("Escape");
   await until(async () => (await page.locator(".pane").count()) === 0, "the event is closed");
 
+  const ground = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+  const dark = await ground();
+  await page.getByRole("button", { name: "Theme: system" }).click();
+  assert.notEqual(await ground(), dark, "the switch makes it light");
+  await page.getByRole("button", { name: "Theme: light" }).click();
+  assert.equal(await ground(), dark, "and dark");
+
   await page.keyboard.press("?");
   await page.getByRole("dialog", { name: "Keys" }).waitFor();
   await page.keyboard.press("Escape");
