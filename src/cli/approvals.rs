@@ -203,7 +203,7 @@ enum Extent {
     Whole,
 }
 
-/// What is longer than this is folded in a list, in characters and in lines.
+/// A text of more characters or lines than this is folded in a list.
 const MAX_FOLDED: usize = 400;
 const MAX_LINES: usize = 8;
 /// The members that a list shows. What a call with more of them does, nobody sees at a glance.

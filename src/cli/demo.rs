@@ -30,7 +30,7 @@ const GUARD: &str = include_str!("../../examples/quickstart/hooks/guard.yaml");
 const AUDIT: &str = include_str!("../../examples/quickstart/hooks/audit.yaml");
 const SESSION: &str = include_str!("../../examples/quickstart/session.jsonl");
 
-/// What the demo types into guard.yaml.
+/// The hook that the demo types into guard.yaml.
 const ADDED: &str = "
   - name: people-merge
     on: PreToolUse
@@ -43,15 +43,15 @@ const BROKEN: &str = "
     on: [PreToolUse
 ";
 
-/// What the demo prints is for a terminal of 80 columns.
+/// The demo prints for a terminal of 80 columns.
 const WIDTH: usize = 80;
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 
 /// A line of the session.
 struct Step {
-    /// What the agent's hook would get on its stdin.
+    /// The JSON that the agent's hook would get on its stdin.
     payload: Value,
-    /// What a person does to guard.yaml just before: `add` a hook, or `break` the file.
+    /// The edit that a person makes to guard.yaml just before: `add` a hook, or `break` the file.
     scene: Option<String>,
     /// Why it matters what is decided about it.
     why: Option<String>,

@@ -22,7 +22,7 @@ const GUARD: &str = "hooks:
     deny: Force pushes are off; push a branch and open a pull request.
 ";
 const MAKEFILE: &str = "test:\n\t@echo 3 tests passed\npublish:\n\tgit publish\n";
-/// What the agent does, and why that matters.
+/// The agent's calls, each with why it matters.
 const CALLS: &[(&str, &str)] = &[
     ("make test", "The rule names neither make nor echo, so the kernel asks nobody."),
     ("make publish", "The call names no push, and the Makefile names no force. The kernel asks at each start."),

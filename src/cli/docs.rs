@@ -85,7 +85,7 @@ pages! {
 }
 
 impl Page {
-    /// What people type for it: `command` for `handlers/command`.
+    /// The last part of its name, which people type: `command` for `handlers/command`.
     fn short_name(&self) -> &'static str {
         self.name.rsplit('/').next().unwrap_or(self.name)
     }
@@ -136,7 +136,7 @@ impl Section {
         kept.collect::<String>().to_lowercase().replace(' ', "-")
     }
 
-    /// What is between empty lines; of tables, each row.
+    /// Its paragraphs; of a table, each row is one.
     fn parts(&self) -> Vec<String> {
         let mut parts: Vec<String> = Vec::new();
         let mut is_new = true;
@@ -205,7 +205,7 @@ fn options() -> Vec<(String, CommandOption)> {
     found
 }
 
-/// What is between two headings of a page, or a part of it.
+/// A section of a page, or a part of one.
 #[derive(PartialEq)]
 struct Found {
     page: &'static Page,
@@ -373,10 +373,10 @@ fn print(text: &str, out: &mut Output) {
     }
 }
 
-/// What to say of a word that no page has, and that is none of these options.
+/// The message for a word that no page has, and that is none of these options.
 fn unknown(word: &str, options: &[&str]) -> String {
     let cells: Vec<String> = PAGES.iter().flat_map(Page::sections).flat_map(|section| section.parts()).collect();
-    // What stands as code in the first column of a table is what people look up.
+    // People look up the words that stand as code in the first column of a table.
     let codes = cells.iter().filter_map(|part| first_cell(part)).flat_map(|cell| cell.split('`').skip(1).step_by(2));
     let mut known: Vec<&str> = PAGES.iter().map(Page::short_name).collect();
     known.extend(codes);

@@ -36,10 +36,10 @@ pub(super) struct DoctorArgs {
     hooks: HostArgs,
 }
 
-/// What was found, as it is printed.
+/// Prints findings.
 struct Report<'o> {
     out: &'o mut Output,
-    /// What the next findings are about.
+    /// The heading above the next findings.
     about: String,
     is_bad: bool,
 }
@@ -235,7 +235,7 @@ const NEW: Entry = Entry::Asks {
     remarks: Vec::new(),
 };
 
-/// What in the files of an agent's place switches its hooks off.
+/// The settings in the files of an agent's place that switch its hooks off.
 fn switched_off(place: &InstallArgs) -> Vec<String> {
     let in_file = |path: PathBuf| {
         let settings =

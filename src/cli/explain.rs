@@ -25,7 +25,7 @@ pub(super) struct ExplainArgs {
     hooks: DefinitionArgs,
 }
 
-/// What the running host says of the Nth last event that it judged, which is printed first, and the hook that decided.
+/// Prints the Nth last event that the running host judged; gives its explanation by that host, and the hook that decided.
 fn explain_last(root: &Path, n: usize, out: &mut Output) -> Result<(ExplainResult, Option<String>), Failure> {
     let mut judged: Vec<(Value, usize)> = Vec::new();
     let mut ends: Vec<Value> = Vec::new();
@@ -125,7 +125,7 @@ pub(super) fn explain(args: &ExplainArgs, out: &mut Output) -> Result<Finding, F
         let place = out.tone(Tone::Dim, &safe(&format!("{}:{}", it.source.file, it.source.line)));
         out.line(&format!("{mark}  {:<24} {}  {place}", "policy", safe(why)));
     }
-    // What decides comes first, then what else runs, then what nearly would have.
+    // The hook that decides comes first, then the others that run, then those that nearly would have.
     let mut hooks: Vec<&Explanation> = result.hooks.iter().collect();
     hooks.sort_by_key(|it| rank(it, decided_by.as_deref()));
     let (near, far): (Vec<_>, Vec<_>) = hooks.into_iter().partition(|it| !is_for_others(it));

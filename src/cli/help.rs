@@ -15,7 +15,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Manage", &["doctor", "uninstall", "state", "schema", "version", "completions"]),
 ];
 
-/// What somebody types first, by command. A test runs each line.
+/// The examples of each command's help. A test runs each line.
 const EXAMPLES: &[(&str, &[&str])] = &[
     (
         "init",

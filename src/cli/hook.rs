@@ -77,7 +77,7 @@ pub(super) fn run(args: &HookArgs, places: &PlaceArgs) -> ExitCode {
     ExitCode::from(said.say())
 }
 
-/// What the agent is told. Fills in what is known of the event as soon as it is.
+/// The reply for the agent. Fills in `asked` as soon as the event is known, because a failure is said in its words.
 fn answer(args: &HookArgs, asked: &mut Asked) -> Result<Said, Failure> {
     if std::io::stdin().is_terminal() {
         tell(format_args!(

@@ -93,7 +93,6 @@ pub(super) fn stop(args: &StopArgs, out: &mut Output) -> Result<Finding, Failure
     for host in hosts {
         has_failed |= !end(host, out);
     }
-    // What was asked for isn't so.
     Ok(if has_failed { Finding::Found } else { Finding::Fine })
 }
 

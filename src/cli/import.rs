@@ -64,7 +64,7 @@ struct Imported {
     place: String,
     /// Its definition; `None` if it can't be carried over.
     definition: Option<Node>,
-    /// What isn't as it was, or why it can't be carried over.
+    /// Texts for people: how the hook differs from the agent's, or why it can't be carried over.
     notes: Vec<String>,
     /// A program to copy, and where to.
     copy: Option<(PathBuf, PathBuf)>,
@@ -247,7 +247,7 @@ impl ImportArgs {
         Ok(found)
     }
 
-    /// What `hookwire install` has written.
+    /// Whether `hookwire install` has written the hook.
     fn is_ours(&self, hook: &Node) -> bool {
         let command = hook.get("command").map(|it| it.get("run").unwrap_or(it)).and_then(Node::text);
         command.is_some_and(|command| self.agent.is_its_command(command))

@@ -159,9 +159,9 @@ fn next_steps(dir: &Path, scope: &Scope, has_cases: bool, out: &mut Output) {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Written {
     Now,
-    /// The same text was there.
+    /// The file was there already, with this text.
     Before,
-    /// Another text was there.
+    /// The file was there already, with another text.
     Differs,
 }
 

@@ -254,7 +254,7 @@ struct DefinitionArgs {
     isolated: bool,
 }
 
-/// What hooks may reach.
+/// Which addresses and which model hooks may reach.
 #[derive(Args, Clone, Default)]
 struct ReachArgs {
     /// A host:port that http hooks and models may reach although it is not on the public internet.
@@ -300,7 +300,7 @@ impl StandingArgs {
         Ok(HostOptions { poll: self.poll, last_good: options.last_good.and_kept(), ..options })
     }
 
-    /// The same definitions, for a process that runs elsewhere.
+    /// These definitions as the command line of another process has them, with whole paths.
     fn wanted(&self) -> std::io::Result<Wanted> {
         let HostArgs { definitions, reach, state, ask_elsewhere } = &self.host;
         let mut more: Vec<OsString> = Vec::new();
@@ -435,7 +435,7 @@ impl<E: std::error::Error> From<E> for Failure {
     }
 }
 
-/// What decides the exit code.
+/// The result of a command, which decides the exit code.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Finding {
     /// 0.
@@ -538,14 +538,14 @@ fn start_log(cli: &Cli) -> Result<(), tracing_subscriber::filter::ParseError> {
     // `notify` warns of watches that ended with their directories, and `rmcp` logs what messages contain.
     let is_told = matches!(&cli.command, Command::Serve(args) if args.hooks.log_verdicts);
     let verdicts = if is_told { "info" } else { "off" };
-    // What goes wrong in a test, its result tells.
+    // A test tells in its result what goes wrong, so warnings would say it twice.
     let wanted = if matches!(&cli.command, Command::Test(_)) && cli.log == "warn" { "error" } else { &cli.log };
     let filter: Targets = format!("notify=error,rmcp=off,{VERDICTS}={verdicts},{wanted}").parse()?;
     let colour = Output::wants_colour(cli.color, &std::io::stderr());
     let log = tracing_subscriber::fmt::layer().with_target(false);
     let log = match cli.log_json {
         true => log.with_writer(|| JsonLog(std::io::stderr())).json().boxed(),
-        // What a field says may come from an event: no secret may stay in the log, and the terminal must not obey it.
+        // A field's text may come from an event: no secret may stay in the log, and the terminal must not obey it.
         false => {
             let fields = debug_fn(|writer, field, value| match safe(&redacted(format!("{value:?}"))) {
                 message if field.name() == "message" => write!(writer, "{message}"),

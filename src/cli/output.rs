@@ -1,4 +1,4 @@
-//! What goes to stdout, for people or for programs, and what goes to stderr.
+//! Writes to stdout, for people or for programs, and to stderr.
 //!
 //! Here, and nowhere else in the command line, is written: so texts of others, which are in nearly all that is printed,
 //! can't move the cursor, hide or reorder anything, wherever they come from. Clippy refuses other ways out.
@@ -31,7 +31,7 @@ pub(super) struct Output {
     gone: Option<std::io::Error>,
 }
 
-/// What a piece of text is, which decides its colour.
+/// The role of a piece of text, which decides its colour.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tone {
     Good,
@@ -141,7 +141,8 @@ impl Output {
         }
     }
 
-    /// What is made for programs, or has gone through [`render`](crate::syntax::diagnostic::render).
+    /// Writes bytes as they are: they are made for programs, or have gone through
+    /// [`render`](crate::syntax::diagnostic::render).
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
         if self.gone.is_none() {
             self.gone = self.stdout.write_all(bytes).and_then(|()| self.stdout.flush()).err();
@@ -202,7 +203,7 @@ pub(super) fn tell(text: impl Display) {
     tell_plainly(format_args!("hookwire: {text}"));
 }
 
-/// The same, without saying who says it.
+/// Writes a message to stderr without the program's name before it.
 #[expect(clippy::print_stderr, reason = "this is the one place")]
 pub(super) fn tell_plainly(text: impl Display) {
     eprintln!("{}", safe_lines(&text.to_string()));

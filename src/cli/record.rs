@@ -89,7 +89,7 @@ impl Recording {
                     return;
                 }
                 let news = tokio::select! {
-                    // What has been judged is written before the end.
+                    // Events that were judged are written before the recording ends.
                     biased;
                     news = follower.next(&journal) => news,
                     () = stopped.cancelled() => return,
@@ -114,7 +114,7 @@ impl Recording {
         }
     }
 
-    /// The same; whether that was done in time.
+    /// Waits until all events so far are written; says whether that was done in time.
     fn has_finished(&self) -> bool {
         self.until.store(self.host.journal.total(), Ordering::Release);
         self.stop.cancel();

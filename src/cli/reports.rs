@@ -10,7 +10,7 @@ pub(super) struct Finding {
     pub(super) file: String,
     pub(super) range: Range,
     pub(super) severity: Severity,
-    /// What kind of finding it is: a diagnostic's code.
+    /// The kind of finding: a diagnostic's code.
     pub(super) code: String,
     pub(super) message: String,
 }

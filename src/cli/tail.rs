@@ -152,7 +152,7 @@ impl EventsArgs {
     }
 }
 
-/// What a hook that only observes would have done, if that is anything.
+/// The answer that a hook which only observes would have given, unless that is an allow.
 fn observed(outcome: &Value) -> Option<Observed> {
     let observed = Observed::deserialize(outcome.get("observed")?).ok()?;
     Some(observed).filter(|it| it.would() != Would::Allow)

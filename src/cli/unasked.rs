@@ -19,7 +19,7 @@ pub(super) struct Asker {
     missing: Vec<&'static str>,
 }
 
-/// What a person should know of a hook: all of it is one note, however many agents there are.
+/// A note about a hook for people. There is one note, however many agents don't ask about the hook.
 pub(super) struct Note {
     pub(super) text: String,
     /// An agent has the moment. Otherwise the hook may well be meant for others.
@@ -95,7 +95,7 @@ impl Asker {
     }
 }
 
-/// What the agents leave out of a hook, in one note.
+/// One note about the events of a hook at which these agents don't ask.
 pub(super) fn note(askers: &[Asker], hook: &Hook) -> Option<Note> {
     one_note(askers.iter().flat_map(|asker| asker.reasons(hook)).collect(), hook)
 }
@@ -129,7 +129,7 @@ fn askers(root: &Path) -> Vec<Asker> {
     AGENTS.iter().filter_map(of).collect()
 }
 
-/// What is to be said of a hook, unless one of the agents asks about each of its events.
+/// A note about a hook; none if one of the agents asks about each of its events.
 fn unless_asked(askers: &[Asker], hook: &Hook) -> Option<Note> {
     let reasons: Vec<Vec<Reason>> = askers.iter().map(|asker| asker.reasons(hook)).collect();
     if reasons.iter().any(Vec::is_empty) { None } else { one_note(reasons.into_iter().flatten().collect(), hook) }
@@ -153,7 +153,7 @@ pub(super) fn warnings(hooks: &[Arc<Hook>], root: &Path, mut text_of: impl FnMut
     found
 }
 
-/// The same for people who are about to trust a project's hooks.
+/// Prints the notes for people who are about to trust a project's hooks.
 pub(super) fn tell(hooks: &[Arc<Hook>], root: &Path, out: &mut Output) {
     let askers = askers(root);
     for note in hooks.iter().filter_map(|hook| unless_asked(&askers, hook)).filter(|_| !out.json).collect::<Vec<_>>() {

@@ -14,7 +14,7 @@ pub(super) struct VersionArgs {
     check: bool,
 }
 
-/// What `python -m hookwire` and `npx hookwire` say of themselves: language, version, version of the protocol.
+/// The variable in which `python -m hookwire` and `npx hookwire` name their language, version and version of the protocol.
 const CLIENT: &str = "HOOKWIRE_CLIENT";
 
 /// Something that speaks the protocol.
@@ -58,7 +58,7 @@ impl Speaker {
         self.protocol == Some(u64::from(PROTOCOL_VERSION))
     }
 
-    /// What a person should know or do.
+    /// A sentence for people if the versions differ.
     fn advice(&self) -> &'static str {
         match (self.what, self.fits()) {
             (_, true) if self.version == env!("CARGO_PKG_VERSION") => "",

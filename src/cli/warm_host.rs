@@ -18,7 +18,7 @@ use std::time::Duration;
 
 /// A host that may open fewer files isn't started.
 const MIN_FILES_OF_HOST: u64 = 64;
-/// What follows the arguments that tell hosts apart.
+/// The first argument that doesn't tell hosts apart.
 const IDLE_EXIT: &str = "--idle-exit";
 
 /// The host of a project, and how it is started.

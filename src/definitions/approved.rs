@@ -31,7 +31,7 @@ const MAX_DEPTH: usize = 16;
 /// How long a `.git` file may be that leads to a repository, in bytes.
 const MAX_POINTER: u64 = 8 << 10;
 
-/// What was approved, as it is kept.
+/// The record of an approval, as it is kept on disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Record {
@@ -39,7 +39,7 @@ pub struct Record {
     pub root: PathBuf,
     /// When, in RFC 3339.
     pub at: String,
-    /// What no other record has, so that no two states have one name.
+    /// A random text, so that no two states have one name.
     #[serde(default)]
     pub nonce: String,
     /// The files of the copy, by their paths below the root or in full, with the digests of their contents.
@@ -67,7 +67,7 @@ pub fn store(root: &Path) -> Option<PathBuf> {
     known.or_else(|| Some(places::data()?.join(TRUST)))
 }
 
-/// What was approved of the project at a root, in each store.
+/// The places of a project's approved state, one in each store.
 pub fn currents(stores: &[PathBuf], root: &Path) -> Vec<PathBuf> {
     stores.iter().map(|store| current(store, root)).collect()
 }
@@ -111,7 +111,7 @@ pub fn state_name(record: &[u8]) -> String {
     format!("state-{}", &digest::of_bytes(record)[..16])
 }
 
-/// What was approved, as it was found: it is what its record says.
+/// An approved state whose files are as its record says.
 #[derive(Clone, Debug)]
 pub struct State {
     /// Its record.
@@ -161,7 +161,7 @@ impl State {
     }
 }
 
-/// What is said of a broken state of the definitions in a directory, and the definitions that stand in for it.
+/// The message about a broken state of a directory's definitions, and the definitions that stand in for it.
 pub(crate) fn stand_in(dir: &Path, problem: &str) -> (String, String) {
     let root = dir.parent().unwrap_or(dir).display();
     let message = format!("what was trusted of {root} is broken: {problem}; `hookwire trust {root}` makes it anew");

@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub struct Checked {
     /// The text as a tree; `None` when it isn't YAML, TOML or JSON, or holds cases.
     pub root: Option<Node>,
-    /// What the tree means; `None` when there is no tree.
+    /// The hooks and the policy of the tree; `None` when there is no tree.
     pub file: Option<CompiledFile>,
     /// Everything that is wrong, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,

@@ -15,7 +15,7 @@ pub(crate) struct Rule {
 }
 
 impl Rule {
-    /// What it does, in a line: the file begins with it.
+    /// A line that says what the rule does: the first one of its file.
     pub(crate) fn about(&self) -> &'static str {
         self.text.lines().next().unwrap_or_default().trim_start_matches("# ")
     }

@@ -1,4 +1,4 @@
-//! What `unless` takes away: all that `if` names, so that the hook is for nothing, or nothing of it.
+//! Warns of an `unless` that takes away all that `if` names, so that the hook is for nothing, or nothing of it.
 
 use crate::matching::rule::ToolRule;
 use crate::matching::shell::{self, CommandRule, Judgement, Place, Shell};

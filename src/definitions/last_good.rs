@@ -235,8 +235,8 @@ impl Book {
         if !place.exists() {
             forget_oldest(dir);
         }
-        // What the rename leaves after the power has failed is a whole record or none, and none denies: to wait for the
-        // disk at every edit isn't worth it.
+        // After a power failure the rename has left a whole record or none, and without a record tool calls are denied. So it
+        // isn't worth it to wait for the disk at every edit.
         let mut new = new_beside(place)?;
         new.write_all(&bytes)?;
         new.persist(place).map(drop).map_err(|error| error.error)

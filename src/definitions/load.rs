@@ -858,7 +858,7 @@ impl Scan {
     /// Whether a file is loaded already, in an outer layer or in this one.
     fn is_loaded_already(&mut self, found: &Found) -> bool {
         let Some(known_as) = self.loaded.get(&found.real).cloned() else {
-            // What leads nowhere is broken in each place.
+            // A link that leads nowhere is a mistake in each place where it stands.
             if found.signature.is_some() {
                 self.loaded.insert(found.real.clone(), found.path.clone());
             }

@@ -260,7 +260,7 @@ fn rules_in(text: &str) -> (Vec<&str>, bool) {
         let joint = ["and ", "or ", "||", "&&", ",", ";", "|", "&"].iter().find_map(|it| rest.strip_prefix(it));
         rest = joint.unwrap_or(rest).trim_start();
     }
-    // What is left makes it a pattern in which brackets are characters like others.
+    // If something is left, the text is one pattern in which brackets are characters like others.
     let is_left = !rest.is_empty();
     parts.truncate(if is_left { 1 } else { parts.len() });
     (parts, is_left && rest.chars().all(|c| c == ')'))

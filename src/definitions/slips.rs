@@ -86,7 +86,7 @@ static KNOWN: LazyLock<Known> = LazyLock::new(|| {
 /// The beginning of a member's path that is a slip, and what was probably meant. `is_about_tool`: every
 /// event in question is about a tool call.
 pub(super) fn slip(path: &str, is_about_tool: bool) -> Option<(String, String)> {
-    // What nearly all conditions read needs no table, which takes time to make.
+    // Nearly all conditions read these members, so the table, which takes time to make, isn't needed for them.
     if path == "tool.name"
         || path.strip_prefix("tool.input").is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     {
@@ -160,7 +160,7 @@ pub(super) struct Stranger {
 /// The strangers among the placeholders of another system's text.
 pub(super) fn strange_placeholders(text: &str, own: &Placeholders) -> Vec<Stranger> {
     let mut found = strangers(text, own.style, own.names, own.knows);
-    // What is like none may be an ordinary text, unless braces are around it or nothing else is written.
+    // A name that is like no known one may be ordinary text, unless braces are around it or nothing else is written.
     found.retain(|it| it.meant.is_some() || own.style == Style::Braces || it.at == (0..text.len()));
     found
 }
@@ -191,7 +191,7 @@ fn strangers(text: &str, style: Style, names: &'static [&'static str], knows: fn
     let template = Template::with_any_name(text, style);
     let stranger = |(name, at): (&str, &Range<usize>)| {
         let meant = match name.strip_prefix("tool_input_").filter(|_| names.contains(&OF_TOOLS[1])) {
-            // Whatever follows may be an argument of a tool that nobody knows.
+            // The rest of the name may be an argument of an unknown tool, so only a near miss is a slip.
             Some(argument) => Some(misspelt_argument(argument)?),
             None if knows(name) || names.contains(&name) => return None,
             None => closest(name, names.iter().copied()).filter(|_| name.len() > 3),

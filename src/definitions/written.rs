@@ -304,7 +304,6 @@ impl Mistakes {
         }
         let own = dialects::members_of(dialect).iter().copied();
         let nearest = closest(unknown, FILE_FIELDS.into_iter().chain(own));
-        // What holds hooks in all but its name.
         if nearest.is_none() && DEFAULTS_FIELDS.contains(&&**unknown) {
             let message = format!("unknown field `{unknown}`");
             let problem = Problem::error(&entry.key_span, "unknown-field", message);

@@ -22,8 +22,7 @@ use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// What is taken out of all that a hook says: the value goes through the same hooks, those of its layer and of outer
-/// ones.
+/// The redactors that a hook's texts go through: those of its layer and of outer ones, as for the value itself.
 fn redactors(redacting: &[Arc<Hook>], hook: &Hook) -> Vec<Redactor> {
     let are_around = redacting.iter().filter(|it| it.source.layer <= hook.source.layer && !std::ptr::eq(&***it, hook));
     are_around.filter_map(|it| it.handler.redactor()).collect()
@@ -362,7 +361,7 @@ fn touches(patch: &Value, pointer: &str) -> bool {
     true
 }
 
-/// What a run comes to. `is_partial`: its allow isn't about all that the hook would have to be for.
+/// Makes the outcome of a run. `is_partial`: its allow isn't about all that the hook would have to be for.
 fn finish(
     selected: &Selected,
     client: &Contract,
@@ -407,7 +406,7 @@ fn finish(
         answer.reason = Some("its allow doesn't count: `if` doesn't cover the whole call".into());
     }
     refuse_what_a_stop_ends(&mut answer, hook, client, event);
-    // What a failure counts as, people have said themselves.
+    // The hook's author has said what a failure counts as, so it is heard.
     let unheard = if error.is_none() { no_that_nobody_takes(&mut answer, hook, client, event) } else { None };
     if let Some(unheard) = &unheard {
         tracing::warn!(hook = %hook.name, error = %unheard, event = %event.name, event_id = %event.id, "Hook's answer counts for nothing.");
@@ -454,7 +453,7 @@ fn finish(
     HookRun { answer, outcome: Box::new(outcome), has_failed, is_cut_off, claim: None }
 }
 
-/// What a failure counts as: the hook's direction says.
+/// The answer that a failure counts as, by the hook's direction.
 fn failed(hook: &Hook, event: &Event, error: &str) -> Answer {
     // The verdict doesn't wait for a detached hook, so its failure decides nothing.
     let is_unfound = event.spec.phase == Phase::Gate && (hook.contract.is_unfound)(error);
@@ -478,7 +477,7 @@ fn failed(hook: &Hook, event: &Event, error: &str) -> Answer {
     answer
 }
 
-/// What a hook that observes would have done. Its answer ends here: every run that has an answer is made by [`finish`],
+/// The record of what a hook that observes would have done. Its answer ends here: every run that has an answer is made by [`finish`],
 /// so no composition and no dialect can let it count. `counts`: a decision would have counted.
 fn observed(answer: Box<Answer>, event: &Event, counts: bool) -> Observed {
     Observed {
@@ -524,7 +523,7 @@ fn no_that_nobody_takes(answer: &mut Answer, hook: &Hook, client: &Contract, eve
     let reason = answer.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
     if !is_own {
         (answer.decision, answer.reason) = (None, None);
-        // What a "no" withholds.
+        // A "no" at this event withholds the value by this replacement.
         if answer.subject == Some(Value::Null) && answer.replace {
             (answer.subject, answer.replace) = (None, false);
         }
@@ -621,7 +620,7 @@ fn report(engine: &Engine, moment: &Moment, outcome: &Outcome, detached: bool) {
     let _ = engine.reports.send(report);
 }
 
-/// What errors call the time that a hook's definition gives it.
+/// The name of a hook's own time limit in errors.
 const OWN_LIMIT: &str = "its timeout";
 /// How late a timer may be before an error says how long it took.
 const LATE: Duration = Duration::from_millis(100);

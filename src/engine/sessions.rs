@@ -113,7 +113,7 @@ impl Sessions {
     /// Whether a `once` hook may run now: the first in a session may, until it gives its claim back.
     pub(super) fn claim(self: &Arc<Self>, event: &Event, hook: &Hook) -> Claim {
         // Names may be given twice; the place in the file changes with every edit above it.
-        // What only observes must not use up the run of what enforces.
+        // A hook that only observes must not use up the one run of the hook that enforces.
         let fingerprint = format!("{:x} {}", hook.fingerprint, hook.observe);
         let spends = event.unknown_gate().is_none();
         self.claim_name(event.session(), of_texts(&[&*hook.source.file, &hook.name, &fingerprint]), spends)

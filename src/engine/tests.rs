@@ -401,7 +401,7 @@ fn calls_of_others(world: &World) -> String {
     calls.iter().filter(|it| !it.starts_with("o(")).cloned().collect::<Vec<_>>().join(" ")
 }
 
-/// What only some events, clients or neighbours show.
+/// Differences that show only at some events, for some clients, or beside some hooks.
 #[test]
 fn an_observing_hook_takes_no_part_in_what_others_do() {
     // An event that doesn't name its tool is denied for a hook that asks for it.
@@ -419,7 +419,7 @@ fn an_observing_hook_takes_no_part_in_what_others_do() {
         let verdict = block_on(world.decide(&call()));
         assert_eq!((verdict.decision, verdict.outcomes.len()), (Decision::Deny, 2), "{verdict:#?}");
     }
-    // What runs once in a session is not used up by what observes.
+    // A hook that runs once in a session is not used up by one that observes.
     let world = World::new("native", "a, observe: true, once: true, deny: no\na, once: true, deny: no");
     compare(&block_on(world.decide(&call())), &world, "once", "deny by a: no | a success would deny, a blocking");
     // The file's hooks observe, but for those that say otherwise, and for what guards the guards.
@@ -472,7 +472,7 @@ fn what_observes_asks_nobody() {
 
 // --------------------------------------------------------------------------------- compositions
 
-/// What an inner layer says never keeps an outer one from judging, and from judging what goes out.
+/// No answer of an inner layer keeps an outer one from judging, and from judging what goes out.
 #[test]
 fn no_inner_layer_switches_off_an_outer_one() {
     let inner = [
@@ -703,7 +703,7 @@ fn an_opaque_condition_never_means_no() {
         ("fail: closed, allow: fine", "allow | h success"),
         ("callback: '{\"decision\":\"deny\",\"reason\":\"no\"}'", "deny by h: no | h blocking"),
         ("callback: '{}'", "allow | h success"),
-        // What may not be meant is not changed.
+        // A rewrite in doubt changes nothing.
         ("rewrite: { patch: { command: y } }", "allow | h success"),
         ("fail: open, rewrite: { patch: { command: y } }", "allow | h non_blocking_error"),
         (
@@ -748,7 +748,7 @@ fn an_allow_takes_that_the_whole_call_is_what_the_hook_is_for() {
     }
 }
 
-/// Whatever the handler is: it isn't asked about code that nobody shows it.
+/// No handler is asked about code that the text doesn't show.
 #[test]
 fn code_that_is_not_shown_is_decided_by_the_hook() {
     let why = "can't tell whether `Bash(git *)` holds: it runs a script, at `npm test`";
@@ -881,7 +881,7 @@ fn a_patch_changes_what_it_names() {
 #[test]
 fn notes_are_only_told() {
     for event in ["Notification", "SessionEnd", "PostCompact", "PermissionDenied"] {
-        // What closes something runs from within.
+        // At an event that closes something, inner hooks run first.
         let order = if ["SessionEnd", "PostCompact"].contains(&event) {
             "b success, a success"
         } else {
@@ -1122,7 +1122,7 @@ fn the_deadline_bounds_the_whole_event() {
         World::new("native", "a, timeout: 300ms, callback: hang").decide(&event).await;
         assert_eq!(started.elapsed().as_millis(), 300);
     });
-    // What lets the event pass after its time hasn't judged it.
+    // A hook whose time was over hasn't judged the event, even if it lets it pass.
     for (definition, expected) in [
         (
             "h, timeout: 1s, fail: closed, callback: compute 1200",

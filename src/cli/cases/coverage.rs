@@ -1,4 +1,4 @@
-//! What of the hooks' conditions and failures the cases reach.
+//! Which conditions and failures of the hooks the cases reach.
 
 use crate::hook::Condition;
 use crate::hook_set::HookSet;

@@ -55,7 +55,7 @@ pub(super) struct TestArgs {
     watch: bool,
 }
 
-/// What came of the cases of one file.
+/// The results of the cases of one file.
 struct Tested {
     file: String,
     results: Vec<Tried>,
@@ -111,8 +111,8 @@ const PAUSE: Duration = Duration::from_millis(250);
 
 type Stamps = BTreeSet<(PathBuf, Option<SystemTime>, u64)>;
 
-/// What is beside the given files and in the given directories: each file with its time and length. What is written
-/// about the cases is no change of them.
+/// The files beside the given ones and in the given directories, each with its time and length. A report about the cases
+/// isn't among them, because to write it is no change of the cases.
 fn stamps(given: &[PathBuf]) -> Stamps {
     fn look(dir: &Path, depth: usize, is_report: &dyn Fn(&Path, &Metadata) -> bool, found: &mut Stamps) {
         for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
@@ -181,7 +181,7 @@ async fn once(given: &[PathBuf], args: &TestArgs, runtime: &Runtime, out: &mut O
     Ok(if failed { Finding::Found } else { Finding::Fine })
 }
 
-/// What is said of a path that isn't there: people may mean a file by its beginning, or a case by its name.
+/// The message for a path that isn't there: people may mean a file by its beginning, or a case by its name.
 fn missing(path: &Path) -> Failure {
     if path == definitions() {
         let path = path.display();
@@ -317,7 +317,7 @@ async fn test(file: &Path, args: &TestArgs, runtime: &Runtime, copied: &mut Last
 /// How long a person would have for an answer; in a test nobody waits.
 const ASKED_FOR: Duration = Duration::from_secs(300);
 
-/// What judges the cases of one file, and what they reach.
+/// The host that judges the cases of one file, and the hooks that they reach.
 struct Bench {
     host: Arc<Host>,
     store: Store,

@@ -28,7 +28,7 @@ pub(super) struct Copied {
 const MAX_COPIED: u64 = 64 * 1024 * 1024;
 /// So many files and directories of what is beside it are copied.
 const MAX_FILES: usize = 20_000;
-/// What a repository keeps of itself: a command that finds it could change the real one, for which it may be a link.
+/// The directory that isn't copied: in a worktree it is a link, through which a command could change the real repository.
 const GIT: &str = ".git";
 
 impl Place<'_> {
@@ -111,7 +111,7 @@ impl Copied {
             } else {
                 std::fs::remove_file(path)
             };
-            // What it was in may be gone already.
+            // The directory around it may be gone already.
             gone.or_else(|error| if path.is_symlink() || path.exists() { Err(error) } else { Ok(()) })?;
         }
         let now = stamps(self.dir.path());
@@ -129,7 +129,7 @@ impl Copied {
         let mut beside = Vec::new();
         for path in levels.flat_map(|(level, inner)| children(level).filter(move |path| path != inner)) {
             let mut room = Room::default();
-            // What doesn't fit at all comes last.
+            // A directory that doesn't fit at all comes last.
             let size = self.walk(&path, &mut room, |_| Ok(()))?.then(|| MAX_COPIED - room.bytes);
             beside.push((size.unwrap_or(u64::MAX), path));
         }
@@ -182,7 +182,7 @@ impl Copied {
         if real.is_dir() {
             std::fs::create_dir_all(copy)
         } else {
-            // What can't be read, hooks can't use either, and a pipe or a socket is no part of a project.
+            // A file that can't be read is of no use to hooks either, and a pipe or a socket is no part of a project.
             let _ = real.is_file().then(|| std::fs::copy(real, copy));
             Ok(())
         }
@@ -195,7 +195,7 @@ impl Copied {
     }
 }
 
-/// What may still be copied.
+/// How much may still be copied.
 struct Room {
     bytes: u64,
     files: usize,
@@ -219,7 +219,7 @@ impl Room {
     }
 }
 
-/// What of a directory is copied: not what a repository keeps of itself, and no copies of `hookwire test`.
+/// The entries of a directory that are copied: neither `.git` nor the copies that `hookwire test` has made.
 fn children(dir: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = dir.read_dir().into_iter().flatten().flatten();
     let is_copied = |entry: &DirEntry| {

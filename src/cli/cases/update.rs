@@ -16,7 +16,7 @@ pub(super) fn updated(file: &str, text: &str, news: &[(usize, CameOut)]) -> Resu
     let mut ops = Vec::new();
     for (position, came_out) in news {
         let case = [Step::Key("cases"), Step::Index(*position)];
-        // What is new stands behind `expect` or what came before it here.
+        // A new member stands behind `expect`, or behind the member that was written before it.
         let mut at = if items.get(*position).is_some_and(|it| it.get("expect").is_some()) {
             At::Behind("expect")
         } else {
@@ -35,14 +35,14 @@ pub(super) fn updated(file: &str, text: &str, news: &[(usize, CameOut)]) -> Resu
         }
     }
     let updated = rewritten(text, format, &ops).ok_or_else(by_hand)?;
-    // Whatever the file looks like, what is written must mean what came out.
+    // The file may be written in many ways, so the edited text is read again: it must mean what came out.
     let (cases, _) = cases::read_unfinished(file, &updated).map_err(|_| by_hand())?;
     let is_written =
         |(position, news): &(usize, CameOut)| cases.cases.get(*position).is_some_and(|it| it.expects(news));
     if news.iter().all(is_written) { Ok(updated) } else { Err(by_hand()) }
 }
 
-/// What a case says of what came out.
+/// The members with which a case expects what came out.
 fn members(news: &CameOut) -> [(&'static str, Option<Value>); 5] {
     let outcomes: Map<String, Value> =
         news.outcomes.iter().map(|(hook, part)| (hook.clone(), part.as_str().into())).collect();

@@ -1,4 +1,4 @@
-//! What is expected of a verdict, how a verdict differs from it, and what would have been right.
+//! The expectations of a case, how a verdict differs from them, and the expectations that it would meet.
 
 use super::Case;
 use crate::syntax::values::forms;
@@ -213,7 +213,7 @@ impl Case {
         Some(format!("{expected} expected{}, found {found}", self.further()))
     }
 
-    /// What is expected beside the decision.
+    /// The reason and the failure that are expected, for people.
     fn further(&self) -> String {
         let reason = self.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
         let failure = self.failure.as_ref().map(|part| format!(" by a failure ({part})")).unwrap_or_default();
@@ -227,7 +227,7 @@ fn failure(verdict: &Verdict) -> Option<(&str, &str)> {
     decided.find_map(|outcome| Some((&*outcome.hook, outcome.error.as_deref()?)))
 }
 
-/// What a hook's failure has decided, and what to change: behind the error, in a sentence of its own.
+/// Says which decision a hook's failure was turned into, and what to change; stands behind the error.
 fn mend_failure(hook: &str, case: &Case, verdict: &Verdict) -> String {
     let decided = verdict.outcomes.iter().find(|it| *it.hook == *hook).and_then(|it| it.decision);
     let did = match decided {

@@ -362,7 +362,7 @@ impl Step {
         let cwd = given.map_or(scene.dir.to_path_buf(), |cwd| scene.dir.join(cwd));
         event.change(|data| {
             data["cwd"] = cwd.to_string_lossy().into();
-            // What one case is remembered by must not count for the next.
+            // Each case has a session of its own, so that counts of one don't go on in the next.
             if is_recorded || data.get("session").is_none() {
                 data["session"] = scene.session.into();
             }

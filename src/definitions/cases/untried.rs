@@ -70,7 +70,7 @@ pub(crate) fn untried(
 }
 
 fn cases_in(file: &Path) -> Option<Cases> {
-    // What its events are, a case says before it says what is expected.
+    // A case without `expect` has its events already, so it counts too.
     let text = std::fs::read_to_string(file).ok()?;
     read_unfinished(&file.to_string_lossy(), &text).ok().map(|(cases, _)| cases)
 }
