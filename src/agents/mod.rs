@@ -84,6 +84,8 @@ pub struct Agent {
     pub gone: String,
     /// What the person has to know or do after `install`.
     pub then: String,
+    /// It runs a project's hooks only in a repository of git.
+    pub only_in_git: bool,
     /// The events that `install` doesn't register, by its own names, and why.
     pub unasked: Vec<(String, String)>,
     /// Families of tools, each with the names that no other agent has for a tool of the family.

@@ -108,6 +108,9 @@ pub(super) fn doctor(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Fai
         for problem in ends.filter(|_| !found.is_empty()).flat_map(switched_off) {
             report.say(Health::Bad, &problem);
         }
+        if let Some(problem) = without_git(agent, &found, &args.hooks.definitions.root) {
+            report.say(Health::Bad, &problem);
+        }
         look_at(agent, &found, &args.hooks.definitions.root, &mut report);
         for one in granting.iter().filter(|it| found.iter().any(|(path, _)| *path == it.path)) {
             for host in one.lacks(&granting) {
@@ -234,6 +237,20 @@ const NEW: Entry = Entry::Asks {
     edits: Vec::new(),
     remarks: Vec::new(),
 };
+
+/// Why a project's entry isn't run, if the agent runs such entries only in a repository of git.
+fn without_git(agent: &Agent, found: &[(PathBuf, Entry)], root: &Path) -> Option<String> {
+    let is_in_project = found.iter().any(|(path, _)| path.starts_with(root));
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
+    let is_in_git = || root.ancestors().any(|dir| dir.join(".git").exists());
+    (agent.only_in_git && is_in_project && !is_in_git()).then(|| {
+        let (name, root) = (agent.name, root.display());
+        format!(
+            "it runs a project's hooks only in a repository of git, and {root} is in none: `git init`, or `hookwire \
+             install {name} --user`"
+        )
+    })
+}
 
 /// The settings in the files of an agent's place that switch its hooks off.
 fn switched_off(place: &InstallArgs) -> Vec<String> {

@@ -918,6 +918,10 @@ fn a_doctor_shows_that_a_deny_arrives() {
         };
         assert!(say(1).contains(&format!("it doesn't ask hookwire: `hookwire install {agent}`")));
         project.run(&["install", agent], "");
+        if AGENTS.iter().any(|it| it.name == agent && it.only_in_git) {
+            assert!(say(1).contains("it runs a project's hooks only in a repository of git"), "{agent}");
+            fs::create_dir(project.root().join(".git")).unwrap();
+        }
         let said = say(0);
         assert!(said.contains("a probe was denied after"), "{agent}: {said}");
         assert!(said.contains("nobody has trusted these definitions"), "{agent}: {said}");

@@ -97,6 +97,8 @@ pub(super) fn drive(agent: &Agent, headless: &Headless, program: &Path) -> Resul
 }
 
 async fn drive_in(place: &Place, agent: &Agent, headless: &Headless, program: &Path) -> Result<Driven, Failure> {
+    // Most projects are repositories, and some agents run hooks in no others.
+    let _ = place.command(Path::new("git")).args(["init", "--quiet"]).output().await;
     place.hookwire(&["trust", "--yes"]).await?;
     let user = agent.project.entry.is_empty().then_some("--user");
     place.hookwire(&[&["install", agent.name], user.as_slice()].concat()).await?;
