@@ -198,6 +198,12 @@ pub(super) fn install(args: &InstallArgs, out: &mut Output) -> Result<Finding, F
     }
     let user = if place.user { " --user" } else { "" };
     out.line(&format!("{} `hookwire uninstall {name}{user}` takes it back.", place.agent.then));
+    if place.agent.goes_on_without() && !args.is_required() {
+        out.line(&format!(
+            "Where hookwire is missing or killed, {} goes on: `hookwire install {name}{user} --require` denies then.",
+            place.agent.title
+        ));
+    }
     let definitions = place.root.join(DEFINITIONS);
     if !place.user && !definitions.is_dir() {
         out.line("There are no hooks yet: `hookwire init` writes a starter, `hookwire init --list` shows ready ones.");
@@ -393,12 +399,16 @@ impl InstallArgs {
         })
     }
 
+    /// Whether the command is to deny when hookwire is missing. On a person's own machine nobody else is stopped by it.
+    fn is_required(&self) -> bool {
+        self.entry.require || self.place.user && self.place.agent.package.is_some()
+    }
+
     /// What denies in a shell, in the agent's words, when the command doesn't end as hookwire does. Only what is about to
     /// happen is denied: a rest that is denied would send the agent back to work for ever.
     fn otherwise(&self, event: &str) -> Option<String> {
         let agent = self.place.agent;
-        let is_wanted = self.entry.require || self.place.user && agent.package.is_some();
-        let dialect = agent.dialect().filter(|_| is_wanted && agent.goes_on_without())?;
+        let dialect = agent.dialect().filter(|_| self.is_required() && agent.goes_on_without())?;
         let row = dialect.events.iter().find(|row| row.name == event)?;
         spec(row.canonical).filter(|spec| spec.phase == Phase::Gate && !spec.rest)?;
         let reason = refusal("its program is missing, or was killed");

@@ -284,7 +284,8 @@ impl Installed {
 
     /// The entry, when hookwire has moved.
     fn without_program(&self, flag: Option<&str>) -> String {
-        self.said(&[&["install", self.agent.name, self.place()], flag.as_slice()].concat());
+        self.said(&["uninstall", self.agent.name, self.place()]);
+        let said = self.said(&[&["install", self.agent.name, self.place()], flag.as_slice()].concat());
         let path = match &self.agent.form {
             Form::Programs => self.path(self.place()).join(self.gate()),
             _ => self.path(self.place()),
@@ -308,6 +309,8 @@ impl Installed {
                 }
                 _ => {
                     assert_eq!(output.status.code(), Some(127), "{}: {output:?}", self.agent.name);
+                    let is_told = said.contains("goes on: `hookwire install") == self.agent.goes_on_without();
+                    assert!(is_told, "{}: {said}", self.agent.name);
                     (self.agent.gone.clone(), self.doctor("a probe was not denied"))
                 }
             },
