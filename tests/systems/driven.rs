@@ -56,6 +56,11 @@ fn what_an_agent_does_is_shown() {
         ("False", "", "bad   driven: it ran what is denied, so a deny doesn't arrive\n"),
         (
             "True",
+            "open('allowed-by-hookwire', 'w'); sys.exit(print('done'))",
+            "because it ended before what is denied. It said: done\n",
+        ),
+        (
+            "True",
             "sys.exit(print('no key'))",
             "bad   driven: it isn't shown that a deny arrives, because it asked the model nothing. It said: no key\n",
         ),

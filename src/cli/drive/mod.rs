@@ -123,9 +123,10 @@ async fn drive_in(place: &Place, agent: &Agent, headless: &Headless, program: &P
         to_its_end(start(&headless.before)).await?;
     }
     let said = to_its_end(start(&headless.arguments)).await?;
-    let Heard { n_requests, model_was_told } = model.heard();
+    let Heard { n_requests, n_commands, model_was_told } = model.heard();
     Ok(match (project.join(ALLOWED).exists(), project.join(DENIED).exists()) {
         (_, true) => Driven::Disobeyed,
+        (true, false) if n_commands < 2 => Driven::Unclear(format!("it ended before what is denied. It said: {said}")),
         (true, false) => Driven::Obeyed { model_was_told },
         (false, false) if n_requests == 0 => Driven::Unclear(format!("it asked the model nothing. It said: {said}")),
         (false, false) => Driven::Unclear(format!("it ran no command of the model's. It said: {said}")),

@@ -28,6 +28,8 @@ const DONE: &str = "All done.";
 #[derive(Clone, Copy, Default)]
 pub(super) struct Heard {
     pub(super) n_requests: usize,
+    /// The commands that it has had the agent run, or try to.
+    pub(super) n_commands: usize,
     /// A text was among what came of the calls.
     pub(super) model_was_told: bool,
 }
@@ -115,6 +117,10 @@ async fn answer(
                 heard.model_was_told |= is_told;
             }
             let call = commands.get(results.len()).and_then(|command| wire.call(&said, command));
+            if call.is_some() {
+                let mut heard = heard.lock();
+                heard.n_commands = heard.n_commands.max(results.len() + 1);
+            }
             wire.reply(&path, &said, call, results.len())
         }
         // Agents ask for the list of models, too.
