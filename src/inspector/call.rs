@@ -1,16 +1,18 @@
 //! What a page may ask: some methods of a running host, and those of its own.
 
 use super::kept::{Against, Kept, Record, Search};
+use super::problem::{Answer, Problem};
 use super::saved::Save;
+use super::shown::{self, host};
 use super::tried::Try;
-use super::watch::{self, all_questions, host};
+use super::watch::all_questions;
 use crate::definitions::approved;
 use crate::dialects;
 use crate::handlers::guards::without_secrets;
 use crate::running::{self, Running, told};
 use crate::support::file;
 use crate::trust;
-use crate::trust::shown::{shown, summary};
+use crate::trust::shown::{Look, shown as lines_of, summary};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -29,34 +31,6 @@ pub(super) struct Call {
     params: Value,
     #[serde(default)]
     host: Option<String>,
-}
-
-/// Why there is no result, as JSON-RPC has it.
-pub(super) struct Problem {
-    code: i32,
-    message: String,
-}
-
-pub(super) type Answer<T = Value> = Result<T, Problem>;
-
-const UNKNOWN_METHOD: i32 = -32601;
-const BAD_PARAMS: i32 = -32602;
-const FAILED: i32 = -32000;
-
-impl<E: std::fmt::Display> From<E> for Problem {
-    fn from(error: E) -> Problem {
-        Problem { code: FAILED, message: error.to_string() }
-    }
-}
-
-impl Problem {
-    pub(super) fn params(message: impl Into<String>) -> Problem {
-        Problem { code: BAD_PARAMS, message: message.into() }
-    }
-
-    pub(super) fn to_value(&self) -> Value {
-        json!({ "code": self.code, "message": self.message })
-    }
 }
 
 /// Params that hold nothing.
@@ -102,7 +76,7 @@ impl Call {
                 save.answer(&serde_json::from_str(&recent)?)
             }
             "inspect/try" => self.params::<Try>()?.answer(&self.root()?),
-            method => Err(Problem { code: UNKNOWN_METHOD, message: format!("there is no method `{method}` here") }),
+            method => Err(Problem::unknown(method)),
         }
     }
 
@@ -114,7 +88,7 @@ impl Call {
     /// The host that it is for.
     fn running(&self) -> Answer<Running> {
         let id = self.host.as_deref().ok_or_else(|| Problem::params("`host` is missing: the id of a running host"))?;
-        let run = watch::run(id).ok_or_else(|| Problem::params("`host` is not the id of a host"))?;
+        let run = shown::run(id).ok_or_else(|| Problem::params("`host` is not the id of a host"))?;
         Ok(running::of_run(&run)?)
     }
 
@@ -188,8 +162,8 @@ impl Call {
         let store = approved::store(&root).ok_or("there is no home directory in which it is kept what was trusted")?;
         let review = trust::review(&store, &root).map_err(|refusal| refusal.0)?;
         let mut told = summary(&review);
-        let line = |(look, text): &(trust::shown::Look, String)| json!({ "look": look.as_str(), "text": text });
-        told["lines"] = shown(&review).iter().map(line).collect();
+        let line = |(look, text): &(Look, String)| json!({ "look": look.as_str(), "text": text });
+        told["lines"] = lines_of(&review).iter().map(line).collect();
         Ok(told)
     }
 }

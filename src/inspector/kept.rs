@@ -1,8 +1,8 @@
 //! The history behind the page: what is judged is written into it while a person wants that.
 
-use super::call::{Answer, Problem};
+use super::problem::{Answer, Problem};
+use super::shown;
 use super::tried::Definition;
-use super::watch;
 use crate::dialects::recorded::Recorded;
 use crate::handlers::Effect;
 use crate::handlers::guards::without_secrets;
@@ -170,7 +170,7 @@ impl Kept {
                 break;
             }
             n_bytes += it.line.len();
-            let mut event = watch::shown(parse(&it.line)?);
+            let mut event = shown::shown(parse(&it.line)?);
             event.insert("host".into(), it.run.into());
             event.insert("cursor".into(), it.cursor.to_string().into());
             events.push(Value::Object(event));
@@ -219,7 +219,7 @@ impl Kept {
             let record = parse(line).unwrap_or_default();
             from.get_or_insert_with(|| record["at"].clone());
             if judged.0.differs(&judged.1) {
-                let mut event = watch::shown(record);
+                let mut event = shown::shown(record);
                 event.insert("before".into(), json!(judged.0));
                 event.insert("after".into(), json!(judged.1));
                 differences.push(Value::Object(event));
@@ -248,11 +248,11 @@ fn catch_up(history: &History) -> Result<(), String> {
     let rows = Mutex::new(Vec::new());
     let take = |run: &_, news: News<'_>| {
         match news {
-            News::Here(recent) => drop(rows.lock().push((watch::id(run), recent.root.to_string(), Value::Null))),
+            News::Here(recent) => drop(rows.lock().push((shown::id(run), recent.root.to_string(), Value::Null))),
             News::Judged(record) => {
                 let record = without_secrets(serde_json::to_value(record).unwrap_or_default());
                 let mut rows = rows.lock();
-                let id = watch::id(run);
+                let id = shown::id(run);
                 let root = rows.iter().rev().find(|(it, ..)| *it == id).map(|(_, root, _)| root.clone());
                 rows.push((id, root.unwrap_or_default(), record));
             }

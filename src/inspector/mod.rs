@@ -12,8 +12,10 @@ mod kept;
 #[path = "not_kept.rs"]
 mod kept;
 mod page;
+mod problem;
 mod saved;
 mod sessions;
+mod shown;
 mod tried;
 mod watch;
 

@@ -1,6 +1,6 @@
 //! In the place of the history, where hookwire was built without it.
 
-use super::call::Answer;
+use super::problem::Answer;
 use serde_json::Value;
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! A definition from the page, written into a project. It is in force once a person trusts it, in a terminal or an editor.
 
-use super::call::{Answer, Problem};
+use super::problem::{Answer, Problem};
 use crate::definitions::approved::DEFINITIONS;
 use crate::definitions::check::check;
 use crate::journal::Recent;

@@ -1,6 +1,6 @@
 //! A definition that isn't saved, held against an event: what it would say, without starting anything.
 
-use super::call::{Answer, Problem};
+use super::problem::{Answer, Problem};
 use crate::definitions::cases::is_definition_file;
 use crate::dialects;
 use crate::event::Event;

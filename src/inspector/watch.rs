@@ -2,12 +2,11 @@
 
 use super::feed::Feed;
 use super::kept::Kept;
+use super::shown::{host, id, shown};
 use crate::handlers::guards::without_secrets;
-use crate::journal::Recent;
 use crate::rpc::protocol::ApprovalList;
+use crate::running;
 use crate::running::follow::{Following, News, Run, Take, notices_of_questions};
-use crate::running::{self, told};
-use crate::support::visible::{cut, safe};
 use crate::transport::client::Client;
 use crate::transport::socket;
 use parking_lot::Mutex;
@@ -16,55 +15,6 @@ use std::collections::BTreeMap;
 use std::io::Result;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-
-/// The longest text that says what an event is about, in characters.
-const MAX_ABOUT: usize = 2000;
-
-/// What names one run of a host.
-pub(super) fn id(run: &Run) -> String {
-    format!("{}@{}", run.pid, run.started)
-}
-
-/// The run that has a name.
-pub(super) fn run(id: &str) -> Option<Run> {
-    let (pid, started) = id.split_once('@')?;
-    Some(Run { pid: pid.parse().ok()?, started: started.to_string() })
-}
-
-/// A host as pages know it.
-pub(super) fn host(recent: &Recent<'_>) -> Value {
-    json!({
-        "id": id(&Run::of(recent)), "root": recent.root, "pid": recent.pid, "startedAt": recent.started,
-        "total": recent.total, "generation": recent.generation, "hash": recent.hash,
-        "version": recent.program.as_ref().map(|it| &it.version),
-    })
-}
-
-/// A record without its secrets, and what people are told of it.
-pub(super) fn shown(record: Value) -> Map<String, Value> {
-    let record = without_secrets(record);
-    let event = told::event(&record);
-    let text = |at: &str| event.as_ref().and_then(|it| it.text(at)).map(safe);
-    let said = told::about(&record, event.as_ref()).map(|it| safe(&cut(&it, MAX_ABOUT)));
-    let tree = event.as_ref().filter(|it| it.spec.start).map(told::tree);
-    let tree = tree.map(|it| {
-        it.iter().map(|(depth, line)| "  ".repeat(*depth) + &safe(&cut(line, MAX_ABOUT))).collect::<Vec<_>>()
-    });
-    let session = event.as_ref().map(|it| safe(it.session())).filter(|it| !it.is_empty());
-    let about = [
-        ("session", json!(session)),
-        ("run", json!(event.as_ref().and_then(|it| it.run()).map(safe))),
-        ("parentRun", json!(text("/parentRun"))),
-        ("agent", json!(safe(&told::sender(&record, event.as_ref())))),
-        ("cwd", json!(text("/cwd"))),
-        ("text", json!(said)),
-        ("subject", json!(event.as_ref().and_then(|it| it.subject()))),
-        ("tree", json!(tree)),
-    ];
-    let about = about.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.to_string(), value));
-    let about = Value::Object(about.collect());
-    Map::from_iter([("record".to_string(), record), ("about".to_string(), about)])
-}
 
 /// Watches from now on, on threads of its own.
 ///
