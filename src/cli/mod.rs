@@ -181,7 +181,7 @@ enum Command {
     Inspect(Deferred<inspect::InspectArgs>),
     /// Search what `inspect` has recorded, or write all of it out.
     History(Deferred<history::HistoryArgs>),
-    /// Suggest rules from what was recorded: questions that always get the same answer, and what nobody guards.
+    /// Suggest rules from what was recorded. Nothing of them is in force by itself.
     Suggest(Deferred<history::SuggestArgs>),
     /// Write what running hosts judge into a file, secrets replaced, for `replay` and `test`.
     Record(Deferred<record::RecordArgs>),
