@@ -27,7 +27,7 @@ const MAX_TEXT: usize = 4000;
 const COUNT_BITS: u32 = 10;
 /// The version of the tables.
 const VERSION: i64 = 1;
-/// So many events go at once when there is no room.
+/// At most so many events go at once.
 const GO_AT_ONCE: i64 = 5000;
 /// So many are read at once.
 const READ_AT_ONCE: usize = 500;
@@ -284,7 +284,9 @@ impl History {
             let begun = db.transaction().map_err(said)?;
             let last = "SELECT max(id) FROM (SELECT id FROM event WHERE id < ?1 ORDER BY id LIMIT ?2)";
             let last_old: Option<i64> = begun.query_row(last, [oldest, GO_AT_ONCE], |row| row.get(0)).map_err(said)?;
-            let last = "SELECT max(id) FROM (SELECT id FROM event ORDER BY id LIMIT ?1)";
+            // A twentieth at a time, so that what goes is little more than what there is no room for.
+            let last = "SELECT max(id) FROM (SELECT id FROM event ORDER BY id LIMIT \
+                        (SELECT min(?1, count(*) / 20 + 1) FROM event))";
             let last_of_many: Option<i64> = begun.query_row(last, [GO_AT_ONCE], |row| row.get(0)).map_err(said)?;
             let Some(last) = last_old.max(last_of_many.filter(|_| is_full)) else { return Ok(n_gone) };
             begun
