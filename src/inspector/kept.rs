@@ -248,7 +248,7 @@ fn catch_up(history: &History) -> Result<(), String> {
     let rows = Mutex::new(Vec::new());
     let take = |run: &_, news: News<'_>| {
         match news {
-            News::Here(recent) => drop(rows.lock().push((shown::id(run), recent.root.to_string(), Value::Null))),
+            News::Here(recent) => rows.lock().push((shown::id(run), recent.root.to_string(), Value::Null)),
             News::Judged(record) => {
                 let record = without_secrets(serde_json::to_value(record).unwrap_or_default());
                 let mut rows = rows.lock();

@@ -38,7 +38,9 @@ fn diagnostics_come_as_it_is_typed() {
         (
             "c.json",
             "{\"hooks\": [{\"name\": \"a\", \"on\": \"Stop\", \"deny\": 3}]}",
-            vec!["0:47-0:48 wrong-type: “deny”: expected a string, found a number; quote it if it is meant as text"],
+            vec![
+                "0:47-0:48 wrong-type: “deny”: expected a string, found a number; quote it if it is meant as text\nwrite the reason as a text: “deny: Not here.”",
+            ],
         ),
         ("d.yaml", "hooks: [", vec!["0:7-0:8 syntax: the “[” isn't closed"]),
         ("e.yaml", "hooks:\n- {name: a, on: Stop, deny: x}\n", vec![]),

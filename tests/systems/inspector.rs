@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 use tempfile::TempDir;
 
@@ -42,8 +43,11 @@ impl Desk {
 
     /// An agent that is about to run a command.
     fn agent(&self, command: &str) -> Child {
+        // A call of the same name is the same one, which is judged once.
+        static CALLS: AtomicUsize = AtomicUsize::new(0);
+        let call = CALLS.fetch_add(1, Ordering::Relaxed).to_string();
         self.event(json!({
-            "session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_use_id": "t",
+            "session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_use_id": call,
             "tool_input": {"command": command}, "cwd": self.at("project"),
         }))
     }
