@@ -4,3 +4,29 @@
 //!
 //! This crate knows the bus and what is on it. It knows no hook, no event and no definition: those are bytes to it, and
 //! hookwire's `fleet` room says what they mean.
+//!
+//! # Where things are
+//!
+//! | module | what |
+//! |---|---|
+//! | [`server`] | the connection: who, which servers, what a failure means |
+//! | [`name`], [`digest`] | what may stand in a subject |
+//! | [`streams`] | every stream, bucket and subject, in one table |
+//!
+//! # Invariants
+//!
+//! - Everything that comes from the bus is hostile: sizes are bounded before it is parsed, signatures are checked before
+//!   content, and a path is relative and plain before it is joined to another.
+//! - Who did something is known by the subject, which a permission of the server guards, or by a signature.
+//! - No secret is on the bus or in a log.
+
+#![warn(missing_docs)]
+#![cfg_attr(
+    not(test),
+    warn(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used, clippy::expect_used, clippy::panic)
+)]
+
+pub mod digest;
+pub mod name;
+pub mod server;
+pub mod streams;
