@@ -12,6 +12,11 @@
 //! | [`server`] | the connection: who, which servers, what a failure means |
 //! | [`name`], [`digest`] | what may stand in a subject |
 //! | [`streams`] | every stream, bucket and subject, in one table |
+//! | [`key`], [`envelope`] | Ed25519 keys, and bytes that they have signed |
+//! | [`bundle`] | the files that are published together, and the manifest of them |
+//! | [`publish`] | publishing a bundle, and what became of it |
+//! | [`follow`] | a host's side of that; `store` has it on disk |
+//! | [`hosts`] | what hosts report of themselves |
 //!
 //! # Invariants
 //!
@@ -26,7 +31,14 @@
     warn(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used, clippy::expect_used, clippy::panic)
 )]
 
+pub mod bundle;
 pub mod digest;
+pub mod envelope;
+pub mod follow;
+pub mod hosts;
+pub mod key;
 pub mod name;
+pub mod publish;
 pub mod server;
+mod store;
 pub mod streams;

@@ -652,21 +652,24 @@ fn refused(subject: &str, error: &async_nats::jetstream::context::PublishError) 
     }
 }
 
-/// Whether a version is [`OLDEST`] or newer. What can't be read isn't, and a version before a release isn't that release.
+/// Whether a version is [`OLDEST`] or newer.
 fn is_recent(version: &str) -> bool {
-    let (numbers, before) = match version.split_once('-') {
-        Some((numbers, _)) => (numbers, true),
-        None => (version, false),
-    };
-    let mut found = [0; 3];
+    is_at_least(version, OLDEST)
+}
+
+/// Whether a version is that one or newer. What can't be read isn't, and a version before a release isn't that release.
+pub(crate) fn is_at_least(version: &str, least: [u64; 3]) -> bool {
+    let numbers = numbers(version);
+    if version.contains('-') { numbers > Some(least) } else { numbers >= Some(least) }
+}
+
+/// The three numbers of a version.
+pub(crate) fn numbers(version: &str) -> Option<[u64; 3]> {
+    let (numbers, _) = version.split_once(['-', '+']).unwrap_or((version, ""));
     let mut parts = numbers.split('.');
-    for number in &mut found {
-        match parts.next().and_then(|it| it.parse().ok()) {
-            Some(read) => *number = read,
-            None => return false,
-        }
-    }
-    if before { found > OLDEST } else { found >= OLDEST }
+    let mut number = || parts.next().and_then(|it| it.parse().ok());
+    let found = [number()?, number()?, number()?];
+    parts.next().is_none().then_some(found)
 }
 
 #[cfg(test)]

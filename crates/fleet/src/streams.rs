@@ -52,9 +52,14 @@ pub fn channel(channel: &Name) -> String {
     format!("$KV.hw_defs.channel.{channel}")
 }
 
-/// Where the server says that a channel's manifest is another one.
+/// The key of the manifest that a part of a channel's hosts has first.
+pub fn canary(channel: &Name) -> String {
+    format!("$KV.hw_defs.canary.{channel}")
+}
+
+/// Where the server says that a channel's manifest is another one, or that of its canary.
 pub fn changed(channel: &Name) -> String {
-    format!("hw.changed.channel.{channel}")
+    format!("hw.changed.*.{channel}")
 }
 
 /// The place of a file with this SHA-256.
@@ -69,6 +74,9 @@ pub fn host(who: &Identity) -> String {
 
 /// All reports.
 pub const ALL_HOSTS: &str = "$KV.hw_hosts.>";
+
+/// All reports, as a permission names them.
+pub const ALL_HOSTS_EACH: &str = "$KV.hw_hosts.*.*";
 
 /// Where a host's verdicts go.
 pub fn audit(who: &Identity) -> String {
