@@ -12,7 +12,7 @@ use crate::event::{Event, EventSpec, Phase};
 use crate::handlers::Moment;
 use crate::hook::Hook;
 use crate::hook_set::Selected;
-use crate::services::approval::{Approval, ApprovalReply};
+use crate::services::approval::Approval;
 use crate::services::approvals::{self, NoAnswer, Remember};
 use crate::syntax::source::Layer;
 use crate::verdict::{Answer, Decision, Outcome, Status};
@@ -555,20 +555,21 @@ impl Chain {
             () = limits.wait_until_over() => Err(NoAnswer::Error("get an approval in time".into())),
         };
         let reply = match reply {
-            Ok(ApprovalReply { subject: Some(_), .. }) if moment.event().subject().is_none() => {
+            Ok(answered) if answered.reply.subject.is_some() && moment.event().subject().is_none() => {
                 Err(NoAnswer::Error(format!("take the change: {} has nothing to change", moment.event().name)))
             }
             reply => reply,
         };
         let (decision, reasons) = match &reply {
-            Ok(reply) => {
+            Ok(answered) => {
+                let (who, reply) = (answered.who(), &answered.reply);
                 let said = reply.reason.as_deref().map(|said| format!(": {said}")).unwrap_or_default();
                 match reply.decision {
-                    Approval::Approve => (Decision::Allow, format!("approved by a person{said}")),
+                    Approval::Approve => (Decision::Allow, format!("approved by {who}{said}")),
                     // In other systems what a person says is the whole reason.
                     Approval::Deny => match &reply.reason {
                         Some(bare) if limits.contract.dialect != NATIVE => (Decision::Deny, bare.clone()),
-                        _ => (Decision::Deny, format!("{reason} (denied by a person{said})")),
+                        _ => (Decision::Deny, format!("{reason} (denied by {who}{said})")),
                     },
                 }
             }
@@ -577,7 +578,7 @@ impl Chain {
         };
         self.folded.decision = Some(decision);
         self.folded.reasons = vec![reasons];
-        let changed = reply.ok().and_then(|reply| reply.subject).filter(|_| decision == Decision::Allow);
+        let changed = reply.ok().and_then(|answered| answered.reply.subject).filter(|_| decision == Decision::Allow);
         let Some(subject) = changed.filter(|subject| Some(subject) != moment.event().subject()) else { return false };
         self.version += 1;
         self.moment = Arc::new(moment.rewritten(Arc::new(moment.event().with_subject(subject.clone()))));

@@ -9,6 +9,7 @@ use crate::services::approvals::Approvals;
 use crate::services::egress::{EgressByLayer, HostPort};
 use crate::services::emit::EventSender;
 use crate::services::fakes::Fakes;
+use crate::services::fleet::FleetCounts;
 use crate::services::models::ModelRef;
 use crate::services::state::Store;
 use crate::services::state::runs::Runs;
@@ -28,6 +29,8 @@ pub struct Services {
     pub runs: Arc<Runs>,
     /// Questions to a person.
     pub approvals: Approvals,
+    /// What guards count on all hosts of a fleet.
+    pub fleet: FleetCounts,
     /// The host's socket, for the commands of hooks.
     pub socket: Arc<OnceLock<PathBuf>>,
     /// The model of hooks and files that name none.
@@ -54,6 +57,7 @@ impl Services {
             events: EventSender::default(),
             runs: Arc::default(),
             approvals: Approvals::default(),
+            fleet: FleetCounts::default(),
             socket: Arc::default(),
             model: None,
             fakes: None,
@@ -68,6 +72,7 @@ impl Services {
 
     /// These services, with nobody to ask but the fakes of a test.
     pub fn faked(self, fakes: &Arc<Fakes>) -> Services {
+        self.fleet.pretend();
         Services {
             approvals: Approvals::faked(fakes.clone()),
             egress: EgressByLayer::faked(fakes.clone()),

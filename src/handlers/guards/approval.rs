@@ -121,8 +121,8 @@ impl Kind for Approval {
             remember: self.remember,
         };
         let services = call.services;
-        let reply = match services.approvals.ask(question, &services.state, call.client).await {
-            Ok(reply) => reply,
+        let answered = match services.approvals.ask(question, &services.state, call.client).await {
+            Ok(answered) => answered,
             Err(approvals::NoAnswer::Silence(error)) => match self.default {
                 Fallback::Deny => return Ok(Answer::decide(Decision::Deny, format!("{message} ({error})"))),
                 Fallback::Allow => return Ok(Answer::default()),
@@ -130,16 +130,17 @@ impl Kind for Approval {
             },
             Err(approvals::NoAnswer::Error(error)) => return Err(HandlerError(error)),
         };
+        let (who, reply) = (answered.who().to_string(), answered.reply);
         let said = reply.reason.as_deref().map(|said| format!(": {said}")).unwrap_or_default();
         Ok(match reply.decision {
             approval::Approval::Approve => Answer {
                 subject: reply.subject,
-                ..Answer::decide(Decision::Allow, format!("approved by a person{said}"))
+                ..Answer::decide(Decision::Allow, format!("approved by {who}{said}"))
             },
             // In other systems what a person says is the whole reason.
             approval::Approval::Deny => match reply.reason {
                 Some(bare) if hook.contract.dialect != NATIVE => Answer::decide(Decision::Deny, bare),
-                _ => Answer::decide(Decision::Deny, format!("{message} (denied by a person{said})")),
+                _ => Answer::decide(Decision::Deny, format!("{message} (denied by {who}{said})")),
             },
         })
     }
