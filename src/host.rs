@@ -45,6 +45,8 @@ pub struct HostOptions {
     pub projects: Projects,
     /// Load the machine's and the user's definitions.
     pub system: bool,
+    /// The directory of what a fleet has published, between the machine's and the user's.
+    pub fleet: Option<PathBuf>,
     /// Whether a definition that is broken when the host starts is judged by what an earlier host has kept of it.
     pub last_good: LastGood,
     /// Hosts and ports that `http` hooks may reach beyond the public internet.
@@ -130,7 +132,12 @@ impl HostOptions {
             dirs.push(LayerDir { layer, path: std::path::absolute(&path).unwrap_or(path), kept })
         };
         if self.system {
-            add(Layer::Managed, "/etc/hookwire".into(), Kept::AsItIs);
+            add(Layer::Managed, places::MACHINE.into(), Kept::AsItIs);
+        }
+        if let Some(published) = &self.fleet {
+            add(Layer::Fleet, published.clone(), Kept::AsItIs);
+        }
+        if self.system {
             for dir in places::user_dirs() {
                 add(Layer::User, dir.clone(), Kept::AsItIs);
             }

@@ -52,6 +52,7 @@
 //! |---|---|
 //! | `crates/acts` | a library of its own: what a call would do, read from shell texts and one table of programs; rules over commands |
 //! | `crates/ask` | a library of its own: where the host of an agent's project is and how it is asked, for the two programs that agents start |
+//! | `crates/fleet` | a library of its own: what hosts on many machines share by NATS, as bytes |
 //! | `crates/run` | the small program: asks the host for an agent; watches programs that start |
 //! | `support` | what has nothing to do with hooks: strict JSON, digests, files, the nearest name |
 //! | [`event`], [`verdict`] | the table of events, the event, and the answer to it |
@@ -67,6 +68,7 @@
 //! | `definitions` | files to hooks and diagnostics; lint, load, watch |
 //! | `trust` | which state of a project's definitions a person has approved |
 //! | `journal`, `host` | the last events with their verdicts; the published hook set and the reload loop |
+//! | `fleet` | what the host shares with others by a server: definitions that a team publishes |
 //! | `embed`, [`agent_hook`] | the host within a Rust program: closures, the AgentHook trait |
 //! | `transport` | bytes: framing, standard streams, sockets, and a client of another host |
 //! | `running` | hosts that run: finding them, asking them, following what they judge |
@@ -101,6 +103,8 @@ pub(crate) mod dialects;
 mod embed;
 pub(crate) mod engine;
 pub mod event;
+#[cfg(feature = "fleet")]
+pub(crate) mod fleet;
 pub(crate) mod handlers;
 #[cfg(feature = "history")]
 pub(crate) mod history;

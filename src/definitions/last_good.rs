@@ -7,6 +7,7 @@
 use super::layer_dir::LayerDir;
 use crate::support::file::{self, new_beside};
 use crate::support::{digest, places};
+use crate::syntax::source::Layer;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -100,7 +101,9 @@ const MAX_RECORDS: usize = 256;
 impl Book {
     /// Opens the record of a directory, if hosts keep one of it.
     pub(super) fn open(dir: &LayerDir, last_good: LastGood) -> Option<Book> {
-        if last_good == LastGood::Ignored || !dir.layer.is_trusted() {
+        // What a fleet has published is kept and verified as a whole.
+        let is_kept_elsewhere = dir.layer == Layer::Fleet;
+        if last_good == LastGood::Ignored || !dir.layer.is_trusted() || is_kept_elsewhere {
             return None;
         }
         // The directory itself may be a link that is turned.

@@ -245,7 +245,7 @@ impl Callable {
         launch.env.push((PROJECT_DIR.into(), root.to_string_lossy().into_owned()));
         let is_projects = match self.layer {
             Layer::Project | Layer::Session => true,
-            Layer::Managed | Layer::User | Layer::Hooks => false,
+            Layer::Managed | Layer::Fleet | Layer::User | Layer::Hooks => false,
         };
         if let Runtime::Python { venvs, search, .. } = &mut launch.runtime
             && is_projects

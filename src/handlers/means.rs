@@ -33,7 +33,7 @@ pub struct Means {
 impl Means {
     /// What a layer's requests may reach.
     pub(super) fn grants(&self, layer: Layer) -> Grants {
-        Grants { loopback: layer.is_trusted(), hosts: self.grants.clone() }
+        Grants { loopback: layer.reaches_loopback(), hosts: self.grants.clone() }
     }
 }
 

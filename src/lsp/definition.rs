@@ -30,7 +30,7 @@ pub(super) fn definition(
             let root = around.project.as_ref().map(|it| it.root().to_path_buf());
             let is_projects = around.layer_of(&document.path).is_none_or(|it| match it {
                 Layer::Project | Layer::Session => true,
-                Layer::Managed | Layer::User | Layer::Hooks => false,
+                Layer::Managed | Layer::Fleet | Layer::User | Layer::Hooks => false,
             });
             let dir = document.path.parent().unwrap_or(Path::new("")).to_path_buf();
             names.find(&Around { dir, root, is_projects }).into_iter().collect()

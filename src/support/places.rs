@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, OnceLock};
 use uzers::os::unix::UserExt;
 
+/// The directory of the machine's definitions and settings.
+pub const MACHINE: &str = "/etc/hookwire";
+
 static SETTLED: OnceLock<Settled> = OnceLock::new();
 
 /// The user's home directory as the password database has it.

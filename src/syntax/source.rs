@@ -10,6 +10,8 @@ use std::sync::Arc;
 pub enum Layer {
     /// `/etc/hookwire/`.
     Managed,
+    /// What a team has published to its fleet.
+    Fleet,
     /// `$XDG_CONFIG_HOME/hookwire/`.
     User,
     /// A directory given with `--hooks`, or the program that embeds the host.
@@ -21,13 +23,19 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// Whether hooks of the layer may do what could harm the machine, such as reach loopback services. A
-    /// project directory is not trusted, because it comes with a clone.
+    /// Whether hooks of the layer may do what could harm the machine. A project directory is not trusted, because it
+    /// comes with a clone.
     pub fn is_trusted(self) -> bool {
         match self {
-            Layer::Managed | Layer::User | Layer::Hooks => true,
+            Layer::Managed | Layer::Fleet | Layer::User | Layer::Hooks => true,
             Layer::Project | Layer::Session => false,
         }
+    }
+
+    /// Whether requests of the layer reach loopback services without being granted that. Who signs for a fleet knows
+    /// nothing of what listens on each machine of it.
+    pub fn reaches_loopback(self) -> bool {
+        self.is_trusted() && self != Layer::Fleet
     }
 }
 

@@ -25,6 +25,7 @@ const ROOMS: &[&str] = &[
     "trust",
     "journal",
     "host",
+    "fleet",
     "embed",
     "transport",
     "running",

@@ -72,9 +72,9 @@ impl EgressByLayer {
         EgressByLayer { fakes: Some(fakes), ..EgressByLayer::default() }
     }
 
-    /// Only a trusted layer reaches loopback services.
+    /// What a layer may reach.
     pub(crate) fn for_layer(&self, layer: Layer) -> &Egress {
-        let loopback = layer.is_trusted();
+        let loopback = layer.reaches_loopback();
         let made = if loopback { &self.trusted } else { &self.untrusted };
         let grants = || Grants { loopback, hosts: self.grants.to_vec() };
         made.get_or_init(|| Egress::made(grants(), Arc::new(SystemLookup), self.fakes.clone()))

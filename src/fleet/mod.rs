@@ -1,0 +1,54 @@
+//! What a host shares with others by the servers of a fleet.
+//!
+//! `hookwire_fleet` knows the servers and what is on them, as bytes; here they become definitions. Nothing of this is
+//! started, and no server is spoken to, unless the machine's or user's `fleet.conf` or `--fleet` names one.
+
+pub(crate) mod definitions;
+mod instance;
+pub(crate) mod settings;
+
+use hookwire_fleet::name::Identity;
+use hookwire_fleet::server::Server;
+use instance::Instance;
+use settings::Settings;
+use std::path::{Path, PathBuf};
+
+/// A host's part in a fleet: the connection, and who it is there. The connection may be away.
+#[derive(Debug)]
+pub(crate) struct Member {
+    /// As they were read.
+    pub(crate) settings: Settings,
+    /// The connection.
+    pub(crate) server: Server,
+    instance: Instance,
+}
+
+impl Member {
+    /// Begins to connect, in the background. Needs a tokio runtime.
+    ///
+    /// # Errors
+    /// The settings can't be used, or nothing can be kept for this host; for people.
+    pub(crate) fn join(settings: Settings, root: &Path) -> Result<Member, String> {
+        let at = |problem: String| format!("{}: {problem}", settings.place());
+        let server = Server::start(&settings.server).map_err(|error| at(error.to_string()))?;
+        let instance = Instance::of_host(server.host().clone(), root)?;
+        Ok(Member { settings, server, instance })
+    }
+
+    /// Who the host is.
+    pub(crate) fn who(&self) -> &Identity {
+        self.instance.who()
+    }
+
+    /// A directory for what is kept of this host alone. No other process uses it.
+    #[expect(dead_code, reason = "for what the host sends later")]
+    pub(crate) fn place(&self) -> &Path {
+        self.instance.place()
+    }
+}
+
+/// Where what is kept of fleets is.
+pub(crate) fn data() -> Result<PathBuf, String> {
+    let data = crate::support::places::data();
+    data.map(|it| it.join("fleet")).ok_or_else(|| "you have no home directory to keep it in".into())
+}

@@ -1,0 +1,181 @@
+//! `fleet.conf`: which servers, as whom, and whom this machine believes.
+//!
+//! The machine's, `/etc/hookwire/fleet.conf`, decides alone where it is there: what a machine's owner has pinned is not for
+//! a command line to change. Else `--fleet` counts, else the user's own. The file is TOML. It doesn't end so, because files
+//! of definitions do.
+
+use crate::support::file;
+use crate::support::places;
+use crate::syntax::diagnostic::LineIndex;
+use crate::syntax::formats::{self, Format};
+use crate::syntax::node::decode;
+use hookwire_fleet::envelope::Signers;
+use hookwire_fleet::follow::Pins;
+use hookwire_fleet::key::PublicKey;
+use hookwire_fleet::name::Name;
+use hookwire_fleet::server::{self, Tls};
+use serde::Deserialize;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// The file's name, beside definitions of the machine or the user.
+const FILE: &str = "fleet.conf";
+/// The channel of who names none.
+pub(crate) const CHANNEL: &str = "main";
+
+/// What counts for a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Settings {
+    /// The file; `None` if the command line named servers.
+    pub(crate) file: Option<PathBuf>,
+    /// Which servers, as whom.
+    pub(crate) server: server::Settings,
+    /// What is followed.
+    pub(crate) definitions: Option<Followed>,
+}
+
+/// Which published definitions are in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Followed {
+    /// Of whom.
+    pub(crate) pins: Pins,
+    /// Whether they may start programs, run code and write files.
+    pub(crate) code: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Raw {
+    servers: Vec<String>,
+    host: Option<Name>,
+    user: Option<String>,
+    password_file: Option<PathBuf>,
+    #[serde(default)]
+    tls: Tls,
+    definitions: Option<RawFollowed>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct RawFollowed {
+    channel: Option<Name>,
+    keys: Vec<PublicKey>,
+    threshold: Option<usize>,
+    #[serde(default)]
+    code: bool,
+}
+
+impl Settings {
+    /// Those that count, if there are any. `system`: the machine's and the user's are looked for.
+    ///
+    /// # Errors
+    /// They can't be used; for people.
+    pub(crate) fn find(given: Option<&str>, system: bool) -> Result<Option<Settings>, String> {
+        let machines = Path::new(places::MACHINE).join(FILE);
+        if system && machines.exists() {
+            if given.is_some_and(|given| Path::new(given) != machines) {
+                tracing::warn!("--fleet is left out of account: {} decides on this machine.", machines.display());
+            }
+            return Settings::read(&machines).map(Some);
+        }
+        if let Some(given) = given {
+            return Settings::given(given).map(Some);
+        }
+        let users = places::user_dirs().iter().map(|dir| dir.join(FILE)).find(|it| it.exists());
+        users.filter(|_| system).map(|it| Settings::read(&it)).transpose()
+    }
+
+    /// Those of `--fleet`: a file, or servers.
+    ///
+    /// # Errors
+    /// They can't be used; for people.
+    pub(crate) fn given(given: &str) -> Result<Settings, String> {
+        if Path::new(given).is_file() {
+            return Settings::read(Path::new(given));
+        }
+        if !given.contains("://") {
+            return Err(format!("--fleet {given}: there is no such file; a server is written nats://HOST:4222"));
+        }
+        let server = server::Settings::from_urls(given).map_err(|error| format!("--fleet: {error}"))?;
+        Ok(Settings { file: None, server, definitions: None })
+    }
+
+    fn read(path: &Path) -> Result<Settings, String> {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+        let name = path.display().to_string();
+        let about = std::fs::metadata(&path).map_err(|error| format!("{name}: {error}"))?;
+        // Whoever can write there says whom this machine believes.
+        if about.mode() & 0o022 != 0 {
+            return Err(format!("{name}: others can write it; `chmod go-w {name}`"));
+        }
+        let (text, _) = file::read(&path).map_err(|error| format!("{name}: {error}"))?;
+        let dir = path.parent().unwrap_or(Path::new("/")).to_path_buf();
+        Settings::parse(&text, &dir).map(|settings| Settings { file: Some(path), ..settings }).map_err(
+            |(line, problem)| {
+                let line = line.map(|it| format!(":{it}")).unwrap_or_default();
+                format!("{name}{line}: {problem}")
+            },
+        )
+    }
+
+    /// Reads a file's text. What it names is in `dir` unless the whole path is there. An error has its line.
+    fn parse(text: &str, dir: &Path) -> Result<Settings, (Option<usize>, String)> {
+        let lines = LineIndex::new(text);
+        let line = |start: usize| Some(lines.position(start).line);
+        let node = formats::parse(text, Format::Toml).map_err(|problems| {
+            let first = problems.into_iter().next();
+            first.map_or((None, "it can't be read".into()), |it| (line(it.span.start), it.message))
+        })?;
+        let raw: Raw = decode(&node).map_err(|error| (line(error.span.start), error.to_string()))?;
+        let within = |path: PathBuf| dir.join(path);
+        let Tls { ca, certificate, key, first } = raw.tls;
+        let tls = Tls { ca: ca.map(within), certificate: certificate.map(within), key: key.map(within), first };
+        let (servers, host, user) = (raw.servers, raw.host, raw.user);
+        let server = server::Settings { servers, host, user, password_file: raw.password_file.map(within), tls };
+        let definitions = raw.definitions.map(|RawFollowed { channel, keys, threshold, code }| {
+            let place = node.get("definitions").map_or(0, |it| it.span.start);
+            let signers = Signers::new(keys, threshold.unwrap_or(1));
+            let signers = signers.map_err(|error| (line(place), format!("definitions: {error}")))?;
+            let channel = channel.unwrap_or_else(|| Name::nearest(CHANNEL));
+            Ok(Followed { pins: Pins { channel, signers }, code })
+        });
+        Ok(Settings { file: None, server, definitions: definitions.transpose()? })
+    }
+
+    /// Where they come from, for people.
+    pub(crate) fn place(&self) -> String {
+        self.file.as_ref().map_or_else(|| "--fleet".into(), |it| it.display().to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Settings;
+    use std::path::Path;
+
+    const KEY: &str = "ed25519:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+
+    #[test]
+    fn a_mistake_has_its_line() {
+        let servers = "servers = [\"nats://a:4222\"]\n";
+        for (text, line, problem) in [
+            (format!("{servers}serverz = 1\n"), Some(2), "serverz"),
+            (format!("{servers}host = \"a.b\"\n"), Some(2), "no name here"),
+            (format!("{servers}[definitions]\nkeys = []\n"), Some(2), "no key is pinned"),
+            (format!("{servers}[definitions]\nkeys = [\"ed25519:x\"]\n"), Some(3), "ed25519:"),
+            (format!("{servers}[definitions]\nkeys = [\"{KEY}\"]\nthreshold = 2\n"), Some(2), "the threshold is 2"),
+            ("[definitions\n".into(), Some(1), ""),
+        ] {
+            let (found, said) = Settings::parse(&text, Path::new("/etc/hookwire")).unwrap_err();
+            assert!(found == line && said.contains(problem), "{text}: {found:?} {said}");
+        }
+        let text = format!("{servers}user = \"host-a\"\npasswordFile = \"pw\"\n[definitions]\nkeys = [\"{KEY}\"]\n");
+        let read = Settings::parse(&text, Path::new("/etc/hookwire")).unwrap();
+        assert_eq!(read.server.password_file.as_deref(), Some(Path::new("/etc/hookwire/pw")));
+        let followed = read.definitions.unwrap();
+        assert_eq!(
+            (followed.pins.channel.as_str(), followed.pins.signers.threshold(), followed.code),
+            ("main", 1, false)
+        );
+    }
+}
