@@ -13,6 +13,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Watch", &["status", "tail", "inspect", "history", "record", "approvals", "approve", "deny"]),
     ("Run", &["hook", "serve", "run", "stop"]),
     ("Manage", &["doctor", "uninstall", "state", "schema", "version", "completions"]),
+    ("Many machines", &["fleet", "publish"]),
 ];
 
 /// The examples of each command's help. A test runs each line.
@@ -57,6 +58,15 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("doctor", &["hookwire doctor", "hookwire doctor claude-code"]),
     ("state", &["hookwire state list", "hookwire state set build green --shared"]),
     ("schema", &["hookwire schema", "hookwire schema protocol"]),
+    (
+        "fleet",
+        &[
+            "hookwire fleet key team.key --no-passphrase",
+            "hookwire fleet init --fleet nats://127.0.0.1",
+            "hookwire fleet status --fleet nats://127.0.0.1",
+        ],
+    ),
+    ("publish", &["hookwire publish .hookwire --dry-run", "hookwire publish .hookwire --key team.key"]),
     ("version", &["hookwire version", "hookwire version --check"]),
     ("completions", &["hookwire completions zsh"]),
 ];

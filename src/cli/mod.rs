@@ -14,6 +14,11 @@ mod doctor;
 mod drive;
 mod ending;
 mod explain;
+#[cfg(feature = "fleet")]
+mod fleet;
+#[cfg(not(feature = "fleet"))]
+#[path = "no_fleet.rs"]
+mod fleet;
 mod generate;
 mod granted;
 mod help;
@@ -199,6 +204,10 @@ enum Command {
     Docs(Deferred<docs::DocsArgs>),
     /// Print a JSON Schema.
     Schema(Deferred<check::SchemaArgs>),
+    /// Manage a fleet: hosts on many machines that share definitions.
+    Fleet(Deferred<fleet::FleetArgs>),
+    /// Publish definitions to the hosts of a fleet, signed. Exits with 1 if a host refuses them.
+    Publish(Deferred<fleet::publish::PublishArgs>),
     /// Run a command with every program that it starts judged by your rules.
     Run(Deferred<run::RunArgs>),
     /// Print the versions of the program and its protocol; compare them with what runs.
@@ -291,6 +300,10 @@ struct StandingArgs {
     /// Let the host log every verdict: event, tool, session, decision, hook, reason and time, but no inputs.
     #[arg(long)]
     log_verdicts: bool,
+    /// Join a fleet: its settings file, or its servers as nats://HOST[,HOST]. Without it, the machine's or your own
+    /// fleet.conf counts, if there is one; the machine's always does.
+    #[arg(long, value_name = "FILE|nats://HOST")]
+    fleet: Option<String>,
 }
 
 impl StandingArgs {
@@ -316,6 +329,10 @@ impl StandingArgs {
         }
         if let Some(model) = &reach.model {
             add("--model", model.to_string().into());
+        }
+        if let Some(fleet) = &self.fleet {
+            let file = Path::new(fleet);
+            add("--fleet", if file.is_file() { std::path::absolute(file)?.into() } else { fleet.into() });
         }
         for (flag, is_set) in [("--poll", self.poll), ("--log-verdicts", self.log_verdicts)] {
             more.extend(is_set.then(|| flag.into()));
@@ -399,7 +416,12 @@ impl DefinitionArgs {
 
     fn host_with(&self, options: HostOptions) -> Result<Arc<Host>, Failure> {
         self.are_there()?;
-        Ok(Host::new(options))
+        // What a fleet has published is in force for whoever joins nothing, too.
+        let fleet = match options.fleet {
+            None if options.system => fleet::published(None, true)?,
+            given => given,
+        };
+        Ok(Host::new(HostOptions { fleet, ..options }))
     }
 
     /// Whether all that was named is there: what isn't would be missing without a word.
@@ -513,6 +535,8 @@ pub fn main() -> ExitCode {
         Command::Status(args) => hosts::status(&args, &mut out),
         Command::Stop(args) => hosts::stop(&args, &mut out),
         Command::Trust(args) => trust::run(&args, &mut out),
+        Command::Fleet(args) => fleet::run(&args, &mut out),
+        Command::Publish(args) => fleet::publish::run(&args, &mut out),
         Command::Hook(_) | Command::Reaper => Ok(Finding::Fine),
     };
     let code = match result {
@@ -540,7 +564,7 @@ fn start_log(cli: &Cli) -> Result<(), tracing_subscriber::filter::ParseError> {
     let verdicts = if is_told { "info" } else { "off" };
     // A test tells in its result what goes wrong, so warnings would say it twice.
     let wanted = if matches!(&cli.command, Command::Test(_)) && cli.log == "warn" { "error" } else { &cli.log };
-    let filter: Targets = format!("notify=error,rmcp=off,{VERDICTS}={verdicts},{wanted}").parse()?;
+    let filter: Targets = format!("notify=error,rmcp=off,async_nats=off,{VERDICTS}={verdicts},{wanted}").parse()?;
     let colour = Output::wants_colour(cli.color, &std::io::stderr());
     let log = tracing_subscriber::fmt::layer().with_target(false);
     let log = match cli.log_json {

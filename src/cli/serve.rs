@@ -1,6 +1,7 @@
 //! `hookwire serve`.
 
 use super::ending::{self, LEAVE, SHUTDOWN, runtime};
+use super::fleet::Joining;
 use super::output::tell;
 use super::record::Recording;
 use super::{Failure, Finding, StandingArgs};
@@ -238,11 +239,13 @@ fn start(args: &ServeArgs) -> Result<(Arc<Host>, Runtime), Failure> {
     let runtime = runtime()?;
     let purpose = if args.pass_through { Purpose::PassThrough } else { Purpose::Judge };
     let options = HostOptions { purpose, ..args.hooks.options()? };
-    let host = args.hooks.host.definitions.host_with(options)?;
+    let joining = Joining::begin(args.hooks.fleet.as_deref(), options.system, &options.root, &runtime)?;
+    let host = args.hooks.host.definitions.host_with(joining.options(options))?;
     if args.pass_through {
         tracing::error!("Pass-through: every event is allowed and no hook runs.");
     }
     host.watch()?;
+    joining.follow(&host, &runtime);
     if let Ok(program) = std::env::current_exe() {
         process_tree::enable_reaper(program, vec!["reaper".into()]);
     }

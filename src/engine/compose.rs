@@ -12,7 +12,6 @@ use crate::event::{Event, EventSpec, Phase};
 use crate::handlers::Moment;
 use crate::hook::Hook;
 use crate::hook_set::Selected;
-use crate::services::approval::Approval;
 use crate::services::approvals::{self, NoAnswer, Remember};
 use crate::syntax::source::Layer;
 use crate::verdict::{Answer, Decision, Outcome, Status};
@@ -561,18 +560,7 @@ impl Chain {
             reply => reply,
         };
         let (decision, reasons) = match &reply {
-            Ok(answered) => {
-                let (who, reply) = (answered.who(), &answered.reply);
-                let said = reply.reason.as_deref().map(|said| format!(": {said}")).unwrap_or_default();
-                match reply.decision {
-                    Approval::Approve => (Decision::Allow, format!("approved by {who}{said}")),
-                    // In other systems what a person says is the whole reason.
-                    Approval::Deny => match &reply.reason {
-                        Some(bare) if limits.contract.dialect != NATIVE => (Decision::Deny, bare.clone()),
-                        _ => (Decision::Deny, format!("{reason} (denied by {who}{said})")),
-                    },
-                }
-            }
+            Ok(answered) => answered.decided(&reason, limits.contract.dialect == NATIVE),
             Err(NoAnswer::Silence(error)) => (Decision::Deny, format!("{reason} ({error})")),
             Err(NoAnswer::Error(error)) => (Decision::Deny, format!("{reason} (failed to {error})")),
         };

@@ -16,7 +16,7 @@ use hookwire_fleet::hosts::{self, Report};
 use hookwire_fleet::server::Link;
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -33,6 +33,8 @@ pub(crate) struct Soundness {
 
 impl Judge for Soundness {
     fn check(&self, files: &Path) -> Result<(), String> {
+        // The loader's paths are whole ones.
+        let files = &std::path::absolute(files).map_err(|error| error.to_string())?;
         let known = |text: String| text.replace(&format!("{}/", files.display()), "");
         check(files, self.code).map_err(known)?;
         match has_cases(files) {
@@ -155,13 +157,13 @@ pub(crate) fn open(settings: &Settings, cases: TryCases) -> Result<Option<Follow
 }
 
 /// Follows the channel for a host, and reports what is in force, until the host is gone. Needs a tokio runtime.
-pub(crate) async fn follow(host: &Arc<Host>, member: Arc<Member>, follower: Option<Follower>) {
+pub(crate) async fn follow(host: Weak<Host>, member: Arc<Member>, follower: Option<Follower>) {
     let nothing = watch::Sender::new(Status::default());
     let mut status = follower.as_ref().map_or_else(|| nothing.subscribe(), Follower::status);
     let files = follower.as_ref().map(Follower::files);
     let _following = follower.map(|it| Task(tokio::spawn(it.run(member.server.clone()))));
-    let (mut link, mut changes) = (member.server.link(), host.changes());
-    let host = Arc::downgrade(host);
+    let Some(mut changes) = host.upgrade().map(|it| it.changes()) else { return };
+    let mut link = member.server.link();
     let (mut swaps, mut is_stale) = (0, false);
     loop {
         let now = status.borrow_and_update().clone();

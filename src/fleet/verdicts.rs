@@ -22,7 +22,8 @@ const LAST: Duration = Duration::from_secs(10);
 
 /// The way of a host's verdicts to the stream.
 pub(crate) struct Verdicts {
-    host: Arc<Host>,
+    journal: Arc<Journal>,
+    server: Server,
     outbound: Outbound,
     stop: CancellationToken,
     /// The last event that is waited for at the end.
@@ -48,26 +49,24 @@ impl Verdicts {
             handle.block_on(listen);
             let _ = end.send(());
         })?;
-        Ok(Verdicts { host: host.clone(), outbound, stop, until, done: Mutex::new(done) })
+        Ok(Verdicts { journal: host.journal.clone(), server: server.clone(), outbound, stop, until, done: Mutex::new(done) })
     }
 
     /// Spools what has been judged until now, and gives the server a moment to take it. What it doesn't take is sent by
     /// the next host of this machine.
     pub(crate) async fn finish(&self, moment: Duration) {
-        self.until.store(self.host.journal.total(), Ordering::Release);
+        self.until.store(self.journal.total(), Ordering::Release);
         self.stop.cancel();
         // Who has finished before has also hung up.
         if self.done.lock().recv_timeout(LAST) == Err(mpsc::RecvTimeoutError::Timeout) {
             tracing::error!("The last verdicts are not in the fleet's stream: the disk doesn't answer.");
-        } else if !self.outbound.drained(moment).await {
+            return;
+        }
+        let moment = if self.server.usable().is_ok() { moment } else { Duration::ZERO };
+        if !self.outbound.drained(moment).await {
             let waiting = self.outbound.progress().borrow().waiting;
             tracing::info!(waiting, "Verdicts wait on the disk for the next host.");
         }
-    }
-
-    /// How many verdicts wait, and why, for `status`.
-    pub(crate) fn progress(&self) -> hookwire_fleet::verdicts::Progress {
-        self.outbound.progress().borrow().clone()
     }
 }
 

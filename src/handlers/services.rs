@@ -6,13 +6,14 @@ use super::realms::pool::Pool as ScriptPool;
 use super::servers::Servers;
 use super::workers::pool::WorkerPool;
 use crate::services::approvals::Approvals;
-use crate::services::egress::{EgressByLayer, HostPort};
+use crate::services::egress::{Egress, EgressByLayer, HostPort};
 use crate::services::emit::EventSender;
 use crate::services::fakes::Fakes;
 use crate::services::fleet::FleetCounts;
 use crate::services::models::ModelRef;
 use crate::services::state::Store;
 use crate::services::state::runs::Runs;
+use crate::syntax::source::Layer;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -68,6 +69,11 @@ impl Services {
             egress: EgressByLayer::new(grants),
             workers: Arc::default(),
         }
+    }
+
+    /// The way out for what is of a layer.
+    pub(crate) fn egress(&self, layer: Layer) -> &Egress {
+        self.egress.for_layer(layer)
     }
 
     /// These services, with nobody to ask but the fakes of a test.

@@ -7,6 +7,7 @@
 mod query;
 
 use crate::running::told;
+use crate::support::places;
 use crate::support::visible::cut;
 use parking_lot::Mutex;
 use query::{ANY, Query, facet, millis};
@@ -15,7 +16,7 @@ use serde_json::Value;
 use std::fs::{DirBuilder, File};
 use std::ops::ControlFlow;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// How long another process may take to write.
@@ -83,6 +84,15 @@ pub struct Found {
     pub line: String,
 }
 
+/// Since when a query looks for events, if it says that.
+///
+/// # Errors
+/// The query makes no sense.
+pub fn since(query: &str) -> Result<Option<SystemTime>> {
+    let since = Query::read(query, SystemTime::now())?.since;
+    Ok(since.map(|it| SystemTime::UNIX_EPOCH + Duration::from_millis(it.max(0).cast_unsigned())))
+}
+
 /// In which order events are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
@@ -94,6 +104,11 @@ pub enum Order {
 
 fn said(error: impl std::fmt::Display) -> String {
     format!("the history: {error}")
+}
+
+/// Where the history of this user is kept, if the user has a home directory. It need not be there yet.
+pub fn directory() -> Option<PathBuf> {
+    places::data().map(|it| it.join("history"))
 }
 
 impl History {
@@ -126,6 +141,16 @@ impl History {
             }
         }
         db.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY;").map_err(said)?;
+        Ok(History(Mutex::new(db)))
+    }
+
+    /// An empty one in memory, for events that are kept elsewhere.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn in_memory() -> Result<History> {
+        let db = Connection::open_in_memory().map_err(said)?;
+        db.execute_batch(TABLES).map_err(said)?;
         Ok(History(Mutex::new(db)))
     }
 

@@ -13,6 +13,7 @@ use crate::services::state::{Scope, Store};
 use crate::support::amounts::millis;
 use crate::support::digest;
 use crate::support::looks::look;
+use crate::verdict::Decision;
 use parking_lot::{Mutex, MutexGuard};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -70,9 +71,9 @@ pub struct Answered {
 }
 
 impl Answered {
-    /// Who has answered, for people.
-    pub fn who(&self) -> &str {
-        self.by.as_deref().unwrap_or("a person")
+    /// The decision that it comes to, and why; see [`ApprovalReply::decided`].
+    pub(crate) fn decided(&self, question: &str, is_native: bool) -> (Decision, String) {
+        self.reply.decided(question, is_native, self.by.as_deref())
     }
 }
 

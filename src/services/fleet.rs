@@ -161,7 +161,8 @@ mod joined {
         /// # Errors
         /// Finishes "failed to ...". It counts all the same, as soon as a server is reached.
         pub async fn spend(&self, budget: &Budget, amount: i64, within: Duration) -> Result<Standing, String> {
-            let failed = |problem: String| format!("count what the fleet's budget `{}` has paid: {problem}", budget.name);
+            let failed =
+                |problem: String| format!("count what the fleet's budget `{}` has paid: {problem}", budget.name);
             let joined = self.joined().map_err(failed)?;
             let spent = joined.spender.spend(&of_bus(budget).map_err(failed)?, amount, within.min(PATIENCE)).await;
             spent.map(standing).map_err(|error| failed(error.to_string()))

@@ -13,6 +13,8 @@ mod driven;
 mod embed;
 mod examples;
 mod file_rules;
+#[cfg(feature = "fleet")]
+mod fleet;
 mod generate;
 mod hooks_article;
 mod import;

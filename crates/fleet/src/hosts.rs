@@ -167,7 +167,7 @@ mod tests {
             ("$KV.hw_hosts.a.b.c", "{}"),
             ("$KV.hw_defs.a.b", "{}"),
             ("$KV.hw_hosts.a.b", ""),
-            ("$KV.hw_hosts.a.b", "[]"),
+            ("$KV.hw_hosts.a.b", "[1]"),
             ("$KV.hw_hosts.a.b", &format!("{{\"version\":\"{}\"}}", "x".repeat(70_000))),
         ] {
             assert_eq!(read(subject, text), None, "{subject}");

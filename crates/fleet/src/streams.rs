@@ -186,6 +186,7 @@ pub fn table(plan: &Plan) -> Vec<Config> {
         allow_rollup: false,
         deny_delete: true,
         max_messages: -1,
+        max_message_size: -1,
         max_bytes: -1,
         max_messages_per_subject: -1,
         max_consumers: -1,
@@ -240,8 +241,8 @@ pub fn table(plan: &Plan) -> Vec<Config> {
             max_messages_per_subject: 1,
             max_message_size: size(MAX_ASK),
             max_bytes: 64 << 20,
+            // Without markers of what has ended: with them, the server allows the header that empties a stream.
             allow_message_ttl: true,
-            subject_delete_marker_ttl: Some(Duration::from_secs(60)),
             ..base(STATE, "$KV.hw_state.>", "hookwire: values that hooks share")
         },
         write_once(Config {

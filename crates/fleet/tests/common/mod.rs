@@ -49,9 +49,10 @@ pub fn old_program() -> Option<PathBuf> {
     None
 }
 
+/// The repository that the tests of this crate, or of one that includes this file, are in.
 pub fn repository() -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    fs::canonicalize(&root).unwrap_or(root)
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().find(|it| it.join("examples/fleet").is_dir()).unwrap_or(here).to_path_buf()
 }
 
 fn on_path(name: &str) -> Option<PathBuf> {
@@ -123,6 +124,12 @@ impl Servers {
             password_file: Some(self.dir.path().join(user)),
             ..Settings::default()
         }
+    }
+
+    /// The lines of a settings file with which a user connects.
+    pub fn settings_text(&self, user: &str) -> String {
+        let Settings { servers, password_file, .. } = self.settings(user);
+        format!("servers = {servers:?}\nuser = {user:?}\npasswordFile = {:?}\n", password_file.unwrap())
     }
 
     /// A connection of a user.

@@ -1,0 +1,53 @@
+//! How a host joins its fleet.
+
+use super::super::Failure;
+use super::cases::try_cases;
+use crate::fleet::settings::Settings;
+use crate::fleet::{Member, definitions};
+use crate::host::{Host, HostOptions};
+use hookwire_fleet::follow::Follower;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::runtime::Runtime;
+
+/// A host's way into a fleet, if there is one for it.
+#[derive(Default)]
+pub(in crate::cli) struct Joining(Option<(Arc<Member>, Option<Follower>)>);
+
+impl Joining {
+    /// Verifies what was published earlier and begins to connect, before the host reads its definitions.
+    pub(in crate::cli) fn begin(
+        given: Option<&str>,
+        system: bool,
+        root: &Path,
+        runtime: &Runtime,
+    ) -> Result<Joining, Failure> {
+        let Some(settings) = Settings::find(given, system).map_err(Failure)? else { return Ok(Joining(None)) };
+        let follower = definitions::open(&settings, try_cases).map_err(Failure)?;
+        if follower.is_none() {
+            tracing::info!("{}: no key is pinned, so no published definitions are followed.", settings.place());
+        }
+        let _guard = runtime.enter();
+        let member = Member::join(settings, root).map_err(Failure)?;
+        Ok(Joining(Some((Arc::new(member), follower))))
+    }
+
+    /// The options of a host that has joined.
+    pub(in crate::cli) fn options(&self, options: HostOptions) -> HostOptions {
+        let followed = self.0.as_ref().and_then(|(_, follower)| Some(follower.as_ref()?.files()));
+        HostOptions { fleet: followed, ..options }
+    }
+
+    /// Follows and reports from now on.
+    pub(in crate::cli) fn follow(self, host: &Arc<Host>, runtime: &Runtime) {
+        let Some((member, follower)) = self.0 else { return };
+        runtime.spawn(definitions::follow(Arc::downgrade(host), member, follower));
+    }
+}
+
+/// The directory of what was published and is in force on this machine, verified, for a command that joins nothing.
+pub(in crate::cli) fn published(given: Option<&str>, system: bool) -> Result<Option<PathBuf>, Failure> {
+    let Some(settings) = Settings::find(given, system).map_err(Failure)? else { return Ok(None) };
+    let follower = definitions::open(&settings, try_cases).map_err(Failure)?;
+    Ok(follower.map(|it| it.files()))
+}

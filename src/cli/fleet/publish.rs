@@ -1,0 +1,232 @@
+//! `hookwire publish`: a directory of definitions, signed, for all hosts of a channel or some of them first.
+
+use super::super::output::{Output, Tone, safe, tell};
+use super::super::{Failure, Finding};
+use super::ServerArgs;
+use super::cases::try_cases;
+use super::key::PassphraseArgs;
+use crate::fleet::definitions::{Soundness, has_cases};
+use crate::fleet::settings::Followed;
+use crate::support::amounts::number_of;
+use hookwire_fleet::bundle::{Files, Manifest, Stage};
+use hookwire_fleet::envelope::Signers;
+use hookwire_fleet::follow::Judge;
+use hookwire_fleet::hosts::now;
+use hookwire_fleet::key::SecretKey;
+use hookwire_fleet::name::Name;
+use hookwire_fleet::publish::{Became, Channel, Published, Reports, expires_in, files_of, history, publish};
+use hookwire_fleet::server::Server;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+#[derive(clap::Args)]
+#[command(group = clap::ArgGroup::new("what").required(true).args(["dir", "promote", "roll_back"]))]
+pub(in crate::cli) struct PublishArgs {
+    /// The directory of definitions, with their cases and scripts.
+    dir: Option<PathBuf>,
+    /// Publish to all hosts what the canary has.
+    #[arg(long, conflicts_with = "canary")]
+    promote: bool,
+    /// Publish again what was there before, or the revision that is named: to all hosts, under a new revision.
+    #[arg(long, value_name = "REVISION", num_args = 0..=1, default_missing_value = "0", conflicts_with = "canary")]
+    roll_back: Option<u64>,
+    #[command(flatten)]
+    server: ServerArgs,
+    /// The file of a key that signs; several if hosts want several.
+    #[arg(long, value_name = "FILE")]
+    key: Vec<PathBuf>,
+    #[command(flatten)]
+    passphrase: PassphraseArgs,
+    /// The channel. Without it, the one of the settings, else `main`.
+    #[arg(long, value_name = "CHANNEL")]
+    to: Option<Name>,
+    /// To a part of the hosts first: so many of a hundred. It is always the same ones.
+    #[arg(long, value_name = "PERCENT", num_args = 0..=1, default_missing_value = "5", value_parser = permille)]
+    canary: Option<u16>,
+    /// For how long hosts take it. Where it is in force by then, it stays.
+    #[arg(long, value_name = "DURATION", default_value = "90d", value_parser = humantime::parse_duration)]
+    expires: Duration,
+    /// The oldest hookwire that takes it.
+    #[arg(long, value_name = "VERSION")]
+    min_host: Option<String>,
+    /// A word for people who look at it.
+    #[arg(long, value_name = "TEXT")]
+    message: Option<String>,
+    /// How long to wait for the first host that says what became of it.
+    #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = humantime::parse_duration)]
+    wait: Duration,
+    /// Only check the definitions and try their cases.
+    #[arg(long, requires = "dir")]
+    dry_run: bool,
+}
+
+fn permille(text: &str) -> Result<u16, String> {
+    let wrong = || "write a part of a hundred, from 0.1 to 99.9".to_string();
+    let percent: f64 = text.trim_end_matches('%').parse().map_err(|_| wrong())?;
+    let permille = (percent * 10.0).round();
+    if (1.0..=999.0).contains(&permille) { Ok(permille as u16) } else { Err(wrong()) }
+}
+
+pub(in crate::cli) fn run(args: &PublishArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let given = args.dir.as_deref().map(|dir| checked(dir, out)).transpose()?;
+    if args.dry_run {
+        return Ok(Finding::Fine);
+    }
+    if args.key.is_empty() {
+        return Err(Failure("name the key that signs: `--key FILE`; `hookwire fleet key FILE` makes one".into()));
+    }
+    // Before the server is asked, because a person may take a while to type it.
+    let keys = args.passphrase.read_keys(&args.key)?;
+    super::super::ending::run(async |_| send(args, given, &keys, out).await)
+}
+
+/// The files of a directory whose definitions are sound, by the same checks that hosts make.
+fn checked(dir: &Path, out: &mut Output) -> Result<Files, Failure> {
+    let about = |problem: String| Failure(format!("{}: {problem}", dir.display()));
+    let files = Files::read(dir).map_err(|error| about(error.to_string()))?;
+    if files.entries.is_empty() {
+        return Err(about("there is nothing in it".into()));
+    }
+    let soundness = |code| Soundness { code, cases: try_cases };
+    soundness(true).check(dir).map_err(about)?;
+    if !out.json {
+        let cases = if has_cases(dir) { ", all cases as expected" } else { "; there are no cases" };
+        out.line(&format!("checked {}{cases}", number_of(files.entries.len(), "file")));
+    }
+    if let Err(problem) = (Soundness { code: false, cases: |_| Ok(()) }).check(dir) {
+        tell(format_args!("hosts that permit no code will refuse it: {problem}"));
+    }
+    Ok(files)
+}
+
+async fn send(
+    args: &PublishArgs,
+    given: Option<Files>,
+    keys: &[SecretKey],
+    out: &mut Output,
+) -> Result<Finding, Failure> {
+    let (server, followed) = args.server.connect().await?;
+    let (channel, signers) = whom(args, followed, keys)?;
+    let seen = Channel::read(&server, &channel, &signers).await?;
+    let revision = seen.next_revision().map_err(Failure)?;
+    let files = match given {
+        Some(files) => files,
+        None => {
+            let earlier = earlier(args, &server, &channel, &signers, &seen).await?;
+            if !out.json {
+                let of = earlier.manifest.revision;
+                out.line(&format!("the files of revision {of}, again"));
+            }
+            files_of(&server, &earlier.manifest).await?
+        }
+    };
+    let manifest = Manifest {
+        channel: channel.clone(),
+        revision,
+        stage: args.canary.map_or(Stage::All, |permille| Stage::Canary { permille }),
+        created: now(),
+        expires: expires_in(args.expires),
+        min_host: args.min_host.clone(),
+        message: args.message.clone(),
+        files: files.entries.clone(),
+    };
+    let mut reports = Reports::listen(&server).await?;
+    let began = Instant::now();
+    let sent = publish(&server, &manifest, &files, &keys.iter().collect::<Vec<_>>(), &seen).await?;
+    if !out.json {
+        let to = match args.canary {
+            Some(permille) => format!("the canary of {channel}, {} %", f64::from(permille) / 10.0),
+            None => channel.to_string(),
+        };
+        let digest: String = sent.digest.to_string().chars().take(12).collect();
+        out.line(&format!("published revision {revision} to {to}: {digest}"));
+    }
+    let became = reports.next(&channel, &sent, args.wait).await;
+    Ok(tell_what_became(became, revision, began.elapsed(), args.wait, out))
+}
+
+/// The channel, and whose signatures are believed there.
+fn whom(args: &PublishArgs, followed: Option<Followed>, keys: &[SecretKey]) -> Result<(Name, Signers), Failure> {
+    let own = || Signers::new(keys.iter().map(SecretKey::public), 1).map_err(|error| Failure(error.to_string()));
+    let Some(Followed { pins, .. }) = followed else {
+        let channel = args.to.clone().unwrap_or_else(|| Name::nearest(crate::fleet::settings::CHANNEL));
+        return Ok((channel, own()?));
+    };
+    let n_pinned = keys.iter().filter(|key| pins.signers.keys().any(|it| *it == key.public())).count();
+    if n_pinned < pins.signers.threshold() {
+        return Err(Failure(format!(
+            "{n_pinned} of these keys are pinned in your settings, and hosts want {}; name more with --key",
+            pins.signers.threshold()
+        )));
+    }
+    Ok((args.to.clone().unwrap_or(pins.channel), pins.signers))
+}
+
+/// The manifest whose files are published again.
+async fn earlier(
+    args: &PublishArgs,
+    server: &Server,
+    channel: &Name,
+    signers: &Signers,
+    seen: &Channel,
+) -> Result<Published, Failure> {
+    let newest = seen.all.published.as_ref().map_or(0, |it| it.manifest.revision);
+    let canary = seen.canary.published.clone().filter(|it| it.manifest.revision > newest);
+    let Some(wanted) = args.roll_back else {
+        return canary
+            .ok_or_else(|| Failure(format!("{channel} has no canary that is newer than what all hosts have")));
+    };
+    let mut all = history(server, channel, signers).await?;
+    let none = |what: &str| Failure(format!("{channel} has {what}; the last ten that were for all hosts are kept"));
+    if wanted > 0 {
+        let found = all.into_iter().find(|it| it.manifest.revision == wanted);
+        return found.ok_or_else(|| none(&format!("no revision {wanted}")));
+    }
+    // What the canary has is taken back by what the others have.
+    if canary.is_some() {
+        return all.pop().ok_or_else(|| none("nothing for all hosts"));
+    }
+    let last = all.pop().ok_or_else(|| none("nothing published"))?;
+    let before = all.into_iter().rev().find(|it| it.manifest.content() != last.manifest.content());
+    before.ok_or_else(|| none("no other files that were published before"))
+}
+
+/// Says what a host made of it.
+fn tell_what_became(
+    became: Option<Became>,
+    revision: u64,
+    took: Duration,
+    wait: Duration,
+    out: &mut Output,
+) -> Finding {
+    let (who, refused) = match &became {
+        Some(Became::InForce(who, _)) => (Some(who), None),
+        Some(Became::Refused(who, reason)) => (Some(who), Some(reason)),
+        None => (None, None),
+    };
+    if out.json {
+        out.json(&json!({ "revision": revision, "host": who.map(ToString::to_string), "refused": refused,
+            "inForce": who.is_some() && refused.is_none() }));
+    } else {
+        match (who, refused) {
+            (Some(who), Some(reason)) => {
+                let word = out.tone(Tone::Bad, "refused");
+                out.line(&format!("{word} by {who}: {}", safe(reason)));
+                out.line("It is in force on no host that refuses it. Mend it and publish again, or `--roll-back`.");
+            }
+            (Some(who), None) => {
+                let word = out.tone(Tone::Good, "in force");
+                out.line(&format!(
+                    "{word} on {who} after {:.1} s; `hookwire fleet status` shows all",
+                    took.as_secs_f64()
+                ));
+            }
+            (None, _) => out.line(&format!(
+                "no host has said within {} what became of it; `hookwire fleet status` shows those that are there",
+                humantime::format_duration(wait)
+            )),
+        }
+    }
+    if refused.is_some() { Finding::Found } else { Finding::Fine }
+}

@@ -1,0 +1,153 @@
+//! `hookwire fleet status`: the hosts, and what is in force there.
+
+use super::super::output::{Output, Tone, safe};
+use super::super::{Failure, Finding};
+use super::ServerArgs;
+use crate::fleet::settings::{CHANNEL, Followed};
+use crate::support::amounts::number_of;
+use hookwire_fleet::bundle::Stage;
+use hookwire_fleet::hosts::{Reported, all, now};
+use hookwire_fleet::name::Name;
+use hookwire_fleet::publish::{Channel, Published, Slot};
+use serde_json::json;
+use std::time::Duration;
+
+#[derive(clap::Args)]
+pub(super) struct StatusArgs {
+    #[command(flatten)]
+    server: ServerArgs,
+    /// Only the hosts of this channel.
+    #[arg(long, value_name = "NAME")]
+    channel: Option<Name>,
+}
+
+pub(super) async fn run(args: &StatusArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let (server, followed) = args.server.connect().await?;
+    let (hosts, unread) = all(&server).await?;
+    let named = args.channel.clone().or_else(|| followed.as_ref().map(|it| it.pins.channel.clone()));
+    let name = named.unwrap_or_else(|| Name::nearest(CHANNEL));
+    let hosts: Vec<Reported> = match &args.channel {
+        Some(channel) => hosts.into_iter().filter(|it| it.report.channel.as_ref() == Some(channel)).collect(),
+        None => hosts,
+    };
+    // Without pinned keys nobody knows what the channel really has.
+    let channel = match &followed {
+        Some(Followed { pins, .. }) => Some(Channel::read(&server, &name, &pins.signers).await?),
+        None => None,
+    };
+    if !out.json {
+        out.line(&format!("{} (nats-server {})", safe(server.servers()), safe(&server.version())));
+        match &channel {
+            Some(channel) => tell_channel(&name, channel, &hosts, out),
+            None => out.line(&format!("channel {name}: your settings pin no keys, so only hosts say what is in force")),
+        }
+        if unread > 0 {
+            out.line(&format!("{} can't be read", number_of(unread, "report")));
+        }
+    }
+    let newest = channel.as_ref().and_then(|it| it.all.published.as_ref()).map(|it| it.manifest.revision);
+    let mut finding = Finding::Fine;
+    for host in &hosts {
+        // Other channels have other revisions.
+        let newest = newest.filter(|_| host.report.channel.as_ref() == Some(&name));
+        let state = state(host, newest);
+        if state.is_wrong {
+            finding = Finding::Found;
+        }
+        if out.json {
+            out.json(&json!({ "host": host.who.host, "instance": host.who.instance, "seconds": host.ago.as_secs(),
+                "report": host.report, "lag": state.lag, "ok": !state.is_wrong }));
+        } else {
+            tell_host(host, &state, out);
+        }
+    }
+    if hosts.is_empty() && !out.json {
+        out.line("No host has reported within the last 90 seconds.");
+    }
+    Ok(finding)
+}
+
+fn tell_channel(name: &Name, channel: &Channel, hosts: &[Reported], out: &mut Output) {
+    let mut slot = |slot: &Slot, words: &str| match (&slot.published, &slot.problem) {
+        (Some(Published { manifest, digest, .. }), _) => {
+            let of_channel = hosts.iter().filter(|it| it.report.channel.as_ref() == Some(name));
+            let has = |it: &&Reported| it.report.in_force.as_ref().is_some_and(|it| it.digest == *digest);
+            let (n, there) = (of_channel.clone().filter(has).count(), of_channel.count());
+            let expires = match manifest.expires.checked_sub(now()) {
+                Some(left) => format!("expires in {}", humantime::format_duration(Duration::from_secs(left / 60 * 60))),
+                None => "expired".into(),
+            };
+            let message = manifest.message.as_ref().map(|it| format!("; {}", safe(it))).unwrap_or_default();
+            let share = match manifest.stage {
+                Stage::All => String::new(),
+                Stage::Canary { permille } => format!(" for {} %", f64::from(permille) / 10.0),
+            };
+            out.line(&format!(
+                "channel {name}: {words}revision {}{share}, in force on {n} of {}; {expires}{message}",
+                manifest.revision,
+                number_of(there, "host")
+            ));
+        }
+        (None, Some(problem)) => {
+            let problem = out.tone(Tone::Bad, &safe(problem));
+            out.line(&format!("channel {name}: {words}{problem}"));
+        }
+        (None, None) if words.is_empty() => out.line(&format!("channel {name}: nothing is published")),
+        (None, None) => {}
+    };
+    slot(&channel.all, "");
+    let is_over = |canary: &Published| {
+        channel.all.published.as_ref().is_some_and(|all| all.manifest.revision > canary.manifest.revision)
+    };
+    if !channel.canary.published.as_ref().is_some_and(is_over) {
+        slot(&channel.canary, "canary: ");
+    }
+}
+
+/// How a host is, in words.
+struct State {
+    words: String,
+    is_wrong: bool,
+    /// By how many revisions it is behind.
+    lag: Option<u64>,
+}
+
+fn state(host: &Reported, newest: Option<u64>) -> State {
+    let report = &host.report;
+    let in_force = report.in_force.as_ref();
+    let lag = newest.map(|newest| newest.saturating_sub(in_force.map_or(0, |it| it.revision)));
+    let mut words = Vec::new();
+    let mut is_wrong = false;
+    match in_force {
+        Some(in_force) => {
+            let canary = if in_force.canary { " (canary)" } else { "" };
+            words.push(format!("revision {}{canary} in force", in_force.revision));
+        }
+        None if report.channel.is_some() => words.push("nothing published is in force".into()),
+        None => words.push("follows no channel".into()),
+    }
+    let mut wrong = |text: String| {
+        is_wrong = true;
+        words.push(text);
+    };
+    if let Some(lag) = lag.filter(|lag| *lag > 0) {
+        wrong(format!("{lag} behind"));
+    }
+    if let Some(refused) = &report.refused {
+        let which = refused.revision.map_or("what is published".into(), |it| format!("revision {it}"));
+        wrong(format!("refuses {which}: {}", safe(&refused.reason)));
+    }
+    if report.stale_since.is_some() {
+        wrong("expired".into());
+    }
+    if let Some(error) = report.errors.first() {
+        wrong(safe(error).to_string());
+    }
+    State { words: words.join("; "), is_wrong, lag }
+}
+
+fn tell_host(host: &Reported, state: &State, out: &mut Output) {
+    let tone = if state.is_wrong { Tone::Bad } else { Tone::Good };
+    let (who, words) = (host.who.to_string(), out.tone(tone, &state.words));
+    out.line(&format!("{who:<28} {words}; {} s ago, hookwire {}", host.ago.as_secs(), safe(&host.report.version)));
+}

@@ -1,0 +1,50 @@
+//! `hookwire fleet` and `publish` of a program that was built without them.
+
+use super::output::Output;
+use super::{Failure, Finding};
+use crate::host::{Host, HostOptions};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::runtime::Runtime;
+
+const MISSING: &str = "this hookwire was built without the feature `fleet`";
+
+#[derive(clap::Args)]
+pub(super) struct FleetArgs {
+    /// Nothing of it is there.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<String>,
+}
+
+pub(super) fn run(args: &FleetArgs, _: &mut Output) -> Result<Finding, Failure> {
+    Err(Failure(format!("fleet {}: {MISSING}", args.words.join(" "))))
+}
+
+pub(super) mod publish {
+    use super::{Failure, Finding, FleetArgs, Output};
+
+    pub(in crate::cli) type PublishArgs = FleetArgs;
+
+    pub(in crate::cli) fn run(args: &PublishArgs, out: &mut Output) -> Result<Finding, Failure> {
+        super::run(args, out)
+    }
+}
+
+/// A host's way into a fleet: none.
+pub(super) struct Joining;
+
+impl Joining {
+    pub(super) fn begin(given: Option<&str>, _: bool, _: &Path, _: &Runtime) -> Result<Joining, Failure> {
+        given.map_or(Ok(Joining), |given| Err(Failure(format!("--fleet {given}: {MISSING}"))))
+    }
+
+    pub(super) fn options(&self, options: HostOptions) -> HostOptions {
+        options
+    }
+
+    pub(super) fn follow(self, _: &Arc<Host>, _: &Runtime) {}
+}
+
+pub(super) fn published(_: Option<&str>, _: bool) -> Result<Option<PathBuf>, Failure> {
+    Ok(None)
+}

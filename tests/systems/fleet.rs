@@ -1,0 +1,166 @@
+//! A fleet as people use it: the built program, real servers with the example accounts, a publisher and hosts.
+
+#[path = "../../crates/fleet/tests/common/mod.rs"]
+mod servers;
+
+use super::support::{TestHost, brief, eventually, hookwire};
+use serde_json::{Value, json};
+use servers::{Servers, program};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+const GUARD: &str = "
+hooks:
+  - { name: no-force-push, on: PreToolUse, if: Bash(git push --force*), deny: Force pushes are off. }
+";
+const CASES: &str = "
+cases:
+  - { bash: git push --force, expect: deny }
+  - { bash: git push, expect: allow }
+";
+
+/// A team's directory, keys and settings beside each other.
+struct Scene {
+    dir: TempDir,
+    servers: Servers,
+}
+
+impl Scene {
+    /// With streams and a key, by the program itself.
+    fn new(program: &Path) -> Scene {
+        let scene = Scene { dir: TempDir::new().unwrap(), servers: Servers::without_streams(program, 1) };
+        for dir in ["team", "project", "user", "data"] {
+            fs::create_dir(scene.at(dir)).unwrap();
+        }
+        scene.write("admin.conf", &scene.servers.settings_text("admin"));
+        let made = eventually("JetStream answers", || {
+            let output = scene.run(&["fleet", "init", "--fleet", "admin.conf"]);
+            (output.status.code() == Some(0)).then(|| said(&output))
+        });
+        assert_eq!(made.lines().filter(|it| it.ends_with("made")).count(), 8, "{made}");
+        let key = said(&scene.run(&["fleet", "key", "team.key"])).lines().last().unwrap().to_string();
+        let pins = format!("[definitions]\nkeys = [{key:?}]\n");
+        scene.write("publisher.conf", &format!("{}{pins}", scene.servers.settings_text("publisher")));
+        scene.write("host.conf", &format!("{}{pins}", scene.servers.settings_text("host-a")));
+        scene
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.at(name), text).unwrap();
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = hookwire();
+        command.current_dir(self.dir.path()).env("HOOKWIRE_PASSPHRASE", "correct horse battery staple");
+        command.arg("--user-dir").arg(self.at("user")).arg("--data-dir").arg(self.at("data")).args(args);
+        command.stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    fn publish(&self, more: &[&str]) -> (Option<i32>, String) {
+        let args = [&["publish", "--fleet", "publisher.conf", "--key", "team.key"], more].concat();
+        let output = self.run(&args);
+        (output.status.code(), said(&output))
+    }
+
+    fn host(&self) -> TestHost {
+        TestHost::start(self.command(&["serve", "--root", "project", "--fleet", "host.conf"]).stdin(Stdio::piped()))
+    }
+}
+
+fn said(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_team_publishes_judges_on_every_host() {
+    let Some(program) = program() else { return };
+    let mut scene = Scene::new(&program);
+    let mut host = scene.host();
+    assert_eq!(brief(&host.bash("git push --force")), "allow");
+
+    scene.write("team/guard.yaml", GUARD);
+    scene.write("team/guard.test.yaml", CASES);
+    let (code, text) = scene.publish(&["team"]);
+    assert!(code == Some(0) && text.contains("all cases as expected"), "{text}");
+    assert!(text.contains("published revision 1 to main") && text.contains("in force on host-a."), "{text}");
+    assert!(brief(&host.bash("git push --force")).contains("deny by no-force-push"));
+    let listed = host.request("hooks/list", json!({}));
+    assert_eq!(listed["hooks"][0]["source"]["layer"], "fleet", "{listed}");
+
+    // What isn't sound doesn't leave the publisher.
+    for (file, text, problem) in [
+        ("guard.yaml", "hooks: [{ name: a, on: PreToolUse, den: no }]", "den"),
+        ("guard.test.yaml", "cases: [{ bash: ls, expect: deny }]", "guard.test.yaml:1"),
+    ] {
+        let before = fs::read_to_string(scene.at("team").join(file)).unwrap();
+        scene.write(&format!("team/{file}"), text);
+        let (code, said) = scene.publish(&["team"]);
+        assert!(code == Some(2) && said.contains(problem), "{said}");
+        scene.write(&format!("team/{file}"), &before);
+    }
+
+    // What runs code is refused by a host whose settings don't permit it, and everybody sees why.
+    let code_hook = format!("{GUARD}  - {{ name: count, on: PostToolUse, command: 'cat >> /tmp/x' }}\n");
+    scene.write("team/guard.yaml", &code_hook);
+    let (code, text) = scene.publish(&["team"]);
+    assert!(code == Some(1) && text.contains("refused by host-a") && text.contains("code = true"), "{text}");
+    let status = scene.run(&["fleet", "status", "--fleet", "publisher.conf"]);
+    let text = said(&status);
+    assert!(status.status.code() == Some(1) && text.contains("1 behind; refuses revision 2: guard.yaml:4"), "{text}");
+    assert!(brief(&host.bash("git push --force")).contains("deny by no-force-push"));
+
+    // Back to what was there before, under a new revision.
+    let (code, text) = scene.publish(&["--roll-back"]);
+    assert!(code == Some(0) && text.contains("the files of revision 1, again"), "{text}");
+    assert!(text.contains("published revision 3") && text.contains("in force"), "{text}");
+    let status = scene.run(&["fleet", "status", "--fleet", "publisher.conf", "--format", "json"]);
+    let row: Value = serde_json::from_slice(&status.stdout).unwrap();
+    assert!(row["ok"] == true && row["lag"] == 0 && row["report"]["inForce"]["revision"] == 3, "{row}");
+
+    // The network is away: a host that starts now judges by the same, and so does an agent's own host, whose settings are
+    // the user's.
+    scene.servers.kill(0);
+    host.close();
+    let mut host = scene.host();
+    assert!(brief(&host.bash("git push --force")).contains("deny by no-force-push"));
+    fs::copy(scene.at("host.conf"), scene.at("user/fleet.conf")).unwrap();
+    let dispatched = scene.run(&["dispatch", "--root", "project", "--bash", "git push --force"]);
+    assert!(said(&dispatched).contains("no-force-push"), "{}", said(&dispatched));
+    let replied = asked_by_claude_code(&scene);
+    assert!(replied.contains("Force pushes are off."), "{replied}");
+    let stopped = scene.run(&["stop", "--root", "project"]);
+    // The other host of the project ends with the test.
+    assert!(said(&stopped).contains("has ended"), "{}", said(&stopped));
+
+    // It comes back, and with it what is published then: a part of the hosts first, then all.
+    scene.servers.restart(0);
+    scene.write("team/guard.yaml", &GUARD.replace("no-force-push", "no-force"));
+    let (code, text) = scene.publish(&["team", "--canary", "99.9"]);
+    assert!(code == Some(0) && text.contains("to the canary of main, 99.9 %") && text.contains("in force"), "{text}");
+    assert!(brief(&host.bash("git push --force")).contains("deny by no-force"));
+    let (code, text) = scene.publish(&["--promote"]);
+    assert!(code == Some(0) && text.contains("the files of revision 4, again") && text.contains("in force"), "{text}");
+    host.close();
+}
+
+/// What `hookwire hook` tells Claude Code of a forced push; it starts the project's host.
+fn asked_by_claude_code(scene: &Scene) -> String {
+    let event = json!({ "session_id": "s", "hook_event_name": "PreToolUse", "cwd": scene.at("project"),
+        "tool_name": "Bash", "tool_input": { "command": "git push --force" } });
+    let mut command = scene.command(&["hook", "--root", "project", "claude-code"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(event.to_string().as_bytes()).unwrap();
+    said(&child.wait_with_output().unwrap())
+}
