@@ -121,8 +121,7 @@ impl Asks {
             Decision::Deny => Approval::Deny,
         };
         let name = self.names.get(&by).map_or("", String::as_str);
-        // In the words of an answer from here, so that whoever reads verdicts finds both.
-        let by = format!("a person, {name} (key {})", by.id());
+        let by = format!("{name} (key {})", by.id());
         let reply = ApprovalReply { decision, reason, subject: None, remember: false };
         match approvals.answer(id, Answered { reply, by: Some(by.clone()) }) {
             Ok(()) => format!("answered by {by}"),

@@ -36,20 +36,38 @@ impl Verdicts {
     ///
     /// # Errors
     /// There is no spool or no thread for it.
-    pub(crate) fn start(host: &Arc<Host>, runtime: &Handle, server: &Server, dir: PathBuf) -> std::io::Result<Verdicts> {
+    pub(crate) fn start(
+        host: &Arc<Host>,
+        runtime: &Handle,
+        server: &Server,
+        dir: PathBuf,
+    ) -> std::io::Result<Verdicts> {
         let outbound = Outbound::new(Spool::claim(&dir, limits())?);
         let (draining, to) = (outbound.clone(), server.clone());
         runtime.spawn(async move { draining.drain(&to, Some(dir)).await });
         let (stop, until) = (CancellationToken::new(), Arc::new(AtomicU64::new(0)));
         let (end, done) = mpsc::channel();
-        let listen = listen(host.journal.clone(), host.root().to_string_lossy().into(), outbound.clone(), stop.clone(), until.clone());
+        let listen = listen(
+            host.journal.clone(),
+            host.root().to_string_lossy().into(),
+            outbound.clone(),
+            stop.clone(),
+            until.clone(),
+        );
         let handle = runtime.clone();
         // A thread of its own, because taking secrets out and the disk take their time.
         std::thread::Builder::new().name("verdicts".into()).spawn(move || {
             handle.block_on(listen);
             let _ = end.send(());
         })?;
-        Ok(Verdicts { journal: host.journal.clone(), server: server.clone(), outbound, stop, until, done: Mutex::new(done) })
+        Ok(Verdicts {
+            journal: host.journal.clone(),
+            server: server.clone(),
+            outbound,
+            stop,
+            until,
+            done: Mutex::new(done),
+        })
     }
 
     /// Spools what has been judged until now, and gives the server a moment to take it. What it doesn't take is sent by
@@ -71,7 +89,13 @@ impl Verdicts {
 }
 
 /// Reads the journal until it is told to stop, and spools what is there then.
-async fn listen(journal: Arc<Journal>, project: String, outbound: Outbound, stop: CancellationToken, until: Arc<AtomicU64>) {
+async fn listen(
+    journal: Arc<Journal>,
+    project: String,
+    outbound: Outbound,
+    stop: CancellationToken,
+    until: Arc<AtomicU64>,
+) {
     let mut follower = journal.follow();
     let mut last = 0;
     loop {
@@ -165,11 +189,17 @@ mod tests {
             let line = line(record(params, reason), "/p").unwrap();
             let read: Value = serde_json::from_slice(&line).unwrap();
             assert!(line.len() <= most && !line.contains(&b'\n'));
-            assert_eq!((read.get("params").is_some(), read["verdict"]["outcomes"].as_array().unwrap().len()), (has_params, n_outcomes));
+            assert_eq!(
+                (read.get("params").is_some(), read["verdict"]["outcomes"].as_array().unwrap().len()),
+                (has_params, n_outcomes)
+            );
             assert_eq!((&read["project"], &read["verdict"]["reason"]), (&json!("/p"), &json!("Not here.")));
             assert_eq!(read["truncated"] == true, !has_params);
         }
-        let secret = line(json!({ "params": { "command": "export AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY" } }), "/p");
+        let secret = line(
+            json!({ "params": { "command": "export AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY" } }),
+            "/p",
+        );
         assert!(!String::from_utf8(secret.unwrap()).unwrap().contains("wJalrXUtnFEMI"));
     }
 }

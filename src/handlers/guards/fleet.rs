@@ -62,7 +62,9 @@ impl SharedBudget {
         max: i64,
     ) -> Result<Option<SharedBudget>, Mistake> {
         if period.is_some() && per != PerOrFleet::Fleet {
-            return Err(Mistake::new("period", "a `period` is for `per: fleet`").help("add `per: fleet`, or leave it out"));
+            return Err(
+                Mistake::new("period", "a `period` is for `per: fleet`").help("add `per: fleet`, or leave it out")
+            );
         }
         let name = shared_name("budget", name, per)?;
         Ok(name.map(|name| SharedBudget { name, period: period.unwrap_or_default(), max }))
