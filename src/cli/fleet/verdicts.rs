@@ -34,8 +34,8 @@ pub(super) struct QueryArgs {
     #[arg(long, value_name = "NAME")]
     host: Option<Name>,
     /// What is looked for, as for `hookwire history`: words, and `decision:deny`, `agent:codex`, `tool:Bash`, `session:ID`,
-    /// `event:NAME`, `hook:NAME`, `project:DIR`, `since:7d`, `until:2026-11-28`. A `-` before one leaves out what it is about.
-    #[arg(allow_hyphen_values = true)]
+    /// `event:NAME`, `hook:NAME`, `project:DIR`, `since:7d`, `until:2026-11-28`. A `-` before one leaves out what it is about;
+    /// where the query begins with one, `--` stands before it.
     query: Vec<String>,
 }
 
