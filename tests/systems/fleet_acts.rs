@@ -133,6 +133,23 @@ fn a_rate_and_a_budget_hold_on_all_hosts_and_fail_without_servers() {
             "{said}"
         );
     }
+    // Values that hooks of all hosts share, as a command hook counts.
+    let state = |user: &str, words: &[&str]| {
+        let output = scene.run(&[&["state", "--fleet", &format!("{user}.conf")], words].concat());
+        (output.status.code(), said(&output).trim().to_string())
+    };
+    for (user, words, code, text) in [
+        ("host-a", &["get", "pushes"][..], 1, ""),
+        ("host-a", &["increment", "pushes", "2", "--ttl", "1h"], 0, "2"),
+        ("host-b", &["increment", "pushes"], 0, "3"),
+        ("host-b", &["compare-and-set", "pushes", "x", "--expected", "2"], 1, ""),
+        ("host-b", &["compare-and-set", "pushes", "x", "--expected", "3"], 0, ""),
+        ("host-a", &["get", "pushes"], 0, "x"),
+        ("host-a", &["delete", "pushes"], 0, ""),
+        ("host-b", &["delete", "pushes"], 1, ""),
+    ] {
+        assert_eq!(state(user, words), (Some(code), text.to_string()), "{user} {words:?}");
+    }
     scene.servers.kill(0);
     let said = eventually("the hosts know", || Some(fetched(&mut hosts, 0)).filter(|it| it != refused));
     assert!(said.starts_with("deny by rate: hook `rate` failed to take one of the fleet's quota `web`"), "{said}");

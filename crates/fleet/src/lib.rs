@@ -19,6 +19,7 @@
 //! | [`hosts`] | what hosts report of themselves |
 //! | [`spool`], [`verdicts`] | what hosts have judged: on the disk first, then in one stream, each verdict once |
 //! | [`quota`], [`spend`] | what all hosts together may do, and may spend |
+//! | [`state`] | values that hooks of all hosts share |
 //! | [`asks`] | questions that wait for a person, and one signed answer to each |
 //!
 //! # Invariants
@@ -48,6 +49,7 @@ mod retry;
 pub mod server;
 pub mod spend;
 pub mod spool;
+pub mod state;
 mod store;
 pub mod streams;
 pub mod verdicts;

@@ -11,7 +11,9 @@ use hookwire_fleet::name::{Identity, Name};
 use hookwire_fleet::quota::{self, Take};
 use hookwire_fleet::server::{PATIENCE, ServerError};
 use hookwire_fleet::spend::{Budget, Spender};
+use hookwire_fleet::state::{self, Change};
 use hookwire_fleet::streams::{self, Plan, Quota};
+use serde_json::Value;
 use serde_json::value::to_raw_value;
 use std::time::{Duration, Instant};
 
@@ -108,6 +110,36 @@ async fn a_budget_holds_on_all_hosts_though_one_is_killed() {
     b.ready(LONG).await.unwrap();
     let standing = common::until(async || second.spend(&small, 0, PATIENCE).await.ok()).await;
     assert!(standing.counted > MAX / 100 + 5000 && standing.counted <= 1 + 2 * (MAX / 100) + 5000, "{standing:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn values_are_shared_and_no_count_is_lost() {
+    let Some(servers) = Servers::start(1).await else { return };
+    let hosts = [servers.connect("host-a").await, servers.connect("host-b").await];
+    let key = name("pushes");
+    let count = |n: usize, ttl| {
+        state::update(&hosts[n % 2], &key, LONG, move |present| {
+            Ok(Change::Count((present.and_then(Value::as_u64).unwrap_or(0) + 1).into(), ttl))
+        })
+    };
+    let counted = join_all((0..40).map(|n| count(n, None))).await;
+    assert!(counted.iter().all(Result::is_ok), "{counted:?}");
+    assert_eq!(state::get(&hosts[1], &key, PATIENCE).await.unwrap(), Some(40.into()));
+    // To count doesn't prolong a life, and what is removed begins anew.
+    state::update(&hosts[0], &key, PATIENCE, |_| Ok(Change::Remove)).await.unwrap();
+    assert_eq!(state::get(&hosts[1], &key, PATIENCE).await.unwrap(), None);
+    let begun = Instant::now();
+    let life = Duration::from_millis(1500);
+    count(0, Some(life)).await.unwrap();
+    while let Some(value) = state::get(&hosts[1], &key, PATIENCE).await.unwrap() {
+        assert!(value.as_u64() > Some(0) && begun.elapsed() < LONG);
+        count(1, Some(Duration::from_secs(1000))).await.unwrap();
+    }
+    assert!(begun.elapsed() >= life, "{:?}", begun.elapsed());
+    let large = state::update(&hosts[0], &key, PATIENCE, |_| Ok(Change::Set("x".repeat(70_000).into(), None))).await;
+    assert!(large.unwrap_err().to_string().contains("at most"));
+    let refused = state::update(&hosts[0], &key, PATIENCE, |_| Err("no number".into())).await;
+    assert_eq!(refused, Err(ServerError::Other("no number".into())));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,6 +6,7 @@ mod init;
 mod join;
 mod key;
 pub(super) mod publish;
+pub(super) mod state;
 mod status;
 mod verdicts;
 
