@@ -315,6 +315,7 @@ impl Host {
         }
         if matches!(options.purpose, Purpose::Replay) {
             services.approvals = Approvals::of_replay();
+            services.fleet.pretend();
         }
         services.state = options.state.clone();
         services.model = options.model.clone().map(Arc::new);

@@ -71,6 +71,7 @@
 //! | `fleet` | what the host shares with others by a server: definitions that a team publishes |
 //! | `embed`, [`agent_hook`] | the host within a Rust program: closures, the AgentHook trait |
 //! | `transport` | bytes: framing, standard streams, sockets, and a client of another host |
+//! | `fleet` | a host's part in a fleet: definitions, verdicts, budgets and approvals by a server |
 //! | `running` | hosts that run: finding them, asking them, following what they judge |
 //! | `lsp` | the language server for definition files |
 //! | `rpc` | the method table, and what one connection is to the host |

@@ -20,6 +20,10 @@ pub(super) struct ApprovalsArgs {
     /// Wait, and show each new question when it comes; Ctrl-C ends it.
     #[arg(long, conflicts_with = "id")]
     watch: bool,
+    /// The questions of a fleet instead.
+    #[cfg(feature = "fleet")]
+    #[command(flatten)]
+    server: super::fleet::ServerArgs,
 }
 
 #[derive(clap::Args)]
@@ -38,6 +42,9 @@ pub(super) struct ApproveArgs {
     /// Don't ask on a terminal whether you mean it. What is approved is shown all the same.
     #[arg(long)]
     yes: bool,
+    #[cfg(feature = "fleet")]
+    #[command(flatten)]
+    in_fleet: super::fleet::approvals::AnswerArgs,
 }
 
 #[derive(clap::Args)]
@@ -50,6 +57,9 @@ pub(super) struct DenyArgs {
     /// Give the same answer to the same question for the rest of the session.
     #[arg(long)]
     remember: bool,
+    #[cfg(feature = "fleet")]
+    #[command(flatten)]
+    in_fleet: super::fleet::approvals::AnswerArgs,
 }
 
 /// Every running host with the questions that wait there. For one that doesn't answer, a line is printed: others may
@@ -67,6 +77,13 @@ fn hosts() -> Result<Vec<(Client, ApprovalList)>, Failure> {
 }
 
 pub(super) fn approvals(args: &ApprovalsArgs, out: &mut Output) -> Result<Finding, Failure> {
+    #[cfg(feature = "fleet")]
+    if args.server.fleet.is_some() {
+        if args.watch {
+            return Err(Failure("--watch is for the questions of this machine, not of a fleet".into()));
+        }
+        return super::fleet::approvals::list(&args.server, args.id.as_deref(), out);
+    }
     let extent = if args.id.is_some() { Extent::Whole } else { Extent::Folded };
     let mut known = HashSet::new();
     let is_wanted = |id: &str| args.id.as_ref().is_none_or(|wanted| wanted == id);
@@ -128,6 +145,15 @@ fn show_new(lists: Vec<ApprovalList>, known: &mut HashSet<String>, extent: Exten
 }
 
 pub(super) fn approve(args: &ApproveArgs, out: &mut Output) -> Result<Finding, Failure> {
+    #[cfg(feature = "fleet")]
+    if args.in_fleet.is_named() {
+        if args.input.is_some() || args.remember {
+            return Err(Failure("--input and --remember are for a question of this machine, not of a fleet".into()));
+        }
+        let (approves, reason) = (true, args.reason.as_deref());
+        let reply = super::fleet::approvals::Reply { approves, reason, yes: args.yes };
+        return super::fleet::approvals::answer(&args.in_fleet, args.id.as_deref(), &reply, out);
+    }
     let mut reply = json!({ "decision": "approve", "reason": args.reason, "remember": args.remember });
     if let Some(input) = &args.input {
         let input =
@@ -149,6 +175,15 @@ pub(super) fn approve(args: &ApproveArgs, out: &mut Output) -> Result<Finding, F
 }
 
 pub(super) fn deny(args: &DenyArgs, out: &mut Output) -> Result<Finding, Failure> {
+    #[cfg(feature = "fleet")]
+    if args.in_fleet.is_named() {
+        if args.remember {
+            return Err(Failure("--remember is for a question of this machine, not of a fleet".into()));
+        }
+        let (approves, reason) = (false, args.reason.as_deref());
+        let reply = super::fleet::approvals::Reply { approves, reason, yes: true };
+        return super::fleet::approvals::answer(&args.in_fleet, args.id.as_deref(), &reply, out);
+    }
     let (mut host, root, approval) = find(args.id.as_deref())?;
     // Without a name, it may be another one than the person has seen.
     if args.id.is_none() && !out.json {
@@ -196,7 +231,7 @@ fn answer(host: &mut Client, id: &str, reply: &Value, out: &mut Output) -> Resul
 
 /// How much of a question is shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Extent {
+pub(super) enum Extent {
     /// The beginning of what is long, with how much more there is.
     Folded,
     /// All of it.
@@ -211,7 +246,7 @@ const MAX_MEMBERS: usize = 40;
 
 /// Who asks, why, where, and what would be done: each member of it on lines of its own. The long ones come first, so that
 /// the short ones, of which a path, an amount or a payee is one, stand last, where a terminal ends up.
-fn show(approval: &ApprovalRequest, root: &str, extent: Extent, out: &mut Output) {
+pub(super) fn show(approval: &ApprovalRequest, root: &str, extent: Extent, out: &mut Output) {
     let id = out.tone(Tone::Strong, &approval.id);
     let what = approval.tool.as_deref().unwrap_or(&approval.event);
     let who = approval.agent.as_deref().map(|agent| format!(" of {agent}")).unwrap_or_default();

@@ -64,6 +64,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "hookwire fleet key team.key --no-passphrase",
             "hookwire fleet init --fleet nats://127.0.0.1",
             "hookwire fleet status --fleet nats://127.0.0.1",
+            "hookwire fleet query --fleet nats://127.0.0.1 decision:deny since:1h",
         ],
     ),
     ("publish", &["hookwire publish .hookwire --dry-run", "hookwire publish .hookwire --key team.key"]),

@@ -115,6 +115,7 @@ enum Format {
     /// For people.
     Text,
     /// For programs: one JSON value a line.
+    #[value(alias = "jsonl")]
     Json,
     /// Annotations of a workflow on GitHub.
     Github,

@@ -42,7 +42,17 @@ impl Joining {
         options
     }
 
-    pub(super) fn follow(self, _: &Arc<Host>, _: &Runtime) {}
+    pub(super) fn follow(self, _: &Arc<Host>, _: &Runtime) -> Result<Joined, Failure> {
+        Ok(Joined)
+    }
+}
+
+/// A host's part in a fleet: none.
+#[derive(Clone, Default)]
+pub(super) struct Joined;
+
+impl Joined {
+    pub(super) fn finish(&self) {}
 }
 
 pub(super) fn published(_: Option<&str>, _: bool) -> Result<Option<PathBuf>, Failure> {

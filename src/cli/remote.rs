@@ -23,10 +23,14 @@ pub(super) struct StateArgs {
     /// The project root of the host; else the nearest directory upwards that is a project's.
     #[arg(long, global = true, value_name = "DIR", default_value_os_t = project(), hide_default_value = true)]
     root: PathBuf,
+    /// Use the values that all hosts of this fleet share: a settings file, or servers as nats://HOST[,HOST].
+    #[cfg(feature = "fleet")]
+    #[arg(long, global = true, value_name = "FILE|nats://HOST")]
+    fleet: Option<String>,
 }
 
 #[derive(clap::Subcommand)]
-enum StateAction {
+pub(super) enum StateAction {
     /// Print a value. Exits with 1 if there is none.
     Get {
         /// The key.
@@ -90,6 +94,10 @@ fn connect(root: &Path) -> Result<Client, Failure> {
 }
 
 pub(super) fn state(args: &StateArgs, out: &mut Output) -> Result<Finding, Failure> {
+    #[cfg(feature = "fleet")]
+    if let Some(fleet) = &args.fleet {
+        return super::fleet::state::run(fleet, &args.action, out);
+    }
     let mut host = connect(&args.root)?;
     let session = args.session.as_ref().filter(|session| !args.shared && !session.is_empty());
     let mut ask = |method: &str, mut params: Value| {
@@ -140,12 +148,12 @@ pub(super) fn state(args: &StateArgs, out: &mut Output) -> Result<Finding, Failu
     })
 }
 
-fn json_or_text(text: &str) -> Value {
+pub(super) fn json_or_text(text: &str) -> Value {
     crate::support::json::parse(text).unwrap_or_else(|_| Value::String(text.to_string()))
 }
 
 /// Prints a value for a shell: texts as they are, others as JSON.
-fn print_value(out: &mut Output, value: &Value) {
+pub(super) fn print_value(out: &mut Output, value: &Value) {
     match value {
         Value::String(text) if !out.json => out.value(text),
         value => out.json(value),

@@ -1,7 +1,7 @@
 //! `hookwire serve`.
 
 use super::ending::{self, LEAVE, SHUTDOWN, runtime};
-use super::fleet::Joining;
+use super::fleet::{Joined, Joining};
 use super::output::tell;
 use super::record::Recording;
 use super::{Failure, Finding, StandingArgs};
@@ -118,8 +118,8 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
         ));
     }
     let protocol = stdio::take_stdout()?;
-    let (host, runtime) = start(args)?;
-    let recording = record(args, &host, &runtime)?;
+    let (host, runtime, joined) = start(args)?;
+    let unfinished = unfinished(args, &host, &runtime, joined)?;
     let (gone, client_is_gone) = mpsc::channel();
     let outbox = Outbox::new(protocol, move || {
         let _ = gone.send(());
@@ -127,15 +127,15 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
     let _socket = if args.no_share { None } else { share(&host, &runtime, args.max_message) };
     let session = Session::new(host, outbox.clone(), runtime.handle().clone(), Side::Parent);
     let connection = Arc::new(Connection::new(session));
-    end_when_gone(connection.clone(), recording.clone(), client_is_gone)?;
+    end_when_gone(connection.clone(), unfinished.clone(), client_is_gone)?;
     let ending = connection.clone();
-    end_on_signal(&runtime, recording.clone(), move || {
+    end_on_signal(&runtime, unfinished.clone(), move || {
         ending.abandon();
         ending.drain(Duration::ZERO, SHUTDOWN);
         remove_socket(&ending);
     })?;
     let result = serve_stdin(&connection, &outbox, args.max_message);
-    end(runtime, recording.as_deref());
+    end(runtime, &unfinished);
     // `exit` without `shutdown` before it is 1. (LSP.)
     let abrupt = result? == Next::Exit && !connection.session().is_shut_down();
     Ok(if abrupt { Finding::Found } else { Finding::Fine })
@@ -143,8 +143,8 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
 
 /// Serves whoever connects, and nobody else.
 fn listen(args: &ServeArgs, socket: Socket) -> Result<Finding, Failure> {
-    let (host, runtime) = start(args)?;
-    let recording = record(args, &host, &runtime)?;
+    let (host, runtime, joined) = start(args)?;
+    let unfinished = unfinished(args, &host, &runtime, joined)?;
     host.engine.services.socket.get_or_init(|| socket.path().into());
     socket.serve(guests(&host, &runtime, args.max_message))?;
     if args.listen.is_some() {
@@ -152,7 +152,7 @@ fn listen(args: &ServeArgs, socket: Socket) -> Result<Finding, Failure> {
         tell(format_args!("listening on {path}; an agent connects to it and sends JSON-RPC"));
     }
     let path = socket.path().to_path_buf();
-    end_on_signal(&runtime, recording.clone(), move || drop(std::fs::remove_file(path)))?;
+    end_on_signal(&runtime, unfinished.clone(), move || drop(std::fs::remove_file(path)))?;
     let root = host.root().to_path_buf();
     // Only a host that a hook has started has somebody who starts the next.
     let retires = CancellationToken::new();
@@ -166,17 +166,17 @@ fn listen(args: &ServeArgs, socket: Socket) -> Result<Finding, Failure> {
     let (socket, retired) = (socket.retire()?, Instant::now());
     socket.await_idle(Duration::ZERO, |_| retired.elapsed() > LAST_GUESTS);
     runtime.block_on(super::ending::settle(&host));
-    end(runtime, recording.as_deref());
+    end(runtime, &unfinished);
     Ok(Finding::Fine)
 }
 
 /// Serves whoever has the token, over HTTP, and the project's socket beside it.
 fn listen_http(args: &ServeArgs, address: &Address) -> Result<Finding, Failure> {
     let given = given_token(args)?;
-    let (host, runtime) = start(args)?;
+    let (host, runtime, joined) = start(args)?;
     let listener = runtime.block_on(Listener::bind(address.clone()));
     let listener = listener.map_err(|error| Failure(format!("--listen {address}: {error}")))?;
-    let recording = record(args, &host, &runtime)?;
+    let unfinished = unfinished(args, &host, &runtime, joined)?;
     let socket = if args.no_share { None } else { share(&host, &runtime, args.max_message) };
     let (token, held_in, made) = match given {
         Some((token, held_in)) => (token, held_in, None),
@@ -200,7 +200,7 @@ fn listen_http(args: &ServeArgs, address: &Address) -> Result<Finding, Failure> 
     });
     let shared = socket.as_ref().map(|socket| socket.path().to_path_buf());
     let own = [made.clone(), shared];
-    end_on_signal(&runtime, recording.clone(), move || {
+    end_on_signal(&runtime, unfinished.clone(), move || {
         own.iter().flatten().for_each(|path| drop(std::fs::remove_file(path)));
     })?;
     let root = host.root().to_path_buf();
@@ -209,7 +209,7 @@ fn listen_http(args: &ServeArgs, address: &Address) -> Result<Finding, Failure> 
     });
     runtime.block_on(super::ending::settle(&host));
     made.iter().for_each(|path| drop(std::fs::remove_file(path)));
-    end(runtime, recording.as_deref());
+    end(runtime, &unfinished);
     Ok(Finding::Fine)
 }
 
@@ -234,7 +234,7 @@ fn given_token(args: &ServeArgs) -> Result<Option<(Token, String)>, Failure> {
 }
 
 /// A host that watches its definitions, and what runs its hooks.
-fn start(args: &ServeArgs) -> Result<(Arc<Host>, Runtime), Failure> {
+fn start(args: &ServeArgs) -> Result<(Arc<Host>, Runtime, Joined), Failure> {
     // First, because what it does about signals holds for the files that the host opens.
     let runtime = runtime()?;
     let purpose = if args.pass_through { Purpose::PassThrough } else { Purpose::Judge };
@@ -245,21 +245,40 @@ fn start(args: &ServeArgs) -> Result<(Arc<Host>, Runtime), Failure> {
         tracing::error!("Pass-through: every event is allowed and no hook runs.");
     }
     host.watch()?;
-    joining.follow(&host, &runtime);
+    let joined = joining.follow(&host, &runtime)?;
     if let Ok(program) = std::env::current_exe() {
         process_tree::enable_reaper(program, vec!["reaper".into()]);
     }
-    Ok((host, runtime))
+    Ok((host, runtime, joined))
 }
 
-/// Begins to record, if that is wanted.
-fn record(args: &ServeArgs, host: &Arc<Host>, runtime: &Runtime) -> Result<Option<Arc<Recording>>, Failure> {
-    args.record.as_ref().map(|dir| Recording::start(host, runtime, dir)).transpose()
+/// What must be finished before the process ends, because some of it is only in memory.
+struct Unfinished {
+    recording: Option<Arc<Recording>>,
+    joined: Joined,
+}
+
+impl Unfinished {
+    fn finish(&self) {
+        self.recording.iter().for_each(|it| it.finish());
+        self.joined.finish();
+    }
+}
+
+/// Begins to record, if that is wanted; gives what is to be finished.
+fn unfinished(
+    args: &ServeArgs,
+    host: &Arc<Host>,
+    runtime: &Runtime,
+    joined: Joined,
+) -> Result<Arc<Unfinished>, Failure> {
+    let recording = args.record.as_ref().map(|dir| Recording::start(host, runtime, dir)).transpose()?;
+    Ok(Arc::new(Unfinished { recording, joined }))
 }
 
 /// Drops the tasks that still run, which ends their processes.
-fn end(runtime: Runtime, recording: Option<&Recording>) {
-    recording.into_iter().for_each(Recording::finish);
+fn end(runtime: Runtime, unfinished: &Unfinished) {
+    unfinished.finish();
     ending::leave(runtime);
 }
 
@@ -305,7 +324,7 @@ pub(super) fn share(host: &Arc<Host>, runtime: &Runtime, max_message: usize) -> 
 /// process in good order. If it doesn't, the process is ended from here.
 fn end_when_gone(
     connection: Arc<Connection>,
-    recording: Option<Arc<Recording>>,
+    unfinished: Arc<Unfinished>,
     gone: mpsc::Receiver<()>,
 ) -> std::io::Result<()> {
     let wait = move || {
@@ -315,7 +334,7 @@ fn end_when_gone(
             // Otherwise the reader is ending the process already, with the right exit code.
             if connection.session().hang_up() {
                 connection.drain(Duration::ZERO, AFTER_DRAIN);
-                recording.iter().for_each(|it| it.finish());
+                unfinished.finish();
                 remove_socket(&connection);
                 process_tree::leave(LEAVE);
                 std::process::exit(0);
@@ -334,12 +353,12 @@ fn remove_socket(connection: &Connection) {
 
 fn end_on_signal(
     runtime: &Runtime,
-    recording: Option<Arc<Recording>>,
+    unfinished: Arc<Unfinished>,
     clean_up: impl FnOnce() + Clone + Send + 'static,
 ) -> std::io::Result<()> {
     let end = move |code: u8| {
         clean_up();
-        recording.iter().for_each(|it| it.finish());
+        unfinished.finish();
         process_tree::leave(LEAVE);
         std::process::exit(code.into());
     };

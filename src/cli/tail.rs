@@ -251,6 +251,8 @@ pub(super) fn print(record: &Clean, out: &mut Output) {
     let about = told::about(record, event.as_ref()).unwrap_or_default();
     let head = [
         time_of_day(&record["at"]),
+        // Of a fleet, whose hosts have names.
+        text(&record["of"]["host"]),
         safe(&told::sender(record, event.as_ref())),
         text(&record["event"]),
         safe(tool),

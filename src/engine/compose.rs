@@ -12,7 +12,6 @@ use crate::event::{Event, EventSpec, Phase};
 use crate::handlers::Moment;
 use crate::hook::Hook;
 use crate::hook_set::Selected;
-use crate::services::approval::ApprovalReply;
 use crate::services::approvals::{self, NoAnswer, Remember};
 use crate::syntax::source::Layer;
 use crate::verdict::{Answer, Decision, Outcome, Status};
@@ -555,19 +554,19 @@ impl Chain {
             () = limits.wait_until_over() => Err(NoAnswer::Error("get an approval in time".into())),
         };
         let reply = match reply {
-            Ok(ApprovalReply { subject: Some(_), .. }) if moment.event().subject().is_none() => {
+            Ok(answered) if answered.reply.subject.is_some() && moment.event().subject().is_none() => {
                 Err(NoAnswer::Error(format!("take the change: {} has nothing to change", moment.event().name)))
             }
             reply => reply,
         };
         let (decision, reasons) = match &reply {
-            Ok(reply) => reply.decided(&reason, limits.contract.dialect == NATIVE),
+            Ok(answered) => answered.decided(&reason, limits.contract.dialect == NATIVE),
             Err(NoAnswer::Silence(error)) => (Decision::Deny, format!("{reason} ({error})")),
             Err(NoAnswer::Error(error)) => (Decision::Deny, format!("{reason} (failed to {error})")),
         };
         self.folded.decision = Some(decision);
         self.folded.reasons = vec![reasons];
-        let changed = reply.ok().and_then(|reply| reply.subject).filter(|_| decision == Decision::Allow);
+        let changed = reply.ok().and_then(|answered| answered.reply.subject).filter(|_| decision == Decision::Allow);
         let Some(subject) = changed.filter(|subject| Some(subject) != moment.event().subject()) else { return false };
         self.version += 1;
         self.moment = Arc::new(moment.rewritten(Arc::new(moment.event().with_subject(subject.clone()))));

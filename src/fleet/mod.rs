@@ -3,9 +3,12 @@
 //! `hookwire_fleet` knows the servers and what is on them, as bytes; here they become definitions. Nothing of this is
 //! started, and no server is spoken to, unless the machine's or user's `fleet.conf` or `--fleet` names one.
 
+pub(crate) mod acts;
+mod asks;
 pub(crate) mod definitions;
 mod instance;
 pub(crate) mod settings;
+mod verdicts;
 
 use hookwire_fleet::name::Identity;
 use hookwire_fleet::server::Server;

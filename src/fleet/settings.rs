@@ -15,6 +15,7 @@ use hookwire_fleet::key::PublicKey;
 use hookwire_fleet::name::Name;
 use hookwire_fleet::server::{self, Tls};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -32,6 +33,17 @@ pub(crate) struct Settings {
     pub(crate) server: server::Settings,
     /// What is followed.
     pub(crate) definitions: Option<Followed>,
+    /// Who answers questions.
+    pub(crate) approvals: Option<Approving>,
+}
+
+/// Who answers questions of this machine's hosts, beside people at the machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Approving {
+    /// Whose answers count, by the names that verdicts tell.
+    pub(crate) approvers: BTreeMap<String, PublicKey>,
+    /// A file with the address of a chat that is told of questions.
+    pub(crate) webhook_file: Option<PathBuf>,
 }
 
 /// Which published definitions are in force.
@@ -53,6 +65,14 @@ struct Raw {
     #[serde(default)]
     tls: Tls,
     definitions: Option<RawFollowed>,
+    approvals: Option<RawApproving>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct RawApproving {
+    approvers: BTreeMap<String, PublicKey>,
+    webhook_file: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
@@ -97,7 +117,7 @@ impl Settings {
             return Err(format!("--fleet {given}: there is no such file; a server is written nats://HOST:4222"));
         }
         let server = server::Settings::from_urls(given).map_err(|error| format!("--fleet: {error}"))?;
-        Ok(Settings { file: None, server, definitions: None })
+        Ok(Settings { file: None, server, definitions: None, approvals: None })
     }
 
     fn read(path: &Path) -> Result<Settings, String> {
@@ -139,7 +159,15 @@ impl Settings {
             let channel = channel.unwrap_or_else(|| Name::nearest(CHANNEL));
             Ok(Followed { pins: Pins { channel, signers }, code })
         });
-        Ok(Settings { file: None, server, definitions: definitions.transpose()? })
+        let approvals = raw.approvals.map(|RawApproving { approvers, webhook_file }| {
+            let place = node.get("approvals").map_or(0, |it| it.span.start);
+            // With the threshold that counts: one of them answers.
+            let signers = Signers::new(approvers.values().copied(), 1);
+            signers.map_err(|error| (line(place), format!("approvals: {error}")))?;
+            Ok(Approving { approvers, webhook_file: webhook_file.map(within) })
+        });
+        let (definitions, approvals) = (definitions.transpose()?, approvals.transpose()?);
+        Ok(Settings { file: None, server, definitions, approvals })
     }
 
     /// Where they come from, for people.
@@ -164,6 +192,8 @@ mod tests {
             (format!("{servers}[definitions]\nkeys = []\n"), Some(2), "no key is pinned"),
             (format!("{servers}[definitions]\nkeys = [\"ed25519:x\"]\n"), Some(3), "ed25519:"),
             (format!("{servers}[definitions]\nkeys = [\"{KEY}\"]\nthreshold = 2\n"), Some(2), "the threshold is 2"),
+            (format!("{servers}[approvals]\napprovers = {{}}\n"), Some(2), "no key is pinned"),
+            (format!("{servers}[approvals.approvers]\nalice = \"{KEY}x\"\n"), Some(3), "ed25519:"),
             ("[definitions\n".into(), Some(1), ""),
         ] {
             let (found, said) = Settings::parse(&text, Path::new("/etc/hookwire")).unwrap_err();
@@ -177,5 +207,9 @@ mod tests {
             (followed.pins.channel.as_str(), followed.pins.signers.threshold(), followed.code),
             ("main", 1, false)
         );
+        let text = format!("{servers}[approvals]\nwebhookFile = \"chat\"\napprovers = {{ alice = \"{KEY}\" }}\n");
+        let approving = Settings::parse(&text, Path::new("/etc/hookwire")).unwrap().approvals.unwrap();
+        assert_eq!(approving.webhook_file.as_deref(), Some(Path::new("/etc/hookwire/chat")));
+        assert_eq!(approving.approvers.keys().collect::<Vec<_>>(), ["alice"]);
     }
 }

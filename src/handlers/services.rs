@@ -6,12 +6,14 @@ use super::realms::pool::Pool as ScriptPool;
 use super::servers::Servers;
 use super::workers::pool::WorkerPool;
 use crate::services::approvals::Approvals;
-use crate::services::egress::{EgressByLayer, HostPort};
+use crate::services::egress::{Egress, EgressByLayer, HostPort};
 use crate::services::emit::EventSender;
 use crate::services::fakes::Fakes;
+use crate::services::fleet::FleetCounts;
 use crate::services::models::ModelRef;
 use crate::services::state::Store;
 use crate::services::state::runs::Runs;
+use crate::syntax::source::Layer;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -28,6 +30,8 @@ pub struct Services {
     pub runs: Arc<Runs>,
     /// Questions to a person.
     pub approvals: Approvals,
+    /// What guards count on all hosts of a fleet.
+    pub fleet: FleetCounts,
     /// The host's socket, for the commands of hooks.
     pub socket: Arc<OnceLock<PathBuf>>,
     /// The model of hooks and files that name none.
@@ -54,6 +58,7 @@ impl Services {
             events: EventSender::default(),
             runs: Arc::default(),
             approvals: Approvals::default(),
+            fleet: FleetCounts::default(),
             socket: Arc::default(),
             model: None,
             fakes: None,
@@ -66,8 +71,14 @@ impl Services {
         }
     }
 
+    /// The way out for what is of a layer.
+    pub(crate) fn egress(&self, layer: Layer) -> &Egress {
+        self.egress.for_layer(layer)
+    }
+
     /// These services, with nobody to ask but the fakes of a test.
     pub fn faked(self, fakes: &Arc<Fakes>) -> Services {
+        self.fleet.pretend();
         Services {
             approvals: Approvals::faked(fakes.clone()),
             egress: EgressByLayer::faked(fakes.clone()),

@@ -84,6 +84,15 @@ pub struct Found {
     pub line: String,
 }
 
+/// Since when a query looks for events, if it says that.
+///
+/// # Errors
+/// The query makes no sense.
+pub fn since(query: &str) -> Result<Option<SystemTime>> {
+    let since = Query::read(query, SystemTime::now())?.since;
+    Ok(since.map(|it| SystemTime::UNIX_EPOCH + Duration::from_millis(it.max(0).cast_unsigned())))
+}
+
 /// In which order events are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
@@ -132,6 +141,16 @@ impl History {
             }
         }
         db.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY;").map_err(said)?;
+        Ok(History(Mutex::new(db)))
+    }
+
+    /// An empty one in memory, for events that are kept elsewhere.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn in_memory() -> Result<History> {
+        let db = Connection::open_in_memory().map_err(said)?;
+        db.execute_batch(TABLES).map_err(said)?;
         Ok(History(Mutex::new(db)))
     }
 

@@ -59,9 +59,11 @@ pub struct ApprovalReply {
 pub const DENIED: &str = "denied by a person";
 
 impl ApprovalReply {
-    /// The decision that it comes to, and why. In other systems what a person says is the whole reason of a "no".
-    pub fn decided(&self, question: &str, is_native: bool) -> (Decision, String) {
-        let said = self.reason.as_deref().map(|said| format!(": {said}")).unwrap_or_default();
+    /// The decision that it comes to, and why. `by` is who has answered, where that is known. In other systems what a
+    /// person says is the whole reason of a "no".
+    pub fn decided(&self, question: &str, is_native: bool, by: Option<&str>) -> (Decision, String) {
+        let by = by.map(|by| format!(", {by}")).unwrap_or_default();
+        let said = self.reason.as_deref().map(|said| format!("{by}: {said}")).unwrap_or(by);
         match (self.decision, &self.reason) {
             (Approval::Approve, _) => (Decision::Allow, format!("approved by a person{said}")),
             (Approval::Deny, Some(bare)) if !is_native => (Decision::Deny, bare.clone()),

@@ -13,6 +13,7 @@ use crate::services::state::{Scope, Store};
 use crate::support::amounts::millis;
 use crate::support::digest;
 use crate::support::looks::look;
+use crate::verdict::Decision;
 use parking_lot::{Mutex, MutexGuard};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -60,6 +61,28 @@ pub struct Question<'a> {
     pub remember: Remember,
 }
 
+/// An answer, and whose it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answered {
+    /// The answer.
+    pub reply: ApprovalReply,
+    /// Who gave it, where that is known for sure: by a signature.
+    pub by: Option<String>,
+}
+
+impl Answered {
+    /// The decision that it comes to, and why; see [`ApprovalReply::decided`].
+    pub(crate) fn decided(&self, question: &str, is_native: bool) -> (Decision, String) {
+        self.reply.decided(question, is_native, self.by.as_deref())
+    }
+}
+
+impl From<ApprovalReply> for Answered {
+    fn from(reply: ApprovalReply) -> Answered {
+        Answered { reply, by: None }
+    }
+}
+
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoAnswer {
@@ -97,7 +120,7 @@ struct Shared {
 
 struct Waiting {
     request: ApprovalRequest,
-    answer: oneshot::Sender<ApprovalReply>,
+    answer: oneshot::Sender<Answered>,
 }
 
 impl Approvals {
@@ -120,13 +143,14 @@ impl Approvals {
         question: Question<'_>,
         state: &Store,
         client: Option<&Arc<dyn Client>>,
-    ) -> Result<ApprovalReply, NoAnswer> {
+    ) -> Result<Answered, NoAnswer> {
         if self.0.is_replay {
             return Err(NoAnswer::Silence("a replay asks nobody".into()));
         }
         let key = remembered_key(&question).await;
         if let Some(reply) = key.as_ref().and_then(|key| state.get(&Scope::Guards, key)) {
             return serde_json::from_value(reply)
+                .map(ApprovalReply::into)
                 .map_err(|error| NoAnswer::Error(format!("recall an approval: {error}")));
         }
         let (timeout, remember) = (question.timeout, question.remember);
@@ -140,29 +164,31 @@ impl Approvals {
         let request = self.request(question);
         let answered = async {
             if let Some(reply) = said {
-                return Ok(reply);
+                return Ok(reply.into());
             }
             match client.filter(|client| client.answers().approvals) {
                 Some(client) => {
                     let params = serde_json::to_value(&request).map_err(|error| error.to_string())?;
                     let reply = client.request(client::APPROVE, params).await;
                     let reply = reply.map_err(|error| format!("ask for approval: {error}"))?;
-                    serde_json::from_value(reply).map_err(|error| format!("read the approval: {error}"))
+                    let reply = serde_json::from_value(reply).map(ApprovalReply::into);
+                    reply.map_err(|error| format!("read the approval: {error}"))
                 }
                 None => self.wait(request).await,
             }
         };
-        let reply: ApprovalReply =
+        let answered: Answered =
             tokio::time::timeout(timeout, answered).await.map_err(|_| silence())?.map_err(NoAnswer::Error)?;
+        let reply = &answered.reply;
         // An answer that replaces the input doesn't fit another input.
         let fits_others = remember != Remember::Tool || reply.subject.is_none();
         if let Some(key) = key.filter(|_| reply.remember && fits_others) {
-            let value = serde_json::to_value(&reply).unwrap_or_default();
+            let value = serde_json::to_value(reply).unwrap_or_default();
             if let Err(error) = state.set(&Scope::Guards, &key, value, Some(REMEMBERED)) {
                 tracing::warn!(%error, "An approval is not remembered.");
             }
         }
-        Ok(reply)
+        Ok(answered)
     }
 
     /// The questions that wait, oldest first.
@@ -177,18 +203,18 @@ impl Approvals {
         self.0.changed.subscribe()
     }
 
-    /// Answers a question.
+    /// Answers a question. The first answer counts, wherever it comes from.
     ///
     /// # Errors
     /// None of that name waits.
-    pub fn answer(&self, id: &str, reply: ApprovalReply) -> Result<(), String> {
+    pub fn answer(&self, id: &str, answered: impl Into<Answered>) -> Result<(), String> {
         let waiting = self.waiting().remove(id);
         waiting
-            .and_then(|waiting| waiting.answer.send(reply).ok())
+            .and_then(|waiting| waiting.answer.send(answered.into()).ok())
             .ok_or_else(|| format!("no approval `{id}` waits; it was answered, taken back or ran out of time"))
     }
 
-    async fn wait(&self, request: ApprovalRequest) -> Result<ApprovalReply, String> {
+    async fn wait(&self, request: ApprovalRequest) -> Result<Answered, String> {
         struct Guard<'a>(&'a Approvals, String);
         impl Drop for Guard<'_> {
             fn drop(&mut self) {

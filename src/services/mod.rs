@@ -8,6 +8,7 @@ pub(crate) mod conversation;
 pub mod egress;
 pub mod emit;
 pub mod fakes;
+pub mod fleet;
 pub mod models;
 pub(crate) mod obstacle;
 pub mod state;

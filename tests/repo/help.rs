@@ -99,6 +99,7 @@ const ENDS: &[(&str, i32, &str)] = &[
     // There is no server.
     ("hookwire fleet init", 2, "no server is reached"),
     ("hookwire fleet status", 2, "no server is reached"),
+    ("hookwire fleet query", 2, "no server is reached"),
     ("hookwire publish .hookwire --key", 2, "which fleet?"),
     // Ended from here.
     ("hookwire approvals --watch", 124, "waiting for a question"),

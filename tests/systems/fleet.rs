@@ -1,7 +1,7 @@
 //! A fleet as people use it: the built program, real servers with the example accounts, a publisher and hosts.
 
 #[path = "../../crates/fleet/tests/common/mod.rs"]
-mod servers;
+pub(super) mod servers;
 
 use super::support::{TestHost, brief, eventually, hookwire};
 use serde_json::{Value, json};
@@ -23,14 +23,14 @@ cases:
 ";
 
 /// A team's directory, keys and settings beside each other.
-struct Scene {
+pub(super) struct Scene {
     dir: TempDir,
-    servers: Servers,
+    pub(super) servers: Servers,
 }
 
 impl Scene {
     /// With streams and a key, by the program itself.
-    fn new(program: &Path) -> Scene {
+    pub(super) fn new(program: &Path) -> Scene {
         let scene = Scene { dir: TempDir::new().unwrap(), servers: Servers::without_streams(program, 1) };
         for dir in ["team", "project", "user", "data"] {
             fs::create_dir(scene.at(dir)).unwrap();
@@ -48,15 +48,15 @@ impl Scene {
         scene
     }
 
-    fn at(&self, name: &str) -> PathBuf {
+    pub(super) fn at(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub(super) fn write(&self, name: &str, text: &str) {
         fs::write(self.at(name), text).unwrap();
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    pub(super) fn command(&self, args: &[&str]) -> Command {
         let mut command = hookwire();
         command.current_dir(self.dir.path()).env("HOOKWIRE_PASSPHRASE", "correct horse battery staple");
         command.arg("--user-dir").arg(self.at("user")).arg("--data-dir").arg(self.at("data")).args(args);
@@ -64,7 +64,7 @@ impl Scene {
         command
     }
 
-    fn run(&self, args: &[&str]) -> Output {
+    pub(super) fn run(&self, args: &[&str]) -> Output {
         self.command(args).output().unwrap()
     }
 
@@ -79,7 +79,7 @@ impl Scene {
     }
 }
 
-fn said(output: &Output) -> String {
+pub(super) fn said(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout))
 }
 

@@ -17,6 +17,10 @@
 //! | [`publish`] | publishing a bundle, and what became of it |
 //! | [`follow`] | a host's side of that; `store` has it on disk |
 //! | [`hosts`] | what hosts report of themselves |
+//! | [`spool`], [`verdicts`] | what hosts have judged: on the disk first, then in one stream, each verdict once |
+//! | [`quota`], [`spend`] | what all hosts together may do, and may spend |
+//! | [`state`] | values that hooks of all hosts share |
+//! | [`asks`] | questions that wait for a person, and one signed answer to each |
 //!
 //! # Invariants
 //!
@@ -31,6 +35,7 @@
     warn(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used, clippy::expect_used, clippy::panic)
 )]
 
+pub mod asks;
 pub mod bundle;
 pub mod digest;
 pub mod envelope;
@@ -39,6 +44,12 @@ pub mod hosts;
 pub mod key;
 pub mod name;
 pub mod publish;
+pub mod quota;
+mod retry;
 pub mod server;
+pub mod spend;
+pub mod spool;
+pub mod state;
 mod store;
 pub mod streams;
+pub mod verdicts;

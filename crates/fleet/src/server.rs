@@ -5,23 +5,26 @@
 
 use crate::name::{BadName, Name};
 use async_nats::connection::State;
+use async_nats::jetstream::consumer::DeliverPolicy;
 use async_nats::jetstream::context::{ContextBuilder, PublishErrorKind};
 use async_nats::jetstream::message::{PublishMessage, StreamMessage};
 use async_nats::jetstream::publish::PublishAck;
 use async_nats::jetstream::stream::{DirectGetErrorKind, Stream};
 use async_nats::jetstream::{Context, ErrorCode};
 use async_nats::{
-    Client, ConnectErrorKind, ConnectOptions, Event, HeaderMap, ServerAddr, ServerError as Complaint, StatusCode,
+    Client, ConnectErrorKind, ConnectOptions, Event, HeaderMap, Request, RequestErrorKind, ServerAddr,
+    ServerError as Complaint, StatusCode,
 };
 use bytes::Bytes;
 use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::watch;
 
 /// The oldest server that is spoken to: those before it let clients pass permissions.
@@ -543,13 +546,73 @@ impl Server {
         from: u64,
         wait: Duration,
     ) -> Result<Vec<StreamMessage>, ServerError> {
+        self.page_of(stream, json!({ "seq": from.max(1), "next_by_subj": subject }), wait).await
+    }
+
+    /// The first page of what was stored since then.
+    ///
+    /// # Errors
+    /// See [`ServerError`].
+    pub async fn page_since(
+        &self,
+        stream: &str,
+        subject: &str,
+        since: SystemTime,
+        wait: Duration,
+    ) -> Result<Vec<StreamMessage>, ServerError> {
+        let nanos = since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let time = async_nats::datetime::from_nanos(i128::try_from(nanos).unwrap_or(i128::MAX));
+        let time = time.map_err(|error| ServerError::Other(format!("a time: {error}")))?;
+        // The client writes times as the server reads them, but only within what has one.
+        let written = serde_json::to_value(DeliverPolicy::ByStartTime { start_time: time }).unwrap_or_default();
+        let time = written.get("opt_start_time").cloned().unwrap_or_default();
+        self.page_of(stream, json!({ "start_time": time, "next_by_subj": subject }), wait).await
+    }
+
+    /// The last message of all subjects that fit, which may have `*` and a last `>`.
+    ///
+    /// # Errors
+    /// See [`ServerError`].
+    pub async fn last_of(
+        &self,
+        stream: &str,
+        subject: &str,
+        wait: Duration,
+    ) -> Result<Option<StreamMessage>, ServerError> {
+        self.usable()?;
+        let (api, begun) = (format!("$JS.API.DIRECT.GET.{stream}"), Instant::now());
+        let wanted = json!({ "last_by_subj": subject }).to_string();
+        let request = Request::new().payload(wanted.into()).timeout(Some(wait));
+        let reply = match self.client.send_request(api.clone(), request).await {
+            Ok(reply) => reply,
+            Err(error) if error.kind() == RequestErrorKind::NoResponders => {
+                return Err(ServerError::NoStream(stream.into()));
+            }
+            Err(_) => return Err(self.late(&api, begun)),
+        };
+        match reply.status {
+            Some(StatusCode::NOT_FOUND) => Ok(None),
+            Some(status) => Err(ServerError::Other(format!("{stream}: {status}"))),
+            None => StreamMessage::try_from(reply)
+                .map(Some)
+                .map_err(|error| ServerError::Other(format!("{stream}: {error}"))),
+        }
+    }
+
+    async fn page_of(
+        &self,
+        stream: &str,
+        mut wanted: Value,
+        wait: Duration,
+    ) -> Result<Vec<StreamMessage>, ServerError> {
         self.usable()?;
         let begun = Instant::now();
         let api = format!("$JS.API.DIRECT.GET.{stream}");
         let other = |error: &dyn std::fmt::Display| ServerError::Other(format!("{stream}: {error}"));
-        let wanted = serde_json::json!({
-            "seq": from.max(1), "next_by_subj": subject, "batch": MAX_PAGE, "max_bytes": MAX_PAGE_BYTES,
-        });
+        if let Some(wanted) = wanted.as_object_mut() {
+            wanted.insert("batch".into(), MAX_PAGE.into());
+            wanted.insert("max_bytes".into(), MAX_PAGE_BYTES.into());
+        }
         let inbox = self.client.new_inbox();
         let mut replies = self.client.subscribe(inbox.clone()).await.map_err(|error| other(&error))?;
         let asked = self.client.publish_with_reply(api.clone(), inbox, wanted.to_string().into());

@@ -4,6 +4,7 @@ use super::super::output::{Output, Tone, safe};
 use super::super::{Failure, Finding};
 use super::ServerArgs;
 use hookwire_fleet::name::Name;
+use hookwire_fleet::quota::full_name;
 use hookwire_fleet::streams::{Made, Plan, Quota, init};
 use serde_json::json;
 use std::str::FromStr;
@@ -43,6 +44,10 @@ impl FromStr for GivenQuota {
         let name: Name = name.parse().map_err(|error| format!("{error}"))?;
         let limit = limit.parse().ok().filter(|it| *it > 0).ok_or_else(wrong)?;
         let window = humantime::parse_duration(window).map_err(|error| format!("`{window}`: {error}"))?;
+        // Its limits stand in the name: a host that means others finds none.
+        let full = full_name(&name, limit, window);
+        let name = full
+            .ok_or_else(|| format!("`{text}`: a window is of whole seconds, and the name of 40 characters at most"))?;
         Ok(GivenQuota(Quota { name, limit, window }))
     }
 }

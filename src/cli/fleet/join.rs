@@ -2,13 +2,14 @@
 
 use super::super::Failure;
 use super::cases::try_cases;
+use crate::fleet::acts::Acts;
 use crate::fleet::settings::Settings;
 use crate::fleet::{Member, definitions};
 use crate::host::{Host, HostOptions};
 use hookwire_fleet::follow::Follower;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 
 /// A host's way into a fleet, if there is one for it.
 #[derive(Default)]
@@ -38,10 +39,30 @@ impl Joining {
         HostOptions { fleet: followed, ..options }
     }
 
-    /// Follows and reports from now on.
-    pub(in crate::cli) fn follow(self, host: &Arc<Host>, runtime: &Runtime) {
-        let Some((member, follower)) = self.0 else { return };
+    /// Follows and reports from now on; verdicts, counts and questions go to the servers.
+    ///
+    /// # Errors
+    /// Nothing can be kept for it on this machine.
+    pub(in crate::cli) fn follow(self, host: &Arc<Host>, runtime: &Runtime) -> Result<Joined, Failure> {
+        let Some((member, follower)) = self.0 else { return Ok(Joined(None)) };
+        let acts = Acts::start(host, runtime.handle(), &member);
+        let acts = acts.map_err(|problem| Failure(format!("{}: {problem}", member.settings.place())))?;
+        let joined = Joined(Some((Arc::new(acts), runtime.handle().clone())));
         runtime.spawn(definitions::follow(Arc::downgrade(host), member, follower));
+        Ok(joined)
+    }
+}
+
+/// A host's part in a fleet, to be finished before the process ends.
+#[derive(Clone, Default)]
+pub(in crate::cli) struct Joined(Option<(Arc<Acts>, Handle)>);
+
+impl Joined {
+    /// Keeps or sends what is left. Blocks for a moment; not to be called on the runtime.
+    pub(in crate::cli) fn finish(&self) {
+        if let Some((acts, runtime)) = &self.0 {
+            runtime.block_on(acts.finish());
+        }
     }
 }
 

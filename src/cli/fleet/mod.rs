@@ -1,13 +1,16 @@
 //! `hookwire fleet` and `publish`: what a team does with many hosts; and how a host joins.
 
+pub(super) mod approvals;
 mod cases;
 mod init;
 mod join;
 mod key;
 pub(super) mod publish;
+pub(super) mod state;
 mod status;
+mod verdicts;
 
-pub(super) use join::{Joining, published};
+pub(super) use join::{Joined, Joining, published};
 
 use super::output::Output;
 use super::{Failure, Finding};
@@ -29,6 +32,10 @@ enum Action {
     Key(key::KeyArgs),
     /// Show the hosts and which published definitions are in force there. Exits with 1 if a host has others or refuses some.
     Status(status::StatusArgs),
+    /// Watch what all hosts judge, as it happens.
+    Tail(verdicts::TailArgs),
+    /// Search what all hosts have judged, or write all of it out.
+    Query(verdicts::QueryArgs),
 }
 
 /// Which servers, as whom.
@@ -70,5 +77,7 @@ pub(super) fn run(args: &FleetArgs, out: &mut Output) -> Result<Finding, Failure
         Action::Init(args) => super::ending::run(async |_| init::run(args, out).await),
         Action::Key(args) => key::run(args, out),
         Action::Status(args) => super::ending::run(async |_| status::run(args, out).await),
+        Action::Tail(args) => super::ending::run(async |_| verdicts::tail(args, out).await),
+        Action::Query(args) => super::ending::run(async |_| verdicts::query(args, out).await),
     }
 }

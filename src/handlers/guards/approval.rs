@@ -120,8 +120,8 @@ impl Kind for Approval {
             remember: self.remember,
         };
         let services = call.services;
-        let reply = match services.approvals.ask(question, &services.state, call.client).await {
-            Ok(reply) => reply,
+        let answered = match services.approvals.ask(question, &services.state, call.client).await {
+            Ok(answered) => answered,
             Err(approvals::NoAnswer::Silence(error)) => match self.default {
                 Fallback::Deny => return Ok(Answer::decide(Decision::Deny, format!("{message} ({error})"))),
                 Fallback::Allow => return Ok(Answer::default()),
@@ -129,8 +129,8 @@ impl Kind for Approval {
             },
             Err(approvals::NoAnswer::Error(error)) => return Err(HandlerError(error)),
         };
-        let (decision, reason) = reply.decided(&message, hook.contract.dialect == NATIVE);
-        let subject = reply.subject.filter(|_| decision == Decision::Allow);
+        let (decision, reason) = answered.decided(&message, hook.contract.dialect == NATIVE);
+        let subject = answered.reply.subject.filter(|_| decision == Decision::Allow);
         Ok(Answer { subject, ..Answer::decide(decision, reason) })
     }
 

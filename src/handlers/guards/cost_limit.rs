@@ -5,8 +5,9 @@ use super::super::call::Call;
 use super::super::compile::{Compile, Mistake};
 use super::super::error::HandlerError;
 use super::super::kind::Kind;
+use super::fleet::{Period, SharedBudget};
 use super::guard_kind::{GuardKind, decides, reports};
-use super::memory::{Memory, Per};
+use super::memory::{Memory, PerOrFleet};
 use super::refusal::{Refusal, end_run};
 use super::usage::{model_name, tells_usage, usage};
 use crate::event::EventSpec;
@@ -31,7 +32,11 @@ pub(crate) struct RawCostLimit {
     unknown_model: UnknownModel,
     /// What is counted together.
     #[serde(default)]
-    per: Per,
+    per: PerOrFleet,
+    /// With `per: fleet`, the budget that all hosts spend of.
+    budget: Option<String>,
+    /// With `per: fleet`, when the budget begins anew: a day if not said.
+    period: Option<Period>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -61,6 +66,8 @@ pub(crate) struct CostLimit {
     prices: Vec<(GlobMatcher, Price)>,
     unknown_model: UnknownModel,
     memory: Memory,
+    /// That of all hosts, in millionths, unless it counts in this one.
+    budget: Option<SharedBudget>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -104,8 +111,9 @@ impl Kind for CostLimit {
                 .help("add one such as `\"some-model-*\": { input: 3, output: 15 }`, for a million tokens each"));
         }
         prices.sort_by_key(|(glob, _)| std::cmp::Reverse(glob.glob().glob().len()));
-        let memory = Memory::new("cost-limit", raw.per);
-        Ok(CostLimit { max: raw.max, prices, unknown_model: raw.unknown_model, memory })
+        let memory = Memory::new("cost-limit", raw.per.here());
+        let budget = SharedBudget::compile(raw.budget, raw.period, raw.per, millionths(raw.max))?;
+        Ok(CostLimit { max: raw.max, prices, unknown_model: raw.unknown_model, memory, budget })
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
@@ -122,13 +130,25 @@ impl Kind for CostLimit {
             self.price(Some(name))?;
         }
         let max = self.max;
-        let refusal = self.memory.judge(call, |spent: &mut f64| {
-            *spent += cost;
-            let facts = [("cost", (*spent).into()), ("maxCost", max.into())];
-            let message = || format!("Cost limit reached: {}/{}", amount(*spent), amount(max));
-            (*spent >= max).then(|| Refusal::new(message(), facts))
-        });
-        let refusal = refusal.await?;
+        let reached = |spent: f64, of: &str| {
+            let facts = [("cost", spent.into()), ("maxCost", max.into())];
+            Refusal::new(format!("Cost limit reached: {}/{}{of}", amount(spent), amount(max)), facts)
+        };
+        let shared = self.budget.as_ref().filter(|_| !call.services.fleet.is_pretended());
+        let refusal = match shared {
+            Some(budget) => {
+                let cost = tells_usage(event).then(|| millionths(cost));
+                let reached = |counted: i64, of: &str| reached(counted as f64 / MILLION, &format!(" {of}"));
+                budget.judge(call, &self.memory, cost, reached).await?
+            }
+            None => {
+                let judged = self.memory.judge(call, |spent: &mut f64| {
+                    *spent += cost;
+                    (*spent >= max).then(|| reached(*spent, ""))
+                });
+                judged.await?
+            }
+        };
         let refusal = refusal.filter(|_| !tells_usage(event) || !call.hook.on.includes_a_gate());
         Ok(refusal.map_or_else(Answer::default, |refusal| end_run(call, StopReason::StopRequested, refusal)))
     }
@@ -153,6 +173,11 @@ impl CostLimit {
             )),
         }
     }
+}
+
+/// An amount in millionths, rounded up; one that doesn't fit is as large as can be.
+fn millionths(amount: f64) -> i64 {
+    (amount * MILLION).ceil() as i64
 }
 
 /// Two decimals, and as many more as a small amount needs.

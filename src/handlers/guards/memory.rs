@@ -36,6 +36,32 @@ pub(super) enum Per {
     Host,
 }
 
+/// What a guard counts together that can count on all hosts of a fleet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum PerOrFleet {
+    /// One prompt until the agent rests, its sub-agents included.
+    #[default]
+    Run,
+    /// A session.
+    Session,
+    /// All sessions of the host.
+    Host,
+    /// All hosts of the fleet.
+    Fleet,
+}
+
+impl PerOrFleet {
+    /// What is counted together in this host; where there is no fleet really, the host stands for it.
+    pub(super) fn here(self) -> Per {
+        match self {
+            PerOrFleet::Run => Per::Run,
+            PerOrFleet::Session => Per::Session,
+            PerOrFleet::Host | PerOrFleet::Fleet => Per::Host,
+        }
+    }
+}
+
 /// Whose memory a guard keeps.
 #[derive(Debug)]
 pub(super) struct Memory {
@@ -94,6 +120,36 @@ impl Memory {
         Ok(judgement)
     }
 
+    /// The same where what is counted is elsewhere: `judge` is given the value of `by`, and is asked once about an event.
+    pub(super) async fn judge_elsewhere(
+        &self,
+        call: &Call<'_>,
+        judge: impl AsyncFnOnce(&str) -> Result<Option<Refusal>, HandlerError>,
+    ) -> Result<Option<Refusal>, HandlerError> {
+        let this = (call.moment.event().id.clone(), self.key(call).await?);
+        if let Some(before) = JUDGEMENTS.lock().get(&this) {
+            return Ok(before.clone());
+        }
+        let judgement = judge(&self.by(call).await?).await?;
+        JUDGEMENTS.lock().put(this, judgement.clone());
+        Ok(judgement)
+    }
+
+    /// What stands for the value by which is counted; empty without one.
+    async fn by(&self, call: &Call<'_>) -> Result<String, HandlerError> {
+        let Some(Expression(by)) = &self.by else { return Ok(String::new()) };
+        let key = || by.key(call.moment.event().data());
+        let found = match patience::quickly(key) {
+            Some(found) => found,
+            None => {
+                // The first poll is the connection's reader, which has no time for this.
+                tokio::task::yield_now().await;
+                key()
+            }
+        };
+        found.map_err(|error| HandlerError(format!("tell by what to count: `{}` {error}", by.source())))
+    }
+
     async fn key(&self, call: &Call<'_>) -> Result<String, HandlerError> {
         let event = call.moment.event();
         let session = event.session();
@@ -103,21 +159,7 @@ impl Memory {
             Per::Session => session.to_string(),
             Per::Host => String::new(),
         };
-        let by = match &self.by {
-            Some(Expression(by)) => {
-                let key = || by.key(event.data());
-                let found = match patience::quickly(key) {
-                    Some(found) => found,
-                    None => {
-                        // The first poll is the connection's reader, which has no time for this.
-                        tokio::task::yield_now().await;
-                        key()
-                    }
-                };
-                found.map_err(|error| HandlerError(format!("tell by what to count: `{}` {error}", by.source())))?
-            }
-            None => String::new(),
-        };
+        let by = self.by(call).await?;
         let per = match self.per {
             Per::Run => "run",
             Per::Session => "session",

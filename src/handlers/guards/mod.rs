@@ -11,6 +11,7 @@ mod context_config;
 mod cost_limit;
 mod fallback_model;
 mod finish_reason;
+mod fleet;
 mod guard_kind;
 mod loop_detector;
 mod memory;

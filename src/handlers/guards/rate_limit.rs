@@ -4,11 +4,13 @@ use super::super::call::Call;
 use super::super::compile::{Compile, Mistake};
 use super::super::error::HandlerError;
 use super::super::kind::{Kind, TextKind};
+use super::fleet::shared_name;
 use super::guard_kind::{GuardKind, gates};
-use super::memory::{Memory, Per, now};
+use super::memory::{Memory, PerOrFleet, now};
 use super::raw::Expression;
-use super::refusal::deny;
+use super::refusal::{Refusal, deny};
 use crate::event::EventSpec;
+use crate::services::fleet::{Quota, key_of};
 use crate::support::amounts::millis;
 use crate::syntax::values::RawDuration;
 use crate::verdict::Answer;
@@ -28,9 +30,11 @@ pub(crate) struct RawRateLimit {
     within: Option<RawDuration>,
     /// What is counted together.
     #[serde(default = "default_per")]
-    per: Per,
+    per: PerOrFleet,
     /// Counts apart for each value of this CEL expression, e.g. `tool.name`.
     by: Option<Expression>,
+    /// With `per: fleet`, the quota that all hosts take of. An administrator has made it with this `max` and `within`.
+    quota: Option<String>,
 }
 
 /// Each time is remembered: the window's bound.
@@ -40,8 +44,8 @@ fn default_max() -> usize {
     10
 }
 
-fn default_per() -> Per {
-    Per::Session
+fn default_per() -> PerOrFleet {
+    PerOrFleet::Session
 }
 
 #[derive(Debug)]
@@ -49,6 +53,8 @@ pub(crate) struct RateLimit {
     max: usize,
     within: Duration,
     memory: Memory,
+    /// That of all hosts, unless it counts in this one.
+    quota: Option<Quota>,
 }
 
 impl GuardKind for RateLimit {
@@ -71,10 +77,20 @@ impl Kind for RateLimit {
             return Err(Mistake::new("max", format!("a rate is from 1 to {MOST}, found `{}`", raw.max)));
         }
         let within = raw.within.map_or(Duration::from_secs(60), RawDuration::get);
-        Ok(RateLimit { max: raw.max, within, memory: Memory { guard: "rate-limit", per: raw.per, by: raw.by } })
+        let name = shared_name("quota", raw.quota, raw.per)?;
+        if name.is_some() && within.subsec_nanos() > 0 {
+            return Err(Mistake::new("within", "with `per: fleet`, a window is a number of whole seconds"));
+        }
+        let limit = u32::try_from(raw.max).unwrap_or(u32::MAX);
+        let quota = name.map(|name| Quota { name, limit, window: within });
+        let memory = Memory { guard: "rate-limit", per: raw.per.here(), by: raw.by };
+        Ok(RateLimit { max: raw.max, within, memory, quota })
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
+        if let Some(quota) = self.quota.as_ref().filter(|_| !call.services.fleet.is_pretended()) {
+            return self.take(quota, call).await;
+        }
         let (max, within) = (self.max, self.within);
         let window = millis(within);
         let refusal = self.memory.judge(call, |times: &mut Vec<u64>| {
@@ -98,5 +114,22 @@ impl Kind for RateLimit {
 
     fn counts(&self) -> bool {
         true
+    }
+}
+
+impl RateLimit {
+    /// Takes one of the quota of all hosts.
+    async fn take(&self, quota: &Quota, call: &Call<'_>) -> Result<Answer, HandlerError> {
+        let event = call.moment.event();
+        // Two hooks that take of one quota take two.
+        let id = format!("{}:{}", event.id, call.hook.name);
+        let judge = async |by: &str| {
+            let admitted = call.services.fleet.take(quota, &key_of(by), &id, call.hook.timeout).await;
+            let within = humantime::format_duration(self.within);
+            let refusal = || format!("Rate limit reached: {} in {within} on all hosts", self.max);
+            Ok((!admitted.map_err(HandlerError)?).then(|| Refusal::from(refusal())))
+        };
+        let refusal = self.memory.judge_elsewhere(call, judge).await?;
+        Ok(refusal.map_or_else(Answer::default, |refusal| deny(event, refusal.message)))
     }
 }

@@ -5,8 +5,9 @@ use super::super::call::Call;
 use super::super::compile::{Compile, Mistake};
 use super::super::error::HandlerError;
 use super::super::kind::Kind;
+use super::fleet::{Period, SharedBudget};
 use super::guard_kind::{GuardKind, decides, reports};
-use super::memory::{Memory, Per};
+use super::memory::{Memory, Per, PerOrFleet};
 use super::refusal::{Refusal, end_run};
 use super::usage::{tally, tells_usage, usage};
 use crate::event::{EventSpec, On};
@@ -28,7 +29,11 @@ pub(crate) struct RawTokenLimit {
     count: Count,
     /// What is counted together.
     #[serde(default)]
-    per: Per,
+    per: PerOrFleet,
+    /// With `per: fleet`, the budget that all hosts spend of.
+    budget: Option<String>,
+    /// With `per: fleet`, when the budget begins anew: a day if not said.
+    period: Option<Period>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, serde::Serialize, JsonSchema)]
@@ -53,6 +58,8 @@ pub(crate) struct TokenLimit {
     max: u64,
     count: Count,
     memory: Memory,
+    /// That of all hosts, unless it counts in this one.
+    budget: Option<SharedBudget>,
 }
 
 impl GuardKind for TokenLimit {
@@ -74,16 +81,19 @@ impl Kind for TokenLimit {
         if raw.max == 0 && !cx.signals_stops {
             return Err(Mistake::new("max", "a limit of 0 would let nothing pass"));
         }
-        Ok(TokenLimit { max: raw.max, count: raw.count, memory: Memory::new("token-limit", raw.per) })
+        let max = i64::try_from(raw.max).unwrap_or(i64::MAX);
+        let budget = SharedBudget::compile(raw.budget, raw.period, raw.per, max)?;
+        Ok(TokenLimit { max: raw.max, count: raw.count, memory: Memory::new("token-limit", raw.per.here()), budget })
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let event = call.moment.event();
         let max = self.max;
-        let judge = |tokens: u64| {
+        let reached = |tokens: u64, of: &str| {
             let facts = [("totalTokens", tokens.into()), ("maxTotalTokens", max.into())];
-            (tokens >= max).then(|| Refusal::new(format!("Token limit reached: {tokens}/{max}"), facts))
+            Refusal::new(format!("Token limit reached: {tokens}/{max}{of}"), facts)
         };
+        let judge = |tokens: u64| (tokens >= max).then(|| reached(tokens, ""));
         if let Some(tally) = tally(call) {
             let tokens = tally.tokens.filter(|_| self.memory.per == Per::Run);
             match tokens {
@@ -109,11 +119,21 @@ impl Kind for TokenLimit {
                 }
             }
         };
-        let refusal = self.memory.judge(call, |tokens: &mut u64| {
-            *tokens = tokens.saturating_add(used);
-            judge(*tokens)
-        });
-        let refusal = refusal.await?;
+        let shared = self.budget.as_ref().filter(|_| !call.services.fleet.is_pretended());
+        let refusal = match shared {
+            Some(budget) => {
+                let used = tells_usage(event).then(|| i64::try_from(used).unwrap_or(i64::MAX));
+                let reached = |counted: i64, of: &str| reached(counted.max(0).cast_unsigned(), &format!(" {of}"));
+                budget.judge(call, &self.memory, used, reached).await?
+            }
+            None => {
+                let judged = self.memory.judge(call, |tokens: &mut u64| {
+                    *tokens = tokens.saturating_add(used);
+                    judge(*tokens)
+                });
+                judged.await?
+            }
+        };
         // Where a gate follows, it is the gate that ends the run.
         let refusal = refusal.filter(|_| !tells_usage(event) || !call.hook.on.includes_a_gate());
         Ok(refusal.map_or_else(Answer::default, |refusal| end_run(call, StopReason::TokenLimit, refusal)))

@@ -405,7 +405,7 @@ impl Values {
 }
 
 /// The sum of two numbers: an integer if both are, `None` out of range, or where a float would lose digits of one.
-fn add(a: &Number, b: &Number) -> Option<Number> {
+pub(crate) fn add(a: &Number, b: &Number) -> Option<Number> {
     match (a.as_i64(), b.as_i64()) {
         (Some(a), Some(b)) => a.checked_add(b).map(Number::from),
         _ if [a, b].iter().all(|it| fits_double(it.as_str())) => Number::from_f64(a.as_f64()? + b.as_f64()?),

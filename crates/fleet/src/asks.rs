@@ -1,0 +1,374 @@
+//! Questions that wait for a person, answered from anywhere.
+//!
+//! A host publishes a question; whoever may answer reads it and publishes one signed answer. The stream takes one answer a
+//! question, so of many that come at once one wins. An answer counts only if a key has signed it that the asking host has
+//! pinned; the signature is over the digest of the question's bytes and the decision, so that it answers nothing else.
+//! The host's account can't publish answers, and a key of the host's own never counts: an agent runs as the host's user.
+//!
+//! An answer that doesn't count takes the place of one that would. So the host asks again under another name, a few times.
+
+use crate::digest::Sha256;
+use crate::envelope::{self, Signers};
+use crate::key::{PublicKey, SecretKey};
+use crate::name::{Identity, Name};
+use crate::retry::publish_surely;
+use crate::server::{Link, Server, ServerError};
+use crate::spool::new_id;
+use crate::streams;
+use async_nats::HeaderMap;
+use async_nats::header::NATS_MESSAGE_ID;
+use async_nats::jetstream::message::StreamMessage;
+use bytes::Bytes;
+use futures_util::StreamExt;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+/// The type of an answer's payload.
+const ANSWER: &str = "application/vnd.hookwire.answer+json";
+/// How long one exchange with the server may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often a question is asked, if answers come that don't count.
+const MAX_ASKED: usize = 3;
+/// How often the server is asked for an answer whose notice may have been lost.
+const LOOK: Duration = Duration::from_secs(2);
+/// The end of the name under which a host says that a question is over.
+const OVER: &str = "-over";
+/// The part of a message that is left for its headers and the frame of a question, in bytes.
+const FRAME: usize = 2048;
+/// The longest text of an answer, in bytes.
+const MAX_REASON: usize = 4000;
+/// The most questions that are read.
+const MAX_QUESTIONS: usize = 10_000;
+
+/// Yes or no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Decision {
+    /// Go on.
+    Approve,
+    /// Don't.
+    Deny,
+}
+
+/// A question as it is on the bus.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Asked {
+    /// Nobody can prepare an answer to a question that they know beforehand.
+    nonce: String,
+    /// Until when an answer is waited for, by the host's clock, in milliseconds since 1970.
+    expires: u64,
+    /// Whose answer counts.
+    approvers: Vec<PublicKey>,
+    /// What hookwire asks.
+    question: Box<RawValue>,
+}
+
+/// Why nobody can answer any more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Over {
+    over: String,
+}
+
+/// What is signed.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Signed {
+    host: Name,
+    instance: Name,
+    ask: Name,
+    /// Of the question's bytes.
+    digest: Sha256,
+    decision: Decision,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+/// An answer that counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Yes or no.
+    pub decision: Decision,
+    /// Why.
+    pub reason: Option<String>,
+    /// Whose it is.
+    pub by: PublicKey,
+}
+
+/// What a host asks with.
+#[derive(Clone, Debug)]
+pub struct Asker {
+    server: Server,
+    who: Identity,
+    approvers: Signers,
+}
+
+impl Asker {
+    /// Answers count that one of these keys has signed, unless it is one of the host's own.
+    ///
+    /// # Errors
+    /// No key is left, or there are too many.
+    pub fn new(
+        server: Server,
+        instance: Name,
+        approvers: impl IntoIterator<Item = PublicKey>,
+        own: &[PublicKey],
+    ) -> Result<Asker, envelope::BadSigners> {
+        let approvers = Signers::new(approvers.into_iter().filter(|key| !own.contains(key)), 1)?;
+        let who = Identity { host: server.host().clone(), instance };
+        Ok(Asker { server, who, approvers })
+    }
+
+    /// Publishes a question, a JSON value, and waits for an answer that counts, for as long as is said. Dropping the future
+    /// leaves the question there until it expires; [`over`](Self::over) takes it back. `asked` is told each name of it.
+    ///
+    /// # Errors
+    /// It is too long, can't be published, or all its answers don't count.
+    pub async fn ask(
+        &self,
+        question: &RawValue,
+        within: Duration,
+        mut asked: impl FnMut(&Name),
+    ) -> Result<Option<Answer>, ServerError> {
+        let until = tokio::time::Instant::now() + within;
+        let mut problem = ServerError::Other("no answer counts".into());
+        for _ in 0..MAX_ASKED {
+            let left = until.saturating_duration_since(tokio::time::Instant::now());
+            let (ask, digest) = self.publish(question, left).await?;
+            asked(&ask);
+            match tokio::time::timeout_at(until, self.answer(&ask, digest)).await {
+                Err(_) => return Ok(None),
+                Ok(Ok(answer)) => return Ok(Some(answer)),
+                Ok(Err(refused)) => {
+                    tracing::warn!(%ask, problem = %refused, "An answer doesn't count; the question is asked again.");
+                    let _ = self.over(&ask, "its answer didn't count").await;
+                    problem = refused;
+                }
+            }
+        }
+        Err(problem)
+    }
+
+    async fn publish(&self, question: &RawValue, within: Duration) -> Result<(Name, Sha256), ServerError> {
+        let nameless = |error: &dyn std::fmt::Display| ServerError::Other(format!("name a question: {error}"));
+        let id = new_id().map_err(|error| nameless(&error))?;
+        let ask: Name = id.parse().map_err(|error| nameless(&error))?;
+        let asked = Asked {
+            nonce: new_id().map_err(|error| nameless(&error))?,
+            expires: millis(SystemTime::now() + within),
+            approvers: self.approvers.keys().copied().collect(),
+            question: question.to_owned(),
+        };
+        let bytes = serde_json::to_vec(&asked).map_err(|error| ServerError::Other(error.to_string()))?;
+        let most = streams::MAX_ASK - FRAME;
+        if bytes.len() > most {
+            return Err(ServerError::Other(format!(
+                "the question has {} bytes, and at most {most} are asked",
+                bytes.len()
+            )));
+        }
+        let digest = Sha256::of(&bytes);
+        self.put(&ask, bytes, within).await?;
+        Ok((ask, digest))
+    }
+
+    async fn put(&self, ask: &Name, bytes: Vec<u8>, within: Duration) -> Result<(), ServerError> {
+        let mut headers = HeaderMap::new();
+        headers.insert(NATS_MESSAGE_ID, format!("{}.{ask}", self.who));
+        let subject = streams::ask(&self.who, ask);
+        publish_surely(&self.server, &subject, &headers, &Bytes::from(bytes), within.min(PATIENCE)).await.map(drop)
+    }
+
+    /// Waits for the answer to a question.
+    async fn answer(&self, ask: &Name, digest: Sha256) -> Result<Answer, ServerError> {
+        let (told, subject) = (streams::told(&self.who, ask), streams::answer(&self.who, ask));
+        let mut link = self.server.link();
+        let mut notices = None;
+        loop {
+            let up = match &*link.borrow_and_update() {
+                Link::Up(connection) => Some(*connection),
+                Link::Away(_) => None,
+            };
+            if let Some(connection) = up.filter(|it| notices.as_ref().is_none_or(|(of, _)| of != it)) {
+                notices = self.server.client().subscribe(told.clone()).await.ok().map(|it| (connection, it));
+            }
+            // A notice says only that there is one. What counts is what the stream has.
+            match self.server.last(streams::ANSWER, &subject, PATIENCE).await {
+                Ok(Some(stored)) => return self.read(ask, digest, &stored.payload),
+                Ok(None) => {}
+                Err(error @ ServerError::NotPermitted(_)) => return Err(error),
+                Err(error) => tracing::debug!(%error, "Answers can't be read now."),
+            }
+            let notice = async {
+                match &mut notices {
+                    Some((_, notices)) => drop(notices.next().await),
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = notice => {}
+                _ = link.changed() => {}
+                () = tokio::time::sleep(LOOK) => {}
+            }
+        }
+    }
+
+    /// What an answer says, if it counts.
+    fn read(&self, ask: &Name, digest: Sha256, bytes: &[u8]) -> Result<Answer, ServerError> {
+        let wrong = |problem: &dyn std::fmt::Display| ServerError::Other(format!("the answer: {problem}"));
+        let (payload, by) =
+            envelope::open(bytes, streams::MAX_ANSWER, ANSWER, &self.approvers).map_err(|error| wrong(&error))?;
+        let signed: Signed = serde_json::from_slice(&payload).map_err(|error| wrong(&error))?;
+        let Signed { host, instance, ask: answered, digest: of, decision, reason } = signed;
+        if (&host, &instance, &answered, of) != (&self.who.host, &self.who.instance, ask, digest) {
+            return Err(wrong(&"it is the answer to another question"));
+        }
+        if reason.as_ref().is_some_and(|it| it.len() > MAX_REASON) {
+            return Err(wrong(&"its reason is too long"));
+        }
+        let by = by.into_iter().next().ok_or_else(|| wrong(&"nobody has signed it"))?;
+        Ok(Answer { decision, reason, by })
+    }
+
+    /// Says that a question is over, and why, so that nobody is shown it any more.
+    ///
+    /// # Errors
+    /// It can't be published. The question is shown until it expires.
+    pub async fn over(&self, ask: &Name, why: &str) -> Result<(), ServerError> {
+        let name: Name =
+            format!("{ask}{OVER}").parse().map_err(|_| ServerError::Other("the name is too long".into()))?;
+        let over = Over { over: why.chars().take(200).collect() };
+        self.put(&name, serde_json::to_vec(&over).unwrap_or_default(), PATIENCE).await
+    }
+}
+
+/// A question that waits, as somebody reads it who may answer.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// The host that asks.
+    pub who: Identity,
+    /// Its name; 16 digits.
+    pub ask: Name,
+    /// When the server stored it, in milliseconds since 1970.
+    pub at: u64,
+    /// Until when an answer is waited for, by the host's clock, in milliseconds since 1970.
+    pub expires: u64,
+    /// Whose answer counts, as the host says.
+    pub approvers: Vec<PublicKey>,
+    /// What hookwire asks; what a host says, and no more.
+    pub question: Box<RawValue>,
+    digest: Sha256,
+}
+
+/// The questions that wait, the oldest first. Which expired meanwhile is told by this machine's clock.
+///
+/// # Errors
+/// The account may not read them, or the server doesn't answer.
+pub async fn waiting(server: &Server) -> Result<Vec<Question>, ServerError> {
+    let now = millis(SystemTime::now());
+    let mut open: BTreeMap<(Identity, Name), Question> = BTreeMap::new();
+    let (mut from, mut n_read) = (1, 0);
+    loop {
+        let page = server.page(streams::ASK, streams::ALL_ASKS, from, PATIENCE).await?;
+        let Some(last) = page.last() else { break };
+        from = last.sequence + 1;
+        for message in page {
+            n_read += 1;
+            let Some((who, ask)) = named(&message.subject) else { continue };
+            match ask.as_str().strip_suffix(OVER).and_then(|ask| ask.parse().ok()) {
+                Some(ask) => drop(open.remove(&(who, ask))),
+                None => {
+                    let question = read_question(who.clone(), ask.clone(), &message).filter(|it| it.expires > now);
+                    open.extend(question.map(|it| ((who, ask), it)));
+                }
+            }
+        }
+        if n_read > 2 * MAX_QUESTIONS {
+            return Err(ServerError::Other(format!("more than {MAX_QUESTIONS} questions are there")));
+        }
+    }
+    let mut waiting = Vec::new();
+    for question in open.into_values() {
+        // The host may not have said yet that it has its answer.
+        let answer = streams::answer(&question.who, &question.ask);
+        if server.last(streams::ANSWER, &answer, PATIENCE).await?.is_none() {
+            waiting.push(question);
+        }
+    }
+    waiting.sort_by_key(|it| it.at);
+    Ok(waiting)
+}
+
+fn named(subject: &str) -> Option<(Identity, Name)> {
+    let [host, instance, ask] = <[Name; 3]>::try_from(streams::below("hw.ask", subject)?).ok()?;
+    Some((Identity { host, instance }, ask))
+}
+
+fn read_question(who: Identity, ask: Name, message: &StreamMessage) -> Option<Question> {
+    if message.payload.len() > streams::MAX_ASK {
+        return None;
+    }
+    let Asked { expires, approvers, question, .. } = serde_json::from_slice(&message.payload).ok()?;
+    let at = u64::try_from(message.time.unix_timestamp_nanos() / 1_000_000).ok()?;
+    Some(Question { who, ask, at, expires, approvers, question, digest: Sha256::of(&message.payload) })
+}
+
+/// What became of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answered {
+    /// It is the one.
+    First,
+    /// Somebody was faster.
+    TooLate,
+}
+
+/// Answers a question.
+///
+/// # Errors
+/// The account may not, the key is none of those that the host believes, or the server doesn't answer.
+pub async fn answer(
+    server: &Server,
+    question: &Question,
+    decision: Decision,
+    reason: Option<&str>,
+    key: &SecretKey,
+) -> Result<Answered, ServerError> {
+    let public = key.public();
+    if !question.approvers.contains(&public) {
+        return Err(ServerError::Other(format!(
+            "the host {} doesn't believe the key {}; its approvers are set in its managed configuration",
+            question.who.host,
+            public.id()
+        )));
+    }
+    if reason.is_some_and(|it| it.len() > MAX_REASON) {
+        return Err(ServerError::Other(format!("a reason has at most {MAX_REASON} bytes")));
+    }
+    let Question { who, ask, digest, .. } = question;
+    let Identity { host, instance } = who.clone();
+    let signed =
+        Signed { host, instance, ask: ask.clone(), digest: *digest, decision, reason: reason.map(str::to_string) };
+    let payload = serde_json::to_vec(&signed).map_err(|error| ServerError::Other(error.to_string()))?;
+    let bytes = Bytes::from(envelope::sign(ANSWER, &payload, &[key]));
+    let subject = streams::answer(who, ask);
+    let mut headers = HeaderMap::new();
+    headers.insert(NATS_MESSAGE_ID, format!("{who}.{ask}.{}", public.id()));
+    match publish_surely(server, &subject, &headers, &bytes, PATIENCE).await {
+        Ok(_) => Ok(Answered::First),
+        Err(ServerError::Full { reason, .. }) if reason.contains("per subject") => {
+            // It may be this one, whose acknowledgement was lost.
+            let stored = server.last(streams::ANSWER, &subject, PATIENCE).await?;
+            let is_ours = stored.is_some_and(|it| it.payload == bytes);
+            Ok(if is_ours { Answered::First } else { Answered::TooLate })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn millis(at: SystemTime) -> u64 {
+    let since = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

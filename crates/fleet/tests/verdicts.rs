@@ -1,0 +1,255 @@
+//! The verdict stream on real servers: nothing lost, nothing twice, whoever is killed meanwhile.
+
+mod common;
+
+use common::{LONG, Servers, until};
+use hookwire_fleet::name::Name;
+use hookwire_fleet::quota::{self, Take};
+use hookwire_fleet::server::{PATIENCE, Server, ServerError};
+use hookwire_fleet::spend::{Budget, Spender};
+use hookwire_fleet::spool::{Limits, Spool};
+use hookwire_fleet::streams::{self, Plan, Quota};
+use hookwire_fleet::verdicts::{From, Outbound, Reader, limits};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+use tokio::task::JoinHandle;
+
+fn name(text: &str) -> Name {
+    text.parse().unwrap()
+}
+
+fn record(n: u64) -> Vec<u8> {
+    format!("{{\"n\":{n},\"text\":\"{}\"}}", "x".repeat((n % 300) as usize)).into_bytes()
+}
+
+/// A host that spools and drains.
+struct Host {
+    outbound: Outbound,
+    draining: JoinHandle<()>,
+    spool: PathBuf,
+}
+
+impl Host {
+    fn start(server: &Server, dir: &Path) -> Host {
+        // Small batches, so that many are on their way.
+        let spool = Spool::claim(dir, Limits { batch: (4096, 50), segment: 1 << 16, ..limits() }).unwrap();
+        let here = dir.join(spool.id());
+        let outbound = Outbound::new(spool);
+        let (draining, server, dir) = (outbound.clone(), server.clone(), dir.to_path_buf());
+        let draining = tokio::spawn(async move { draining.drain(&server, Some(dir)).await });
+        Host { outbound, draining, spool: here }
+    }
+
+    fn keep(&self, numbers: std::ops::RangeInclusive<u64>) {
+        assert_eq!(self.outbound.keep(&numbers.map(record).collect::<Vec<_>>()).unwrap(), 0);
+    }
+
+    /// As a process that is killed: its tasks end wherever they are, and the kernel unlocks its spool.
+    async fn kill(self) {
+        let Host { outbound, draining, spool } = self;
+        draining.abort();
+        let _ = draining.await;
+        drop(outbound);
+        // A thread may still be at the disk.
+        until(async || Spool::open(&spool, limits()).unwrap()).await;
+    }
+}
+
+/// What the stream has of each host and spool, in its order.
+async fn stored(auditor: &Server) -> BTreeMap<(Name, Name), Vec<(u64, Vec<u8>)>> {
+    let from = From { since: Some(SystemTime::UNIX_EPOCH), host: None };
+    let mut reader = Reader::start(auditor, &from).await.unwrap();
+    let mut all: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    while let Some(verdict) = reader.next_stored().await {
+        let verdict = verdict.unwrap();
+        all.entry((verdict.host, verdict.spool)).or_default().push((verdict.number, verdict.record.to_vec()));
+    }
+    all
+}
+
+/// Each record of a host is there once, in order.
+fn check_whole(found: &[(u64, Vec<u8>)], n: u64) {
+    let numbers: Vec<u64> = found.iter().map(|(number, _)| *number).collect();
+    assert_eq!(numbers, (1..=n).collect::<Vec<_>>());
+    assert!(found.iter().all(|(number, bytes)| *bytes == record(*number)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn verdicts_survive_servers_and_hosts_that_are_killed() {
+    let Some(mut servers) = Servers::start(1).await else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(&servers.settings("host-a")).unwrap();
+    let mut host = Host::start(&server, dir.path());
+    let mut last = 0;
+    let mut more = |host: &Host, n: u64| {
+        host.keep(last + 1..=last + n);
+        last += n;
+        last
+    };
+    more(&host, 10);
+    assert!(host.outbound.drained(LONG).await);
+    // The server is away.
+    servers.kill(0);
+    more(&host, 500);
+    host.outbound.progress().wait_for(|it| it.trouble.is_some()).await.unwrap();
+    servers.restart(0);
+    assert!(host.outbound.drained(LONG).await);
+    // Server and host are killed in the middle of a batch, again and again.
+    for round in 0..6 {
+        let waiting = host.outbound.progress();
+        more(&host, 1000);
+        let mut begun = waiting.clone();
+        begun.wait_for(|it| it.waiting < 900).await.unwrap();
+        if round % 2 == 0 {
+            servers.kill(0);
+        }
+        if round % 3 != 1 {
+            host.kill().await;
+            host = Host::start(&server, dir.path());
+        }
+        if round % 2 == 0 {
+            more(&host, 5);
+            servers.restart(0);
+        }
+    }
+    assert!(host.outbound.drained(LONG).await, "{:?}", host.outbound.progress().borrow());
+    let auditor = servers.connect("auditor").await;
+    let all = stored(&auditor).await;
+    assert_eq!(all.len(), 1, "one spool at a time needs one name");
+    check_whole(all.values().next().unwrap(), last);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn verdicts_are_read_as_they_come_and_what_processes_leave_is_sent() {
+    let Some(servers) = Servers::start(1).await else { return };
+    let dir = tempfile::tempdir().unwrap();
+    // A process that never reached a server.
+    let left = Outbound::new(Spool::claim(dir.path(), limits()).unwrap());
+    left.keep(&[record(1), record(2)]).unwrap();
+    drop(left);
+    let held = Spool::claim(dir.path(), limits()).unwrap();
+    let (a, b) = (servers.connect("host-a").await, servers.connect("host-b").await);
+    let auditor = servers.connect("auditor").await;
+    let mut tail = Reader::start(&auditor, &From::default()).await.unwrap();
+    let other = tempfile::tempdir().unwrap();
+    let (host_a, host_b) = (Host::start(&a, dir.path()), Host::start(&b, other.path()));
+    drop(held);
+    host_b.keep(1..=3);
+    for n in 1..=3 {
+        let verdict = tokio::time::timeout(LONG, tail.next()).await.unwrap().unwrap();
+        assert_eq!((verdict.host, verdict.number, verdict.record.to_vec()), (name("host-b"), n, record(n)));
+    }
+    // A spool that is put back from a copy goes on under another name, because its numbers are taken.
+    host_a.keep(1..=1);
+    assert!(host_a.outbound.drained(LONG).await);
+    host_a.kill().await;
+    let spools = || -> Vec<_> { std::fs::read_dir(dir.path()).unwrap().map(|it| it.unwrap().path()).collect() };
+    let drained = spools();
+    drained.iter().for_each(|it| std::fs::write(it.join("sent"), "0").unwrap());
+    for spool in &drained {
+        for segment in std::fs::read_dir(spool).unwrap().map(|it| it.unwrap().path()) {
+            if segment.extension().is_some() {
+                std::fs::remove_file(segment).unwrap();
+            }
+        }
+    }
+    let again = Host::start(&a, dir.path());
+    again.keep(1..=1);
+    assert!(again.outbound.drained(LONG).await);
+    let all = stored(&auditor).await;
+    let of_a: Vec<_> = all.iter().filter(|((host, _), _)| *host == name("host-a")).collect();
+    assert!(of_a.len() >= 2, "{of_a:?}");
+    for (_, found) in of_a {
+        check_whole(found, found.len() as u64);
+    }
+    // Only the auditor reads, and only what a host's own name allows is written.
+    let error = Reader::start(&b, &From { host: Some(name("host-a")), since: None }).await.err().unwrap();
+    assert!(matches!(error, ServerError::NotPermitted(_)), "{error}");
+}
+
+/// What two hosts do while the leaders of their streams are killed.
+#[tokio::test(flavor = "multi_thread")]
+async fn three_servers_lose_their_leaders_and_nothing_else() {
+    const LIMIT: u32 = 300;
+    const MAX: i64 = 1_000_000;
+    let Some(mut servers) = Servers::start(3).await else { return };
+    let admin = servers.admin().await;
+    let quota = quota::full_name(&name("deploys"), LIMIT, Duration::from_secs(3600)).unwrap();
+    let wanted = Quota { name: quota.clone(), limit: LIMIT, window: Duration::from_secs(3600) };
+    let plan = Plan { replicas: 3, quotas: vec![wanted], ..Plan::default() };
+    until(async || streams::init(&admin, &plan, false).await.ok()).await;
+    let is_over = Arc::new(AtomicU64::new(0));
+    let mut hosts = Vec::new();
+    for user in ["host-a", "host-b"] {
+        let (server, dir) = (servers.connect(user).await, tempfile::tempdir().unwrap());
+        let host = Host::start(&server, dir.path());
+        let (outbound, over, quota) = (host.outbound.clone(), is_over.clone(), quota.clone());
+        let work = tokio::spawn(async move {
+            let spender = Spender::new(server.clone()).unwrap();
+            let budget = Budget { name: name("team"), period: name("p"), max: MAX };
+            let (mut n, mut taken, mut spent) = (0, 0, 0);
+            while over.load(Ordering::Relaxed) == 0 {
+                n += 1;
+                outbound.keep(&[record(n)]).unwrap();
+                // A take that nobody answered is asked again, and counts once.
+                let id = format!("{user}:{n}");
+                let take = loop {
+                    if let Ok(take) = quota::take(&server, &quota, &name("all"), &id, PATIENCE).await {
+                        break take;
+                    }
+                };
+                taken += u64::from(take == Take::Admitted);
+                if spender.ask(&budget, PATIENCE).await.is_ok_and(|it| it.may_spend) {
+                    // What can't be counted now is counted later.
+                    let _ = spender.spend(&budget, 3000, PATIENCE).await;
+                    spent += 3000;
+                }
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+            (n, taken, spent)
+        });
+        hosts.push((user, host, dir, work));
+    }
+    let streams = [streams::AUDIT.to_string(), streams::quota_stream(&quota), streams::SPEND.to_string()];
+    for round in 0..5 {
+        let stream = &streams[round % streams.len()];
+        let leader = servers.leader(&admin, stream).await;
+        servers.kill(leader);
+        // The hosts go on with the two others before it comes back.
+        let (_, host, ..) = &hosts[round % 2];
+        let before = host.outbound.progress().borrow().waiting;
+        eprintln!("round {round}: killed {leader} of {stream}, {before} wait");
+        let begun = std::time::Instant::now();
+        let moved = host.outbound.progress().wait_for(|it| it.waiting < before.max(1)).await.is_ok();
+        assert!(moved && host.outbound.drained(LONG).await);
+        eprintln!("round {round}: went on after {:?}", begun.elapsed());
+        servers.restart(leader);
+    }
+    is_over.store(1, Ordering::Relaxed);
+    let (mut taken, mut spent) = (0, 0);
+    let mut expected = BTreeMap::new();
+    for (user, host, _dir, work) in hosts {
+        let (n, of_quota, of_budget) = work.await.unwrap();
+        assert!(host.outbound.drained(LONG).await);
+        (taken, spent) = (taken + of_quota, spent + of_budget);
+        expected.insert(name(user), n);
+        assert!(n > 100, "{user} did {n} rounds");
+    }
+    let auditor = servers.connect("auditor").await;
+    let all = until(async || Some(stored(&auditor).await).filter(|it| it.len() == 2)).await;
+    for ((host, _), found) in &all {
+        check_whole(found, expected[host]);
+    }
+    let tried: u64 = expected.values().sum();
+    let stored = admin.jetstream(PATIENCE).get_stream(streams::quota_stream(&quota)).await.unwrap();
+    let in_stream = stored.cached_info().state.messages;
+    eprintln!("{tried} verdicts, {taken} of {LIMIT} taken, {in_stream} in the stream; {spent} of {MAX} spent");
+    assert_eq!(in_stream, tried.min(LIMIT.into()));
+    // An admission of which the answer was lost may be told as a refusal when it is asked for again.
+    assert!(taken <= in_stream && taken + 20 >= in_stream);
+    // Two hosts, each with one call on its way.
+    assert!(spent <= MAX + 2 * 3000);
+}

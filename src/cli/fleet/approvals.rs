@@ -1,0 +1,141 @@
+//! `approvals`, `approve` and `deny` with `--fleet`: questions of any host, answered with an approver's key.
+
+use super::super::approvals::{Extent, says_yes, show};
+use super::super::ending::runtime;
+use super::super::output::{Output, Tone};
+use super::super::{Failure, Finding};
+use super::ServerArgs;
+use super::key::PassphraseArgs;
+use crate::handlers::guards::without_secrets;
+use crate::services::approval::ApprovalRequest;
+use crate::support::json::parse;
+use hookwire_fleet::asks::{self, Answered, Decision, Question};
+use hookwire_fleet::server::Server;
+use serde_json::{Value, json};
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+/// A fleet whose questions are answered, and what signs the answers.
+#[derive(clap::Args)]
+pub(in crate::cli) struct AnswerArgs {
+    #[command(flatten)]
+    server: ServerArgs,
+    /// With --fleet: the approver's private key, as `hookwire fleet key` has written it.
+    #[arg(long, value_name = "FILE", requires = "fleet")]
+    key: Option<PathBuf>,
+    #[command(flatten)]
+    passphrase: PassphraseArgs,
+}
+
+impl AnswerArgs {
+    /// Whether a question of a fleet is answered.
+    pub(in crate::cli) fn is_named(&self) -> bool {
+        self.server.fleet.is_some()
+    }
+}
+
+/// Lists the questions of a fleet that wait, or shows the one that is named.
+pub(in crate::cli) fn list(server: &ServerArgs, id: Option<&str>, out: &mut Output) -> Result<Finding, Failure> {
+    let waiting = runtime()?.block_on(async {
+        let (server, _) = server.connect().await?;
+        Ok::<_, Failure>(asks::waiting(&server).await?)
+    })?;
+    let wanted: Vec<&Question> = waiting.iter().filter(|it| id.is_none_or(|id| is_named(it, id))).collect();
+    if let (Some(id), true) = (id, wanted.is_empty()) {
+        return Err(none_waits(id));
+    }
+    let extent = if id.is_some() { Extent::Whole } else { Extent::Folded };
+    wanted.iter().for_each(|it| show_question(it, extent, out));
+    if wanted.is_empty() && !out.json {
+        out.line(&out.tone(Tone::Dim, "Nothing waits for a person in this fleet."));
+    }
+    Ok(Finding::Fine)
+}
+
+/// What is answered.
+pub(in crate::cli) struct Reply<'a> {
+    /// Whether it is a yes.
+    pub(in crate::cli) approves: bool,
+    /// Why.
+    pub(in crate::cli) reason: Option<&'a str>,
+    /// Don't ask on a terminal whether it is meant.
+    pub(in crate::cli) yes: bool,
+}
+
+/// Answers a question of a fleet: the one that is named, or the only one.
+pub(in crate::cli) fn answer(
+    args: &AnswerArgs,
+    id: Option<&str>,
+    reply: &Reply<'_>,
+    out: &mut Output,
+) -> Result<Finding, Failure> {
+    let runtime = runtime()?;
+    let no_key = || Failure("an answer is signed: name your private key by --key FILE".into());
+    let file = args.key.clone().ok_or_else(no_key)?;
+    let key = args.passphrase.read_keys(&[file])?.pop().ok_or_else(no_key)?;
+    let (server, question): (Server, Question) = runtime.block_on(async {
+        let (server, _) = args.server.connect().await?;
+        let mut waiting = asks::waiting(&server).await?;
+        waiting.retain(|it| id.is_none_or(|id| is_named(it, id)));
+        match (waiting.len(), waiting.pop(), id) {
+            (1, Some(question), _) => Ok((server, question)),
+            (_, Some(last), _) => {
+                let names: Vec<&str> = waiting.iter().chain([&last]).map(|it| it.ask.as_str()).collect();
+                Err(Failure(format!("several questions wait, so name one: {}", names.join(", "))))
+            }
+            (_, None, Some(id)) => Err(none_waits(id)),
+            (_, None, None) => Err(Failure("nothing waits for a person in this fleet".into())),
+        }
+    })?;
+    // Nobody can mean what they haven't seen, so it is shown before the answer counts.
+    show_question(&question, Extent::Whole, out);
+    let decision = if reply.approves { Decision::Approve } else { Decision::Deny };
+    if reply.approves && !reply.yes && std::io::stdin().is_terminal() && !says_yes("Approve this?")? {
+        out.line("It still waits.");
+        return Ok(Finding::Found);
+    }
+    let answered = runtime.block_on(asks::answer(&server, &question, decision, reply.reason, &key))?;
+    match answered {
+        Answered::First if out.json => out.json(&json!({ "ask": question.ask, "answered": true })),
+        Answered::First => out.line("Answered."),
+        Answered::TooLate => return Err(Failure(format!("somebody else has answered `{}` before", question.ask))),
+    }
+    Ok(Finding::Fine)
+}
+
+/// Whether a question has a name that begins so; the whole is 16 digits.
+fn is_named(question: &Question, id: &str) -> bool {
+    id.len() >= MIN_ID && question.ask.as_str().starts_with(id)
+}
+
+/// The fewest digits that name a question.
+const MIN_ID: usize = 4;
+
+fn none_waits(id: &str) -> Failure {
+    Failure(format!("no question `{id}` waits in this fleet; `hookwire approvals --fleet …` lists them"))
+}
+
+/// A question as a host has asked it. What it says comes from there, so it is shown like any text that isn't ours.
+fn show_question(question: &Question, extent: Extent, out: &mut Output) {
+    let Question { who, ask, expires, .. } = question;
+    let asked = without_secrets(parse(question.question.get()).unwrap_or_default());
+    if out.json {
+        return out.json(&json!({ "ask": ask, "host": who.host, "expires": expires, "question": asked }));
+    }
+    let project = asked["project"].as_str().unwrap_or_default().to_string();
+    let request: Result<ApprovalRequest, _> = serde_json::from_value(asked.clone());
+    match request {
+        Ok(request) => {
+            let place = format!("{}:{}", who.host, request.cwd.as_deref().unwrap_or(&project));
+            let request = ApprovalRequest { id: ask.to_string(), cwd: Some(place), ..request };
+            show(&request, &project, extent, out);
+        }
+        Err(_) => show_unknown(ask.as_str(), &asked, out),
+    }
+}
+
+/// A question of another version of hookwire.
+fn show_unknown(ask: &str, asked: &Value, out: &mut Output) {
+    out.line(&format!("{}  asked by another version of hookwire:", out.tone(Tone::Strong, ask)));
+    out.line(&format!("          {asked}"));
+}
