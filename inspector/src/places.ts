@@ -5,12 +5,13 @@ import { oneLine } from "./text";
 
 export const LAYERS: { [layer in LayerName]: string } = {
   managed: "managed",
+  fleet: "fleet",
   user: "user",
   hooks: "--hooks",
   project: "project",
   session: "session",
 };
-export const LAYER_ORDER: readonly LayerName[] = ["managed", "user", "hooks", "project", "session"];
+export const LAYER_ORDER: readonly LayerName[] = ["managed", "fleet", "user", "hooks", "project", "session"];
 
 /** The editor's link to a line of a definition file. The path is always one of a definition, never a text of an event. */
 export function editorLink(source: Pick<Source, "file" | "line">): string | undefined {

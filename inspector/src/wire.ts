@@ -5,7 +5,7 @@ export type Json = null | boolean | number | string | Json[] | { [name: string]:
 
 export type Decision = "allow" | "ask" | "defer" | "deny";
 export type Status = "success" | "blocking" | "non_blocking_error" | "cancelled" | "skipped" | "started";
-export type LayerName = "managed" | "user" | "hooks" | "project" | "session";
+export type LayerName = "managed" | "fleet" | "user" | "hooks" | "project" | "session";
 
 export interface Source {
   layer: LayerName;

@@ -219,7 +219,7 @@ pub struct Reports(Subscriber);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Became {
     /// It is in force there.
-    InForce(Identity, Report),
+    InForce(Identity, Box<Report>),
     /// It was refused there.
     Refused(Identity, String),
 }
@@ -246,7 +246,7 @@ impl Reports {
                     continue;
                 }
                 if report.in_force.as_ref().is_some_and(|it| it.digest == sent.digest) {
-                    return Some(Became::InForce(who, report));
+                    return Some(Became::InForce(who, Box::new(report)));
                 }
                 let refused = report.refused.filter(|it| it.digest == sent.envelope);
                 if let Some(refused) = refused {

@@ -158,7 +158,7 @@ async fn what_is_published_is_in_force_and_reported() {
         let report = Report { channel: Some(team.pins().channel), in_force: status.in_force, ..Report::default() };
         hosts::put(&servers.connect("host-a").await, &who, report.clone()).await.unwrap();
         let became = reports.next(&team.pins().channel, &sent, LONG).await;
-        assert_eq!(became, Some(Became::InForce(who.clone(), report.clone())));
+        assert_eq!(became, Some(Became::InForce(who.clone(), Box::new(report.clone()))));
         let (all, unread) = hosts::all(&team.server).await.unwrap();
         assert_eq!((all.len(), unread, &all[0].who, &all[0].report), (1, 0, &who, &report));
     }

@@ -74,6 +74,7 @@ fn tell_channel(name: &Name, channel: &Channel, hosts: &[Reported], out: &mut Ou
             let has = |it: &&Reported| it.report.in_force.as_ref().is_some_and(|it| it.digest == *digest);
             let (n, there) = (of_channel.clone().filter(has).count(), of_channel.count());
             let expires = match manifest.expires.checked_sub(now()) {
+                Some(left) if left >= 2 * DAY => format!("expires in {} days", left / DAY),
                 Some(left) => format!("expires in {}", humantime::format_duration(Duration::from_secs(left / 60 * 60))),
                 None => "expired".into(),
             };
@@ -103,6 +104,9 @@ fn tell_channel(name: &Name, channel: &Channel, hosts: &[Reported], out: &mut Ou
         slot(&channel.canary, "canary: ");
     }
 }
+
+/// In seconds.
+const DAY: u64 = 24 * 60 * 60;
 
 /// How a host is, in words.
 struct State {
