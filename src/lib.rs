@@ -102,8 +102,10 @@ mod embed;
 pub(crate) mod engine;
 pub mod event;
 pub(crate) mod handlers;
+// For the bench of a million events.
 #[cfg(feature = "history")]
-pub(crate) mod history;
+#[doc(hidden)]
+pub mod history;
 pub(crate) mod hook;
 pub(crate) mod hook_set;
 pub(crate) mod host;
