@@ -63,6 +63,9 @@ pub struct Record<'a> {
     /// The client that sent it, if it said at `initialize` who it is.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub client: Option<Cow<'a, str>>,
+    /// How an agent's hook asked; absent where a client sent `hooks/dispatch`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Via>,
     /// The params of `hooks/dispatch` as they came; absent if it is truncated.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Value>")]
@@ -74,6 +77,16 @@ pub struct Record<'a> {
     /// It was too large to be kept whole.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
+}
+
+/// How an agent's hook asks. In its words, a reply isn't the same to a command as over HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Via {
+    /// By the command `hookwire hook`.
+    Command,
+    /// By `POST /hook/AGENT`.
+    Http,
 }
 
 /// An `async` hook of an event has ended, which the event's verdict didn't wait for.
@@ -303,6 +316,8 @@ pub(crate) struct Sender {
     pub(crate) dialect: &'static str,
     /// The client, if it said who it is.
     pub(crate) client: Option<Arc<str>>,
+    /// How an agent's hook asked.
+    pub(crate) via: Option<Via>,
 }
 
 /// An event that was judged, as it is kept.
@@ -337,6 +352,7 @@ impl Entry {
             tool: self.tool.as_deref().map(Cow::Borrowed),
             dialect: Cow::Borrowed(self.from.dialect),
             client: self.from.client.as_deref().map(Cow::Borrowed),
+            via: self.from.via,
             params: if self.truncated { None } else { Some(raw(params)?) },
             verdict: raw(verdict)?,
             truncated: self.truncated,
@@ -661,7 +677,7 @@ mod tests {
     }
 
     fn write(journal: &Journal, event: &Event, params: &str, verdict: &Verdict) {
-        let from = Sender { dialect: "native", client: None };
+        let from = Sender { dialect: "native", client: None, via: None };
         journal.write(event, from, params, verdict, &serde_json::to_vec(verdict).unwrap());
     }
 

@@ -107,8 +107,10 @@ pub mod event;
 #[cfg(feature = "fleet")]
 pub(crate) mod fleet;
 pub(crate) mod handlers;
+// For the bench of a million events.
 #[cfg(feature = "history")]
-pub(crate) mod history;
+#[doc(hidden)]
+pub mod history;
 pub(crate) mod hook;
 pub(crate) mod hook_set;
 pub(crate) mod host;

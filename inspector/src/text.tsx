@@ -32,6 +32,25 @@ export function plain(text: string): string {
 /** In one line. */
 export const oneLine = (text: string): string => plain(text.replace(/\r?\n/g, " ⏎ ").replaceAll("\t", " "));
 
+/** Where a long word may end a line: a browser takes half a minute to look for that in a word of 100,000 letters. */
+const WORD = 256;
+const LONG_WORD = /\S{512,}/g;
+
+function broken(text: string): ComponentChildren[] {
+  const parts: ComponentChildren[] = [];
+  let from = 0;
+  for (const found of text.matchAll(LONG_WORD)) {
+    const end = found.index + found[0].length;
+    for (let at = found.index + WORD; at < end; at += WORD) {
+      const to = cutAt(text, at);
+      parts.push(text.slice(from, to), <wbr />);
+      from = to;
+    }
+  }
+  parts.push(text.slice(from));
+  return parts;
+}
+
 /** A text with its hidden characters shown. */
 export function Shown({ text }: { text: string }): JSX.Element {
   const parts: ComponentChildren[] = [];
@@ -41,7 +60,7 @@ export function Shown({ text }: { text: string }): JSX.Element {
     (_, kept: string, rest: string) => kept + [...rest].map((it) => `\\u{${it.codePointAt(0)!.toString(16)}}`).join(""),
   );
   for (const found of piled.matchAll(UNSAFE)) {
-    if (found.index > from) parts.push(piled.slice(from, found.index));
+    if (found.index > from) parts.push(...broken(piled.slice(from, found.index)));
     parts.push(<span class="escape">{escapeOf(found[0])}</span>);
     from = found.index + found[0].length;
     // A text of nothing but such characters would make an element for each.
@@ -51,7 +70,7 @@ export function Shown({ text }: { text: string }): JSX.Element {
       break;
     }
   }
-  if (from < piled.length) parts.push(piled.slice(from));
+  if (from < piled.length) parts.push(...broken(piled.slice(from)));
   return <>{parts}</>;
 }
 

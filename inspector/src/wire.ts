@@ -64,6 +64,8 @@ export interface Record {
   tool?: string;
   dialect: string;
   client?: string;
+  /** How an agent's hook asked; absent where a client sent `hooks/dispatch`. */
+  via?: "command" | "http";
   params?: { [name: string]: Json };
   verdict: Verdict;
   truncated?: boolean;
@@ -236,10 +238,31 @@ export interface Recent {
   hooks: HookCounts[];
 }
 
+/** The cases that reach a hook; `maybe`: only if its `when` holds. */
 export interface HookCases {
   hook: string;
-  file?: string;
-  cases: { file: string; line: number; expect: string }[];
+  file: string;
+  cases: { file: string; line: number; name?: string; expect?: string | null; maybe?: boolean }[];
+}
+/** Where the cases of a definition file are, or would be looked for. */
+export interface FileCases {
+  file: string;
+  cases: string;
+  isThere: boolean;
+  problems?: string[];
+}
+export interface Covered {
+  hooks: HookCases[];
+  files: FileCases[];
+  partial?: boolean;
+}
+/** What an agent got: of its command, in the body of its http hook's reply, or as a client's reply. */
+export interface Answered {
+  stdout?: string;
+  stderr?: string;
+  exit?: number;
+  body?: string;
+  reply?: Json;
 }
 
 export interface TrustReview {

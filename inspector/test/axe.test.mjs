@@ -2,7 +2,7 @@
 import test from "node:test";
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { browse, VIEWS } from "./browser.mjs";
+import { atRest, browse, show, VIEWS } from "./browser.mjs";
 import { serve } from "./serve.mjs";
 
 const axe = await readFile(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
@@ -44,15 +44,15 @@ for (const colorScheme of ["light", "dark"]) {
       ...VIEWS,
     ];
     for (const view of views) {
-      await page.evaluate((it) => {
-        location.hash = it;
-      }, `#/${view}`);
-      await page.waitForTimeout(600);
+      await show(page, view);
       await run(view);
     }
-    await page.evaluate(() => {
-      location.hash = "#/definitions";
-    });
+    await show(page, "definitions");
+    await page.getByRole("button", { name: "Write one: a case for use-pnpm" }).click();
+    await page.getByRole("dialog").waitFor();
+    await atRest(page);
+    await run("a first case");
+    await page.keyboard.press("Escape");
     await page.getByRole("button", { name: "Review for trust" }).click();
     await page.locator(".review-added").waitFor();
     await run("trust");
@@ -61,9 +61,7 @@ for (const colorScheme of ["light", "dark"]) {
     await page.getByRole("dialog").waitFor();
     await run("keys");
     await page.keyboard.press("Escape");
-    await page.evaluate(() => {
-      location.hash = "#/approvals";
-    });
+    await show(page, "approvals");
     await page.getByRole("button", { name: "Yes, but changed…" }).click();
     await run("a changed yes");
     server.cut();

@@ -4,8 +4,46 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+/** What each view shows once it is there. */
+const THERE = {
+  timeline: ".row.event, .row.group, .empty",
+  approvals: ".question, .empty",
+  charts: ".figure",
+  definitions: ".table.hooks",
+  try: ".cm-content",
+  proposals: ".proposal, .empty",
+  history: ".row.event, .empty",
+};
+
 /** The views beside the timeline. */
-export const VIEWS = ["approvals", "charts", "definitions", "try", "proposals", "history"];
+export const VIEWS = Object.keys(THERE).filter((it) => it !== "timeline");
+
+/** Goes to an address of the page, such as `timeline?q=decision:deny`, and waits until the view is there and at rest. */
+export async function show(page, address) {
+  await page.evaluate((it) => {
+    location.hash = it;
+  }, `#/${address}`);
+  const [view, query = ""] = address.split("?");
+  await page.locator(`nav [aria-current="page"][href="#/${view}"]`).waitFor({ state: "attached" });
+  // On a narrow page the event stands where the list was.
+  await page
+    .locator(/\bevent=/.test(query) ? "[data-event-title]" : THERE[view])
+    .first()
+    .waitFor();
+  await atRest(page);
+}
+
+/** Waits until nothing is asked for any more and nothing moves, but for what always does. */
+export async function atRest(page) {
+  await page.waitForFunction(() => document.querySelector(".loading") === null);
+  await page.evaluate(async () => {
+    const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+    await frame();
+    await frame();
+    const ends = document.getAnimations().filter((it) => it.effect?.getComputedTiming().iterations !== Infinity);
+    await Promise.allSettled(ends.map((it) => it.finished));
+  });
+}
 
 export async function browse({
   colorScheme = "dark",

@@ -337,18 +337,31 @@ export function definitions() {
         range: { start: { line: 3, column: 9 }, end: { line: 3, column: 18 } },
       },
     ],
-    cases: [
-      {
-        hook: "no-force-push",
-        cases: [
-          at("no-force-push.test.yaml", 3, "deny"),
-          at("no-force-push.test.yaml", 4, "deny"),
-          at("no-force-push.test.yaml", 9, "allow"),
-        ],
-      },
-      { hook: "no-env-read", cases: [at("no-env-read.test.yaml", 4, "deny")] },
-      { hook: "ask-before-publish", cases: [at("team.test.yaml", 2, "ask")] },
-    ],
+    covered: {
+      hooks: [
+        {
+          hook: "no-force-push",
+          file: file("no-force-push.yaml"),
+          cases: [
+            at("no-force-push.test.yaml", 3, "deny"),
+            at("no-force-push.test.yaml", 4, "deny"),
+            at("no-force-push.test.yaml", 9, "allow"),
+          ],
+        },
+        { hook: "no-env-read", file: file("no-env-read.yaml"), cases: [at("no-env-read.test.yaml", 4, "deny")] },
+        {
+          hook: "ask-before-publish",
+          file: file("team.yaml"),
+          cases: [{ ...at("team.test.yaml", 2, null), name: "npm publish", maybe: true }],
+        },
+      ],
+      files: [...new Set(HOOKS.map(({ source }) => source.file))].map((it) => ({
+        file: it,
+        cases: it.replace(/\.yaml$/, ".test.yaml"),
+        isThere: /no-|team/.test(it),
+        problems: [],
+      })),
+    },
   };
 }
 

@@ -2,7 +2,7 @@
 // decide; the limit is the 50 ms at which a person notices.
 import test from "node:test";
 import assert from "node:assert/strict";
-import { browse } from "./browser.mjs";
+import { browse, show } from "./browser.mjs";
 import { serve } from "./serve.mjs";
 
 const LIMIT = 50;
@@ -51,6 +51,12 @@ async function tasksWhile(page, context, run) {
 
 const rows = (page) => page.evaluate(() => document.querySelectorAll(".list .row").length);
 
+/** Waits until the page has so many events. */
+const holds = (page, n) =>
+  page.waitForFunction((n) => Number(document.querySelector(".status small").textContent.replace(/\D/g, "")) >= n, n, {
+    polling: 100,
+  });
+
 /** The page with so many events, until the test ends. */
 async function open(t, many) {
   const server = await serve({ many });
@@ -69,33 +75,29 @@ test("10,000 events a minute while somebody filters and reads", async (t) => {
   const timer = setInterval(() => {
     for (let i = 0; i < 17; i++) server.next({ flat: true });
   }, 100);
+  // The time that a person looks at something: until so many more events have come in.
+  const came = async (n) => holds(page, server.records.length + n);
   const line = page.getByRole("combobox", { name: "Filter events" });
   const figures = await tasksWhile(page, context, async () => {
     for (const text of ["decision:deny", "tool:Bash text:push", "agent:codex", "is:doubt", ""]) {
       await line.fill("");
       await line.pressSequentially(text, { delay: 30 });
-      await page.waitForTimeout(500);
+      await came(85);
     }
     await page.getByLabel("Group by").selectOption("session");
-    await page.waitForTimeout(800);
+    await page.locator(".row.group").first().waitFor();
+    await came(135);
     await page.locator("[data-list]").evaluate((it) => {
       it.scrollTop = 900;
     });
-    await page.waitForTimeout(800);
-    await page.evaluate(() => {
-      location.hash = "#/charts";
-    });
-    await page.waitForTimeout(1500);
+    await came(135);
+    await show(page, "charts");
+    await came(255);
   });
   clearInterval(timer);
-  await page.evaluate(() => {
-    location.hash = "#/timeline";
-  });
-  await page.waitForTimeout(1000);
-  assert.ok(
-    (await page.locator(".sum").textContent()).startsWith(`${server.records.length.toLocaleString("en")} events`),
-    "no event is lost",
-  );
+  await show(page, "timeline");
+  // No event is lost.
+  await page.locator(".sum", { hasText: `${server.records.length.toLocaleString("en")} events` }).waitFor();
   t.diagnostic(
     `${server.records.length} events; longest task ${figures.longest.toFixed(1)} ms of processor time, ${figures.longestByWall.toFixed(1)} ms by the clock`,
   );
@@ -105,14 +107,15 @@ test("10,000 events a minute while somebody filters and reads", async (t) => {
 
 test("a scroll through 100,000 events", async (t) => {
   const { server, page, context, problems } = await open(t, 101_500);
-  let last = "";
-  for (let quiet = 0; quiet < 3;) {
-    await page.waitForTimeout(500);
-    const sum = await page.locator(".sum").textContent();
-    quiet = sum === last && /^\d/.test(sum) ? quiet + 1 : 0;
-    last = sum;
-  }
-  const n = Number(last.replace(/\D/g, ""));
+  await page.locator(".status", { hasText: "older ones gone" }).waitFor({ timeout: 60_000 });
+  // The newest is the last that comes.
+  const newest = server.records.at(-1).params;
+  const command = (newest.payload ?? newest).tool_input?.command ?? newest.tool?.input?.command;
+  await page.waitForFunction((it) => document.querySelector(".row.event").textContent.includes(it), command, {
+    polling: 100,
+    timeout: 60_000,
+  });
+  const n = Number((await page.locator(".sum").textContent()).replace(/ event.*/, "").replace(/\D/g, ""));
   assert.ok(n > 90_000 && n <= 100_000, `${n} events are kept`);
   const figures = await tasksWhile(page, context, async () => {
     await page.locator("[data-list]").evaluate(async (list) => {
@@ -139,9 +142,10 @@ test("a scroll through 100,000 events", async (t) => {
   assert.ok(figures.longest < LIMIT, `a task of ${figures.longest} ms`);
   const filtering = await tasksWhile(page, context, async () => {
     await page.getByRole("combobox", { name: "Filter events" }).pressSequentially("decision:deny text:push", { delay: 20 });
-    await page.waitForTimeout(1500);
+    // It says `98,000 of 98,000 events` until they are filtered.
+    await page.waitForFunction(() => /^(\S+) of (?!\1 )/.test(document.querySelector(".sum").textContent));
     await page.getByLabel("Group by").selectOption("session");
-    await page.waitForTimeout(1500);
+    await page.locator(".row.group").first().waitFor();
   });
   t.diagnostic(`filtering them: longest task ${filtering.longest.toFixed(1)} ms of processor time`);
   assert.ok(filtering.longest < LIMIT, `a task of ${filtering.longest} ms while filtering`);

@@ -2,7 +2,7 @@
 import test from "node:test";
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { browse, VIEWS } from "./browser.mjs";
+import { browse, show, VIEWS } from "./browser.mjs";
 import { approval, HOSTILE } from "./data.mjs";
 import { serve } from "./serve.mjs";
 
@@ -236,6 +236,13 @@ test("definitions, charts, proposals", async (t) => {
   await page.getByText("Not in force as written.").waitFor();
   await page.getByText("last good state in force").waitFor();
   assert.match(await page.locator("tr", { hasText: "use-pnpm" }).textContent(), /no case/);
+  await page.locator("tr", { hasText: "no-force-push" }).getByText("3 cases").click();
+  await page.locator("a.place", { hasText: "no-force-push.test.yaml:3" }).waitFor();
+  await page.getByRole("button", { name: "Write one: a case for use-pnpm" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("Write it into a new file, /home/ana/shop/.hookwire/use-pnpm.test.yaml").waitFor();
+  await dialog.getByText('cases: - { bash: "npm install left-pad", expect: { command: "pnpm').waitFor();
+  await page.keyboard.press("Escape");
   await page.getByRole("button", { name: ".hookwire/team.yaml" }).click();
   await page.locator(".code-line.severity-error").waitFor();
   await page.getByRole("button", { name: "Close" }).click();
@@ -363,10 +370,25 @@ test("after a lost connection the stream goes on without doubles", async (t) => 
   end();
 });
 
+test("the timeline gives a file of what the filter shows", async (t) => {
+  const { server, page, go, end } = await open(t);
+  await go("#/timeline?q=decision:deny");
+  const denied = server.records.filter((it) => it.verdict.decision === "deny").map((it) => it.seq);
+  await until(async () => (await page.locator(".sum").textContent()).startsWith(`${denied.length} of`), "the filter");
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Export" }).click()]);
+  const lines = (await readFile(await download.path(), "utf8")).trim().split("\n");
+  assert.deepEqual(
+    lines.map((it) => JSON.parse(it).seq),
+    denied,
+  );
+  assert.equal(lines.at(-1), JSON.stringify(server.records.find((it) => it.seq === denied.at(-1))));
+  end();
+});
+
 test("what several hosts have kept is put in order", async (t) => {
   const { server, page, end } = await open(t, { many: 300, shuffled: true });
-  await rowsOf(page).first().waitFor();
-  await page.waitForTimeout(500);
+  const all = `${server.records.length} events`;
+  await until(async () => (await page.locator(".sum").textContent()).startsWith(all), "all of them");
   const tails = (await page.locator(".row.event .cell-time").allTextContents()).map((it) => it.slice(-6));
   assert.deepEqual(
     tails,
@@ -464,8 +486,7 @@ test("a hostile event does nothing, wherever its texts are shown", async (t) => 
   await page.locator(".more").first().click();
   await check("all of it");
   for (const view of ["timeline?group=session", "timeline?group=agent", ...VIEWS]) {
-    await go(`#/${view}`);
-    await page.waitForTimeout(500);
+    await show(page, view);
     await check(view);
   }
   await go("#/definitions");
@@ -477,11 +498,10 @@ test("a hostile event does nothing, wherever its texts are shown", async (t) => 
 });
 
 test("at 400 % zoom nothing is lost sideways", async (t) => {
-  const { page, go, seqOf, end } = await open(t, { width: 320, height: 256, reducedMotion: "reduce" });
+  const { page, seqOf, end } = await open(t, { width: 320, height: 256, reducedMotion: "reduce" });
   await rowsOf(page).first().waitFor();
   for (const view of ["timeline", `timeline?event=${seqOf((it) => it.verdict.subject)}`, ...VIEWS]) {
-    await go(`#/${view}`);
-    await page.waitForTimeout(300);
+    await show(page, view);
     assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 320, view);
   }
   end();

@@ -14,12 +14,14 @@ const RULES = `hooks:
 `;
 const CASES = "cases:\n  - { bash: git push -f, expect: deny }\n  - { bash: git push, expect: allow }\n";
 
-export async function inspect(program = process.env.HOOKWIRE) {
-  const top = await mkdtemp(join(tmpdir(), "hookwire-real-"));
+/** `definitions` are texts by the names of their files; `top` is a directory that isn't there yet. */
+export async function inspect({ definitions = { "team.yaml": RULES, "team.test.yaml": CASES }, top } = {}) {
+  const program = process.env.HOOKWIRE;
+  if (top === undefined) top = await mkdtemp(join(tmpdir(), "hookwire-real-"));
+  else await mkdir(top);
   const at = (name) => join(top, name);
   for (const name of ["run", "home", "shop/.hookwire"]) await mkdir(at(name), { recursive: true, mode: 0o700 });
-  await writeFile(at("shop/.hookwire/team.yaml"), RULES);
-  await writeFile(at("shop/.hookwire/team.test.yaml"), CASES);
+  for (const [name, text] of Object.entries(definitions)) await writeFile(at(`shop/.hookwire/${name}`), text);
   const env = {
     PATH: process.env.PATH,
     HOME: at("home"),
@@ -29,10 +31,12 @@ export async function inspect(program = process.env.HOOKWIRE) {
     ...(process.env.HOOKWIRE_INSPECTOR_PAGE && { HOOKWIRE_INSPECTOR_PAGE: process.env.HOOKWIRE_INSPECTOR_PAGE }),
   };
   const cwd = at("shop");
-  const run = (args, input = "") => spawnSync(program, args, { cwd, env, input, encoding: "utf8" });
+  // Beside the environment, the person's home is in the password database.
+  const own = ["--user-dir", at("home/config"), "--data-dir", at("home/data")];
+  const run = (args, input = "") => spawnSync(program, [...own, ...args], { cwd, env, input, encoding: "utf8" });
   const trusted = run(["trust", "--yes"]);
   if (trusted.status !== 0) throw new Error(trusted.stderr);
-  const child = spawn(program, ["inspect", "--no-open"], { cwd, env, stdio: ["pipe", "pipe", "inherit"] });
+  const child = spawn(program, [...own, "inspect", "--no-open"], { cwd, env, stdio: ["pipe", "pipe", "inherit"] });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const address = async () => {
     for (;;) {
@@ -45,17 +49,20 @@ export async function inspect(program = process.env.HOOKWIRE) {
   const send = (agent, event) => run(["hook", agent], JSON.stringify({ session_id: "s-1", cwd, ...event }));
   const bash = (command, agent = "claude-code") =>
     send(agent, { hook_event_name: "PreToolUse", tool_name: "Bash", tool_input: { command } });
-  // Waits until a person answers; the caller awaits the reply.
-  const waits = (command) => {
-    const it = spawn(program, ["hook", "codex", "--ask-elsewhere", "60s"], { cwd, env, stdio: ["pipe", "pipe", "inherit"] });
-    it.stdin.end(
-      JSON.stringify({ session_id: "s-2", hook_event_name: "PreToolUse", tool_name: "Bash", tool_input: { command }, cwd }),
-    );
+  // What an agent is answered, as soon as it is.
+  const hook = (agent, event, ...more) => {
+    const it = spawn(program, [...own, "hook", agent, ...more], { cwd, env, stdio: ["pipe", "pipe", "inherit"] });
+    it.stdin.end(JSON.stringify(event));
     let out = "";
     it.stdout.on("data", (text) => {
       out += text;
     });
     return new Promise((resolve) => it.on("close", () => resolve(out)));
+  };
+  // Waits until a person answers; the caller awaits the reply.
+  const waits = (command) => {
+    const event = { session_id: "s-2", hook_event_name: "PreToolUse", tool_name: "Bash", tool_input: { command }, cwd };
+    return hook("codex", event, "--ask-elsewhere", "60s");
   };
   const close = async () => {
     child.kill("SIGINT");
@@ -70,6 +77,7 @@ export async function inspect(program = process.env.HOOKWIRE) {
     },
     bash,
     send,
+    hook,
     waits,
     run,
     cwd,

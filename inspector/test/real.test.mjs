@@ -39,6 +39,9 @@ test("what a real host judges is shown, explained, answered", { skip }, async (t
   );
   await page.getByRole("button", { name: "runs git push -f" }).hover();
   assert.equal(await page.locator(".lit.is-lit").textContent(), "git push -f");
+  const got = page.locator(".part", { hasText: "What the agent got" });
+  await got.getByText("exit code").waitFor();
+  await got.locator("pre", { hasText: '"permissionDecision": "deny"' }).waitFor();
   await row("npm install").click();
   await page.locator(".diff ins", { hasText: "pnpm" }).waitFor();
   await row("$RUN push").click();
@@ -53,6 +56,12 @@ test("what a real host judges is shown, explained, answered", { skip }, async (t
     }, hash);
   await go("#/definitions");
   assert.match(await page.locator("tr", { hasText: "use-pnpm" }).textContent(), /rewrite/);
+  await page.locator("tr", { hasText: "no-force-push" }).getByText("1 case").click();
+  await page.locator("a.place", { hasText: "team.test.yaml:2" }).waitFor();
+  await page.getByRole("button", { name: "Write one: a case for use-pnpm" }).click();
+  const line = '- { bash: "npm install left-pad", expect: { command: "pnpm install left-pad" } }';
+  await page.getByRole("dialog").getByText(line).waitFor();
+  await page.keyboard.press("Escape");
   await page.getByRole("button", { name: ".hookwire/team.yaml" }).click();
   await page.locator(".code", { hasText: "Force pushes are off" }).waitFor();
   await page.keyboard.press("Escape");

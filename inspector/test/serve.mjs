@@ -173,7 +173,7 @@ export async function serve({ many = 400, shuffled = false, withHostile = false,
       };
     },
     "inspect/definition": ({ file }) => ({ text: definitions().texts[file] ?? "" }),
-    "inspect/cases": () => ({ hooks: definitions().cases }),
+    "inspect/cases": () => definitions().covered,
     "inspect/trust": () => ({
       root: ROOT,
       isTrusted: false,

@@ -1,6 +1,6 @@
 // Pictures of the views, to look at: `node test/shots.mjs DIRECTORY [VIEW...]`.
 import { mkdir } from "node:fs/promises";
-import { browse } from "./browser.mjs";
+import { browse, show } from "./browser.mjs";
 import { serve } from "./serve.mjs";
 
 const [directory = "/tmp/front-shots", ...views] = process.argv.slice(2);
@@ -37,13 +37,7 @@ for (const colorScheme of ["dark", "light"]) {
       hostile: () => server.records.at(-1).seq,
       programs: () => of((it) => JSON.stringify(it.params).includes("make release") && it.event === "PreToolUse"),
     }[VIEWS[view]];
-    await page.evaluate(
-      (hash) => {
-        location.hash = hash;
-      },
-      target ? `#/timeline?event=shop-1.${target()}` : VIEWS[view],
-    );
-    await page.waitForTimeout(700);
+    await show(page, target ? `timeline?event=shop-1.${target()}` : VIEWS[view].slice(2));
     await page.screenshot({ path: `${directory}/${view}-${colorScheme}.png` });
   }
   if (problems.length > 0) console.log(problems);

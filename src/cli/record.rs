@@ -161,7 +161,7 @@ mod tests {
         )
         .unwrap();
         let write = || {
-            let from = crate::journal::Sender { dialect: "native", client: None };
+            let from = crate::journal::Sender { dialect: "native", client: None, via: None };
             host.journal.write(&event, from, "{\"event\":\"Stop\"}", &verdict, b"{\"decision\":\"allow\"}");
         };
         let is_over = AtomicBool::new(false);

@@ -80,6 +80,12 @@ impl Asked {
     }
 }
 
+/// What a command said of a reply to a payload as it is recorded, with its event's name.
+pub fn said_of(agent: &'static Dialect, payload: &Value, reply: Value) -> Said {
+    let name = payload.get(EVENT_MEMBER).or(payload.pointer(agent.event_name)).and_then(Value::as_str);
+    Asked::new(agent, name.map(str::to_string)).said(Ok(reply))
+}
+
 /// The dialect of an agent, by its name.
 ///
 /// # Errors

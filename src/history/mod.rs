@@ -2,8 +2,12 @@
 //! by words and by what is known of an event, and told as JSON lines.
 //!
 //! SQLite, because a million events are searched in milliseconds only with an index of their words. A scan of their texts
-//! alone took a quarter of a second.
+//! alone took a quarter of a second. The index is in [`parts`], so that a page of results costs what it shows and not what
+//! there is.
+//!
+//! `cargo bench --bench history` measures a search of a million events.
 
+mod parts;
 mod query;
 
 use crate::running::told;
@@ -11,7 +15,7 @@ use crate::support::places;
 use crate::support::visible::cut;
 use parking_lot::Mutex;
 use query::{ANY, Query, facet, millis};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use serde_json::Value;
 use std::fs::{DirBuilder, File};
 use std::ops::ControlFlow;
@@ -27,7 +31,7 @@ const MAX_TEXT: usize = 4000;
 /// order of time, whenever they were written, and a span of time is a span of numbers.
 const COUNT_BITS: u32 = 10;
 /// The version of the tables.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 /// At most so many events go at once.
 const GO_AT_ONCE: i64 = 5000;
 /// So many are read at once.
@@ -36,16 +40,20 @@ const READ_AT_ONCE: usize = 500;
 const TABLES: &str = "
     CREATE TABLE event (id INTEGER PRIMARY KEY, run TEXT NOT NULL, seq INTEGER NOT NULL, line TEXT NOT NULL,
         UNIQUE (run, seq)) STRICT;
-    CREATE VIRTUAL TABLE words USING fts5 (text, facets, content = '', contentless_delete = 1);
+    CREATE TABLE part (nth INTEGER PRIMARY KEY, first INTEGER NOT NULL UNIQUE, events INTEGER NOT NULL) STRICT;
     CREATE TABLE wish (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
-    PRAGMA user_version = 1;
+    PRAGMA user_version = 2;
 ";
 
 /// Why something of the history can't be had; for people.
 pub type Result<T> = std::result::Result<T, String>;
 
 /// See the module.
-pub struct History(Mutex<Connection>);
+pub struct History {
+    writer: Mutex<Connection>,
+    /// Another connection, because a search doesn't wait for what is being written or let go.
+    reader: Mutex<Connection>,
+}
 
 /// What a person wants of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +110,20 @@ pub enum Order {
     Oldest,
 }
 
+impl Order {
+    /// As SQL has it.
+    fn direction(self) -> &'static str {
+        if self == Order::Newest { "DESC" } else { "ASC" }
+    }
+}
+
+impl Found {
+    /// Of a row of `id, run, line`.
+    fn of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Found> {
+        Ok(Found { cursor: row.get(0)?, run: row.get(1)?, line: row.get(2)? })
+    }
+}
+
 fn said(error: impl std::fmt::Display) -> String {
     format!("the history: {error}")
 }
@@ -121,14 +143,19 @@ impl History {
         let path = dir.join("events.sqlite");
         // SQLite gives the files beside it the same rights.
         File::options().create(true).append(true).mode(0o600).open(&path).map_err(said)?;
-        let mut db = Connection::open(&path).map_err(said)?;
-        db.busy_timeout(PATIENCE).map_err(said)?;
+        let connect = || {
+            let db = Connection::open(&path).map_err(said)?;
+            db.busy_timeout(PATIENCE).map_err(said)?;
+            db.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY;").map_err(said)?;
+            Result::Ok(db)
+        };
+        let mut db = connect()?;
         let version =
             |db: &Connection| db.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0)).map_err(said);
         if version(&db)? == 0 {
             // Of two that come at once, one makes the tables.
             db.execute_batch("PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;").map_err(said)?;
-            let begun = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).map_err(said)?;
+            let begun = begin(&mut db)?;
             if version(&begun)? == 0 {
                 begun.execute_batch(TABLES).map_err(said)?;
             }
@@ -137,11 +164,13 @@ impl History {
         match version(&db)? {
             VERSION => {}
             other => {
-                return Err(format!("{}: it is of version {other}, and this hookwire reads {VERSION}", path.display()));
+                let path = path.display();
+                return Err(format!(
+                    "{path}: it is of version {other}, and this hookwire reads {VERSION}; move it away to begin a new one"
+                ));
             }
         }
-        db.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY;").map_err(said)?;
-        Ok(History(Mutex::new(db)))
+        Ok(History { writer: Mutex::new(db), reader: Mutex::new(connect()?) })
     }
 
     /// An empty one in memory, for events that are kept elsewhere.
@@ -159,7 +188,7 @@ impl History {
     /// # Errors
     /// It can't be read.
     pub fn wishes(&self) -> Result<Wishes> {
-        let db = self.0.lock();
+        let db = self.reader.lock();
         let wish = |name: &str, default: u32| {
             let found = db.query_row("SELECT value FROM wish WHERE name = ?1", [name], |row| row.get(0));
             found.optional().map(|it| it.unwrap_or(default)).map_err(said)
@@ -177,7 +206,7 @@ impl History {
     /// # Errors
     /// It can't be written.
     pub fn wish(&self, wishes: Wishes) -> Result<()> {
-        let db = self.0.lock();
+        let db = self.writer.lock();
         for (name, value) in [("on", u32::from(wishes.is_on)), ("days", wishes.days), ("mebibytes", wishes.mebibytes)] {
             let set = "INSERT INTO wish VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value";
             db.execute(set, params![name, value]).map_err(said)?;
@@ -190,16 +219,15 @@ impl History {
     /// # Errors
     /// It can't be written; then none is.
     pub fn write<'a>(&self, events: impl IntoIterator<Item = Written<'a>>) -> Result<usize> {
-        let mut db = self.0.lock();
-        let begun = db.transaction().map_err(said)?;
+        let mut db = self.writer.lock();
+        let begun = begin(&mut db)?;
         let mut n_new = 0;
         {
             let mut last = begun.prepare("SELECT max(id) FROM event WHERE id BETWEEN ?1 AND ?2").map_err(said)?;
             let mut into_events = begun
                 .prepare("INSERT INTO event VALUES (?1, ?2, ?3, ?4) ON CONFLICT (run, seq) DO NOTHING")
                 .map_err(said)?;
-            let mut into_words =
-                begun.prepare("INSERT INTO words (rowid, text, facets) VALUES (?1, ?2, ?3)").map_err(said)?;
+            let mut into_words = parts::Writer::new(&begun)?;
             for Written { run, root, record } in events {
                 let at = record["at"].as_str().and_then(|it| humantime::parse_rfc3339(it).ok());
                 let at = millis(at.unwrap_or_else(SystemTime::now));
@@ -213,8 +241,9 @@ impl History {
                 }
                 n_new += 1;
                 let (text, facets) = searched(record, root);
-                into_words.execute(params![id, text, facets]).map_err(said)?;
+                into_words.write(id, &text, &facets)?;
             }
+            into_words.finish()?;
         }
         begun.commit().map_err(said)?;
         Ok(n_new)
@@ -226,29 +255,25 @@ impl History {
     /// The query makes no sense, or it can't be read.
     pub fn search(&self, query: &str, behind: Option<i64>, order: Order, limit: usize) -> Result<Vec<Found>> {
         let Query { matched, since, until } = Query::read(query, SystemTime::now())?;
-        let db = self.0.lock();
         let mut first = since.map_or(0, first_of);
         let mut last = until.map_or(i64::MAX, |until| first_of(until.saturating_add(1)) - 1);
         match (behind, order) {
             (Some(behind), Order::Newest) => last = last.min(behind - 1),
-            (Some(behind), Order::Oldest) => first = first.max(behind + 1),
+            (Some(behind), Order::Oldest) => first = first.max(behind.saturating_add(1)),
             (None, _) => {}
         }
-        let order = if order == Order::Newest { "DESC" } else { "ASC" };
-        let sql = match matched {
-            Some(_) => format!(
-                "SELECT e.id, e.run, e.line FROM words JOIN event e ON e.id = words.rowid WHERE words MATCH ?4 \
-                 AND words.rowid BETWEEN ?1 AND ?2 ORDER BY words.rowid {order} LIMIT ?3"
-            ),
-            None => format!("SELECT id, run, line FROM event WHERE id BETWEEN ?1 AND ?2 ORDER BY id {order} LIMIT ?3"),
-        };
-        let mut select = db.prepare(&sql).map_err(said)?;
+        let mut db = self.reader.lock();
+        // Of one moment: what the index names is there.
+        let seen = db.transaction().map_err(said)?;
+        if let Some(matched) = matched {
+            return parts::search(&seen, &matched, (first, last), order, limit);
+        }
+        let direction = order.direction();
+        let sql =
+            format!("SELECT id, run, line FROM event WHERE id BETWEEN ?1 AND ?2 ORDER BY id {direction} LIMIT ?3");
+        let mut select = seen.prepare(&sql).map_err(said)?;
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let found = |row: &rusqlite::Row<'_>| Ok(Found { cursor: row.get(0)?, run: row.get(1)?, line: row.get(2)? });
-        let rows = match &matched {
-            Some(matched) => select.query_map(params![first, last, limit, matched], found),
-            None => select.query_map(params![first, last, limit], found),
-        };
+        let rows = select.query_map(params![first, last, limit], Found::of);
         rows.and_then(Iterator::collect).map_err(said)
     }
 
@@ -280,7 +305,7 @@ impl History {
     pub fn before_newest(&self, n: usize) -> Result<Option<i64>> {
         let n = i64::try_from(n).unwrap_or(i64::MAX);
         let found = "SELECT id FROM event ORDER BY id DESC LIMIT 1 OFFSET ?1";
-        self.0.lock().query_row(found, [n], |row| row.get(0)).optional().map_err(said)
+        self.reader.lock().query_row(found, [n], |row| row.get(0)).optional().map_err(said)
     }
 
     /// How many events there are, and the bytes of the file.
@@ -288,9 +313,8 @@ impl History {
     /// # Errors
     /// It can't be read.
     pub fn size(&self) -> Result<(u64, u64)> {
-        let db = self.0.lock();
-        let n: i64 = db.query_row("SELECT count(*) FROM event", [], |row| row.get(0)).map_err(said)?;
-        Ok((n.max(0).cast_unsigned(), bytes(&db)?))
+        let db = self.reader.lock();
+        Ok((parts::count(&db)?.max(0).cast_unsigned(), bytes(&db)?))
     }
 
     /// Lets go what is too old, and the oldest where there is too much; how many that were.
@@ -304,24 +328,28 @@ impl History {
         let mut n_gone = 0;
         loop {
             // Others write between two turns.
-            let mut db = self.0.lock();
+            let mut db = self.writer.lock();
             let is_full = bytes(&db)? > most;
-            let begun = db.transaction().map_err(said)?;
+            let begun = begin(&mut db)?;
             let last = "SELECT max(id) FROM (SELECT id FROM event WHERE id < ?1 ORDER BY id LIMIT ?2)";
             let last_old: Option<i64> = begun.query_row(last, [oldest, GO_AT_ONCE], |row| row.get(0)).map_err(said)?;
             // A twentieth at a time, so that what goes is little more than what there is no room for.
-            let last = "SELECT max(id) FROM (SELECT id FROM event ORDER BY id LIMIT \
-                        (SELECT min(?1, count(*) / 20 + 1) FROM event))";
-            let last_of_many: Option<i64> = begun.query_row(last, [GO_AT_ONCE], |row| row.get(0)).map_err(said)?;
-            let Some(last) = last_old.max(last_of_many.filter(|_| is_full)) else { return Ok(n_gone) };
-            begun
-                .execute("DELETE FROM words WHERE rowid IN (SELECT id FROM event WHERE id <= ?1)", [last])
-                .map_err(said)?;
+            let twentieth = if is_full { parts::count(&begun)? / 20 + 1 } else { 0 };
+            let last = "SELECT max(id) FROM (SELECT id FROM event ORDER BY id LIMIT ?1)";
+            let last_of_many: Option<i64> =
+                begun.query_row(last, [twentieth.min(GO_AT_ONCE)], |row| row.get(0)).map_err(said)?;
+            let Some(last) = last_old.max(last_of_many) else { return Ok(n_gone) };
+            parts::forget(&begun, last)?;
             n_gone += begun.execute("DELETE FROM event WHERE id <= ?1", [last]).map_err(said)? as u64;
             begun.commit().map_err(said)?;
             db.execute_batch("PRAGMA incremental_vacuum").map_err(said)?;
         }
     }
+}
+
+/// Begins to write. Who reads first and then writes would fail where another process writes in between.
+fn begin(db: &mut Connection) -> Result<Transaction<'_>> {
+    db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(said)
 }
 
 /// The first number of a millisecond.
@@ -444,5 +472,48 @@ mod tests {
         assert!(history.trim(wishes, now).unwrap() > 0);
         assert!(history.size().unwrap().1 <= 1 << 20);
         assert!(seqs(&history, "word8999").len() == 1 && seqs(&history, "word3").is_empty(), "the newest stay");
+    }
+
+    /// What is found is the same in however many parts the index is, and whenever an event is written.
+    #[test]
+    fn parts_of_the_index_are_searched_as_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let history = History::open(dir.path()).unwrap();
+        let now = SystemTime::now();
+        let at = |n: u64| now - Duration::from_secs(10_000 - n);
+        let event = |n: u64| record(n, at(n), if n % 3 == 0 { "git push" } else { "ls" }, "allow");
+        // Every seventh comes late, from another host, when the part of its time is full.
+        let (late, rest): (Vec<u64>, Vec<u64>) = (1..=2000).partition(|n| n % 7 == 0);
+        for batch in [rest, late] {
+            write(&history, &batch.into_iter().map(event).collect::<Vec<_>>());
+        }
+        let parts: i64 = history.reader.lock().query_row("SELECT count(*) FROM part", [], |row| row.get(0)).unwrap();
+        assert!(parts > 2, "{parts}");
+        let pages = |query: &str, order: Order| {
+            let (mut all, mut behind) = (Vec::new(), None);
+            loop {
+                let page = history.search(query, behind, order, 300).unwrap();
+                let Some(last) = page.last() else { return all };
+                behind = Some(last.cursor);
+                all.extend(
+                    page.iter().map(|it| serde_json::from_str::<Value>(&it.line).unwrap()["seq"].as_u64().unwrap()),
+                );
+            }
+        };
+        let pushes: Vec<u64> = (1..=2000).filter(|n| n % 3 == 0).collect();
+        assert_eq!(pages("push", Order::Oldest), pushes);
+        assert_eq!(pages("gi*", Order::Newest), pushes.iter().rev().copied().collect::<Vec<_>>());
+        assert_eq!(pages("-ls", Order::Oldest), pushes);
+        assert_eq!(pages("since:10s until:5s push", Order::Oldest), Vec::<u64>::new());
+        // Half of the time is gone, and with it whole parts.
+        let wishes = Wishes { is_on: true, days: 1, mebibytes: 100 };
+        assert_eq!(history.trim(wishes, at(1000) + Duration::from_secs(24 * 3600)), Ok(999));
+        assert_eq!(pages("push", Order::Oldest), pushes.iter().copied().filter(|n| *n >= 1000).collect::<Vec<_>>());
+        let left: i64 = history.reader.lock().query_row("SELECT count(*) FROM part", [], |row| row.get(0)).unwrap();
+        assert!(left < parts, "{left} of {parts}");
+        write(&history, &[event(3), event(2001)]);
+        let found = pages("push", Order::Oldest);
+        assert_eq!((found.first(), found.last()), (Some(&3), Some(&2001)), "one that comes too late, and a new one");
+        assert_eq!(history.size().unwrap().0, 1003);
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 pub(super) const KEYS: &[&str] = &["decision", "agent", "tool", "session", "event", "hook", "project"];
 /// The longest value that is looked for, in bytes.
 const MAX_VALUE: usize = 100;
-/// A word of fewer letters is looked for as it is.
+/// A word of fewer letters is looked for as it is, unless a `*` says otherwise.
 const SHORT: usize = 3;
 /// The most terms.
 const MAX_TERMS: usize = 32;
@@ -81,7 +81,7 @@ impl Query {
                         continue;
                     }
                     // The beginnings of few letters are those of half of all words.
-                    let open = if value.chars().count() < SHORT { "" } else { " *" };
+                    let open = if is_open || value.chars().count() >= SHORT { " *" } else { "" };
                     let phrase = format!("text : \"{}\"{open}", value.replace('"', " "));
                     if is_out { &mut none } else { &mut all }.push(phrase);
                 }
@@ -165,6 +165,7 @@ mod tests {
             ("push", "text : \"push\" *".into()),
             ("\"git push\" -x", "(text : \"git push\" *) NOT (text : \"x\")".into()),
             ("text:push*", "text : \"push\" *".into()),
+            ("gi gi*", "text : \"gi\" AND text : \"gi\" *".into()),
             ("decision:DENY", format!("({deny})")),
             ("tool:Bash tool:edit decision:deny", format!("({deny}) AND ({bash} OR {edit})")),
             ("-decision:deny", format!("(facets : {ANY}) NOT ({deny})")),

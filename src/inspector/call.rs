@@ -1,5 +1,6 @@
 //! What a page may ask: some methods of a running host, and those of its own.
 
+use super::covered::covered;
 use super::kept::{Against, Kept, Record, Search};
 use super::problem::{Answer, Problem};
 use super::saved::Save;
@@ -7,12 +8,15 @@ use super::shown::{self, host};
 use super::tried::Try;
 use super::watch::all_questions;
 use crate::definitions::approved;
-use crate::dialects;
+use crate::dialects::{self, asked};
 use crate::handlers::guards::without_secrets;
+use crate::journal::Via;
 use crate::running::{self, Running, told};
 use crate::support::file;
 use crate::trust;
 use crate::trust::shown::{Look, shown as lines_of, summary};
+use crate::verdict::Verdict;
+use hookwire_ask::said::Said;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -52,6 +56,16 @@ struct OfEvent {
     seq: u64,
 }
 
+/// An event that a host has judged, or its record as a page has it: of one that the host has forgotten.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OfReply {
+    #[serde(default)]
+    seq: Option<u64>,
+    #[serde(default)]
+    record: Option<Value>,
+}
+
 impl Call {
     /// Answers it; waits for hosts.
     pub(super) fn answer(self, kept: &Kept) -> Answer {
@@ -63,6 +77,7 @@ impl Call {
                 Ok(json!({ "approvals": all_questions()? }))
             }
             "inspect/explain" => self.explain(),
+            "inspect/cases" => self.cases(),
             "inspect/definition" => self.definition(),
             "inspect/trust" => self.trust(),
             "inspect/reply" => self.reply(),
@@ -105,8 +120,7 @@ impl Call {
     }
 
     /// The event that is asked about, as the host has kept it, and that host.
-    fn record(&self) -> Answer<(Running, Value)> {
-        let OfEvent { seq } = self.params()?;
+    fn record(&self, seq: u64) -> Answer<(Running, Value)> {
         let mut host = self.running()?;
         let mut recent = host.client.request("hooks/recent", &json!({ "after": seq.saturating_sub(1) }))?;
         let records = recent["records"].as_array_mut().map(std::mem::take).unwrap_or_default();
@@ -120,7 +134,8 @@ impl Call {
 
     /// What the hooks in force say of an event as it was sent, secrets and all, which the page doesn't have.
     fn explain(&self) -> Answer {
-        let (mut host, mut record) = self.record()?;
+        let OfEvent { seq } = self.params()?;
+        let (mut host, mut record) = self.record(seq)?;
         let mut params = record["params"].take();
         if params.get("payload").is_some() && params.get("dialect").is_none() {
             // The client had said so when it connected.
@@ -129,13 +144,34 @@ impl Call {
         Ok(without_secrets(host.client.request("hooks/explain", &params)?))
     }
 
-    /// What the agent was told, in its own words.
+    /// What the agent got, in its own words: what the command that it ran said, or the body of the reply to its http hook,
+    /// or the reply to the client that asked for it.
     fn reply(&self) -> Answer {
-        let (_, mut record) = self.record()?;
+        let mut record = match self.params()? {
+            OfReply { record: Some(record), seq: None } => record,
+            OfReply { seq: Some(seq), record: None } => self.record(seq)?.1,
+            _ => return Err(Problem::params("one of `seq` and `record` is wanted")),
+        };
         let event = told::event(&record).ok_or("the event can't be read")?;
         let dialect = dialects::by_name(record["dialect"].as_str().unwrap_or_default())?;
-        let verdict = serde_json::from_value(record["verdict"].take())?;
-        Ok(json!({ "reply": without_secrets(dialect.reply_to(&event, &verdict)) }))
+        let verdict: Verdict = serde_json::from_value(record["verdict"].take())?;
+        let reply = without_secrets(dialect.reply_to(&event, &verdict));
+        let via: Option<Via> = record.get_mut("via").map(Value::take).map(serde_json::from_value).transpose()?;
+        Ok(match via {
+            Some(Via::Command) => {
+                let Said { stdout, stderr, exit } = asked::said_of(dialect, &record["params"]["payload"], reply);
+                json!({ "stdout": stdout, "stderr": stderr, "exit": exit })
+            }
+            Some(Via::Http) => json!({ "body": asked::said(&reply) }),
+            None => json!({ "reply": reply }),
+        })
+    }
+
+    /// The cases that reach the hooks of the host.
+    fn cases(&self) -> Answer {
+        self.params::<Nothing>()?;
+        let listed = self.running()?.client.request("hooks/list", &json!({}))?;
+        covered(&listed, &self.root()?)
     }
 
     /// The text of a file of definitions that the host has read.

@@ -169,7 +169,7 @@ impl Kept {
                 break;
             }
             n_bytes += it.line.len();
-            let mut event = shown::shown(parse(&it.line)?);
+            let mut event = shown::kept(parse(&it.line)?);
             event.insert("host".into(), it.run.into());
             event.insert("cursor".into(), it.cursor.to_string().into());
             events.push(Value::Object(event));
@@ -218,7 +218,7 @@ impl Kept {
             let record = parse(line).unwrap_or_default();
             from.get_or_insert_with(|| record["at"].clone());
             if judged.0.differs(&judged.1) {
-                let mut event = shown::shown(record);
+                let mut event = shown::kept(record);
                 event.insert("before".into(), json!(judged.0));
                 event.insert("after".into(), json!(judged.1));
                 differences.push(Value::Object(event));

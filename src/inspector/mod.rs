@@ -5,6 +5,7 @@
 //! that `hookwire run` holds is answered.
 
 mod call;
+mod covered;
 mod feed;
 #[cfg(feature = "history")]
 mod kept;

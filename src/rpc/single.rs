@@ -6,6 +6,7 @@ use super::session::{Session, Side};
 use crate::dialects::Dialect;
 use crate::engine::panic_text;
 use crate::host::Host;
+use crate::journal::Via;
 use crate::support::failpoint;
 use crate::transport::outbox::Outbox;
 use futures_util::FutureExt;
@@ -47,7 +48,7 @@ pub async fn answer(host: &Arc<Host>, runtime: &Handle, message: &[u8]) -> Vec<u
     replies
 }
 
-/// The verdict on an event in an agent's words, which may take so long. Dropping the future cancels the hooks.
+/// The verdict on an event in an agent's words, which its http hook sent and which may take so long. Dropping the future cancels the hooks.
 ///
 /// # Errors
 /// It is no event, in words for whoever sent it; or a bug.
@@ -61,7 +62,7 @@ pub async fn judge(
     let session = Session::new(host.clone(), Outbox::kept(), runtime.clone(), Side::Caller);
     let judged = AssertUnwindSafe(async {
         assert!(!failpoint::is_due("method"), "a test lets this method panic");
-        events::judge_and_note(&session, agent, payload, time_limit).await.map_err(|error| error.message)
+        events::judge_and_note(&session, agent, Via::Http, payload, time_limit).await.map_err(|error| error.message)
     });
     judged.catch_unwind().await.unwrap_or_else(|panic| {
         tracing::error!(panic = panic_text(&*panic), "Judging an event panicked; this is a bug in hookwire.");

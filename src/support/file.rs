@@ -111,8 +111,8 @@ pub(crate) fn open_own(path: &Path) -> std::io::Result<fs::File> {
     }
 }
 
-/// A file's text, and what it looked like when it was opened.
-pub(crate) fn read(path: &Path) -> Result<(String, Signature), Unread> {
+/// Opens the regular file that a path leads to, for reading.
+pub(crate) fn open(path: &Path) -> Result<(fs::File, Metadata), String> {
     let mut options = fs::File::options();
     options.read(true);
     #[cfg(unix)]
@@ -124,11 +124,17 @@ pub(crate) fn read(path: &Path) -> Result<(String, Signature), Unread> {
     let file = options.open(path).map_err(|error| error.to_string())?;
     let metadata = file.metadata().map_err(|error| error.to_string())?;
     if metadata.is_dir() {
-        return Err("it is a directory".to_string().into());
+        return Err("it is a directory".to_string());
     }
     if !metadata.is_file() {
-        return Err("it is not a regular file".to_string().into());
+        return Err("it is not a regular file".to_string());
     }
+    Ok((file, metadata))
+}
+
+/// A file's text, and what it looked like when it was opened.
+pub(crate) fn read(path: &Path) -> Result<(String, Signature), Unread> {
+    let (file, metadata) = open(path)?;
     let mut bytes = Vec::new();
     if file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())? as u64 > MAX_FILE {
         return Err(format!("it is larger than {} MiB", MAX_FILE >> 20).into());

@@ -53,9 +53,13 @@ impl Desk {
     }
 
     fn event(&self, payload: Value) -> Child {
-        let mut agent = self.command();
-        agent.args(["hook", "codex", "--idle-exit", "60s", "--ask-elsewhere", "60s"]);
-        let mut agent = agent.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        self.hook("codex", payload)
+    }
+
+    fn hook(&self, agent: &str, payload: Value) -> Child {
+        let mut command = self.command();
+        let agent = command.args(["hook", agent, "--idle-exit", "60s", "--ask-elsewhere", "60s"]);
+        let mut agent = agent.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         agent.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
         agent
     }
@@ -334,6 +338,80 @@ fn an_event_comes_with_its_verdict_and_is_explained() {
     let review = page.result("inspect/trust", host, &json!({}));
     let lines = review["lines"].as_array().unwrap();
     assert!(lines.iter().any(|it| it["look"] == "added" && it["text"].as_str().unwrap().contains("more")), "{review}");
+}
+
+/// To the letter, whether the host still runs or only the page knows the event.
+#[test]
+fn the_reply_is_what_the_agent_got() {
+    let desk = Desk::new();
+    let page = desk.inspect().opened();
+    let mut events = page.events();
+    let call = |command: &str| {
+        json!({ "session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_use_id": command,
+            "tool_input": { "command": command }, "cwd": desk.at("project") })
+    };
+    let kiro = json!({ "session_id": "s", "hook_event_name": "preToolUse", "tool_name": "execute_bash",
+        "tool_input": { "command": "git push kiro" }, "cwd": desk.at("project") });
+    let mut records = Vec::new();
+    for (agent, event, text, exit) in [
+        ("codex", call("git push codex"), "push codex", 0),
+        ("claude-code", call("ls claude"), "ls claude", 0),
+        ("kiro", kiro, "push kiro", 2),
+    ] {
+        let got = desk.hook(agent, event).wait_with_output().unwrap();
+        let record = events.verdict(text);
+        let host = record["host"].as_str().unwrap().to_string();
+        let seq = json!({ "seq": record["record"]["seq"] });
+        let told = page.result("inspect/reply", &host, &seq);
+        assert_eq!((got.status.code(), &told["exit"]), (Some(exit), &json!(exit)), "{agent}: {got:?}");
+        let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_string();
+        assert_eq!(said(&got.stdout), told["stdout"].as_str().unwrap(), "{agent}");
+        assert_eq!(said(&got.stderr), told["stderr"].as_str().unwrap(), "{agent}");
+        records.push((record["record"].clone(), told));
+    }
+    assert!(desk.command().args(["stop", "--all"]).output().unwrap().status.success());
+    for (record, told) in records {
+        assert_eq!(page.result("inspect/reply", "", &json!({ "record": record })), told);
+    }
+}
+
+#[test]
+fn the_cases_that_reach_a_hook_are_named() {
+    let desk = Desk::new();
+    let rules =
+        format!("{RULES}  - {{ name: odd, on: PreToolUse, if: Bash(odd *), when: 'tool.name == \"x\"', deny: No. }}\n");
+    let pipe = desk.at("project/.hookwire/pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    // Nobody waits for who may write into a pipe, and what happens a billion times is looked at once.
+    let cases = "cases:\n  - { bash: git push -f, expect: deny }\n  - { recorded: 'pipe:1', expect: deny }\n  \
+                 - { name: twice, bash: ls, before: [{ bash: git push, times: 1000000000 }], expect: allow }\n  - { bash: odd one }\n";
+    let own = |name: &str| desk.at("project/.hookwire").join(name);
+    std::fs::write(own("rules.yaml"), rules).unwrap();
+    std::fs::write(own("rules.test.yaml"), cases).unwrap();
+    assert!(desk.command().args(["trust", "--yes"]).output().unwrap().status.success());
+    let page = desk.inspect().opened();
+    let mut events = page.events();
+    reply(desk.agent("ls"));
+    let host = events.verdict("ls")["host"].as_str().unwrap().to_string();
+    let covered = page.result("inspect/cases", &host, &json!({}));
+    let of = |name: &str| {
+        let hooks = covered["hooks"].as_array().unwrap();
+        let hook = hooks.iter().find(|it| it["hook"] == name).unwrap();
+        let told = |it: &Value| {
+            let line = it["line"].as_u64().unwrap();
+            (line, it["name"].as_str().unwrap().to_string(), it["expect"].clone(), it["maybe"] == true)
+        };
+        hook["cases"].as_array().unwrap().iter().map(told).collect::<Vec<_>>()
+    };
+    let pushes = [(2, "git push -f".into(), json!("deny"), false), (4, "twice".into(), json!("allow"), false)];
+    assert_eq!(of("no-push"), pushes, "{covered}");
+    assert_eq!(of("careful"), []);
+    assert_eq!(of("odd"), [(5, "odd one".into(), Value::Null, true)]);
+    let file = json!({ "file": own("rules.yaml"), "cases": own("rules.test.yaml"), "isThere": true, "problems": [] });
+    assert!(covered["files"].as_array().unwrap().contains(&file), "{covered}");
+    std::fs::write(own("rules.test.yaml"), "cases: [{ bash: 1 }]").unwrap();
+    let covered = page.result("inspect/cases", &host, &json!({}));
+    assert!(covered["files"][0]["problems"][0].as_str().unwrap().contains("rules.test.yaml:1"), "{covered}");
 }
 
 /// What would be in force is told, and nothing of it runs.

@@ -766,6 +766,8 @@ export interface Record {
   truncated?: boolean;
   /** Its verdict. Without outcomes and values if it alone is too large. */
   verdict: Verdict;
+  /** How an agent's hook asked; absent where a client sent `hooks/dispatch`. */
+  via?: Via | null;
 }
 
 /** `hooks/register`: hooks as in a definition file; `callback: ID` names a function of the client. */
@@ -1098,6 +1100,9 @@ export interface Verdict {
   /** For the person, in order. */
   userMessages?: string[];
 }
+
+/** How an agent's hook asks. In its words, a reply isn't the same to a command as over HTTP. */
+export type Via = "command" | "http";
 
 /** How changes are noticed. */
 export type Watching = "off" | "events" | "polling";

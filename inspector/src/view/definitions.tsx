@@ -2,17 +2,19 @@
 
 import { useMemo, useState } from "preact/hooks";
 import type { JSX } from "preact";
+import { caseOf, expectationOf } from "../cases";
 import { textOf, useLoaded } from "../load";
 import { LAYER_ORDER, LAYERS, placeText } from "../places";
 import { toggled } from "../query";
+import { judgedOf, RUN } from "../read";
 import { change, go } from "../route";
 import { call, isUnknown } from "../session";
-import { definitions } from "../store";
+import { definitions, rows } from "../store";
 import { oneLine, Quoted, Shown } from "../text";
-import { number, times } from "../time";
-import type { Diagnostic, HookCases, HookCounts, HookInfo, ListResult, Recent, TrustReview } from "../wire";
+import { clock, day, number, times } from "../time";
+import type { Covered, Diagnostic, FileCases, HookCases, HookCounts, HookInfo, ListResult, Recent, TrustReview } from "../wire";
 import { chosenHost, ChooseHost } from "./choose";
-import { Section } from "./event";
+import { Raw, Section } from "./event";
 import { Icon } from "./marks";
 import { Columns, ofNumbers, unseen } from "./parts";
 import { Place } from "./path";
@@ -24,9 +26,25 @@ interface Known {
   list: ListResult;
   counts: Map<string, HookCounts>;
   diagnostics: Diagnostic[];
-  cases: Map<string, HookCases["cases"]> | undefined;
+  cases: Cases | undefined;
   notInForce: string[];
 }
+
+/** What is tried of the hooks, by file and name; and where each file's cases are. */
+interface Cases {
+  of: Map<string, HookCases["cases"]>;
+  files: Map<string, FileCases>;
+  isPartial: boolean;
+}
+
+/** A name in a file. */
+const inFile = (file: string, hook: string): string => `${file}\n${hook}`;
+
+const casesOf = (covered: Covered): Cases => ({
+  of: new Map(covered.hooks.map((it) => [inFile(it.file, it.hook), it.cases])),
+  files: new Map(covered.files.map((it) => [it.file, it])),
+  isPartial: covered.partial ?? false,
+});
 
 async function ask(host: string, signal: AbortSignal): Promise<Known> {
   const optional = <T,>(method: string, params: unknown = {}): Promise<T | undefined> =>
@@ -35,14 +53,14 @@ async function ask(host: string, signal: AbortSignal): Promise<Known> {
     call<ListResult>("hooks/list", {}, host, signal),
     optional<Recent>("hooks/recent", { limit: 1 }),
     optional<{ diagnostics: Diagnostic[] }>("hooks/check"),
-    optional<{ hooks: HookCases[] }>("inspect/cases"),
+    optional<Covered>("inspect/cases"),
     call<{ hosts: { id: string; notInForce?: string[] }[] }>("inspect/hosts", {}, undefined, signal).catch(() => undefined),
   ]);
   return {
     list,
     counts: new Map((recent?.hooks ?? []).map((it) => [it.hook, it])),
     diagnostics: check?.diagnostics ?? [],
-    cases: cases && new Map(cases.hooks.map((it) => [it.hook, it.cases])),
+    cases: cases && casesOf(cases),
     notInForce: about?.hosts.find((it) => it.id === host)?.notInForce ?? [],
   };
 }
@@ -52,6 +70,7 @@ export function Definitions(): JSX.Element {
   const [loaded, again] = useLoaded<Known>(host && ((signal) => ask(host.id, signal)), [host?.id, definitions.value]);
   const [isTrusting, setTrusting] = useState(false);
   const [file, setFile] = useState("");
+  const [lacking, setLacking] = useState<HookInfo | undefined>(undefined);
   const known = loaded.state === "failed" ? undefined : loaded.value;
   return (
     <div class="page">
@@ -93,7 +112,15 @@ export function Definitions(): JSX.Element {
           </ul>
         </section>
       )}
-      {known && <Layers known={known} onOpen={setFile} />}
+      {known?.cases?.isPartial && (
+        <p class="note">
+          There are too many cases to try all of them here. <code>hookwire test</code> tries each.
+        </p>
+      )}
+      {known && <Layers known={known} onOpen={setFile} onLacking={setLacking} />}
+      {lacking !== undefined && (
+        <FirstCase hook={lacking} cases={known?.cases?.files.get(lacking.source.file)} onClose={() => setLacking(undefined)} />
+      )}
       {file !== "" && host && (
         <FileView
           host={host.id}
@@ -107,7 +134,12 @@ export function Definitions(): JSX.Element {
   );
 }
 
-function Layers({ known, onOpen }: { known: Known; onOpen: (file: string) => void }): JSX.Element {
+interface Offers {
+  onOpen: (file: string) => void;
+  onLacking: (hook: HookInfo) => void;
+}
+
+function Layers({ known, ...offers }: { known: Known } & Offers): JSX.Element {
   const { list } = known;
   const layers = LAYER_ORDER.map((layer) => {
     const hooks = list.hooks.filter((it) => it.source.layer === layer);
@@ -126,13 +158,7 @@ function Layers({ known, onOpen }: { known: Known; onOpen: (file: string) => voi
         >
           {files.length === 0 && <p class="quiet-text">No definitions here.</p>}
           {files.map((file) => (
-            <FileHooks
-              key={file}
-              file={file}
-              hooks={hooks.filter((it) => it.source.file === file)}
-              known={known}
-              onOpen={onOpen}
-            />
+            <FileHooks key={file} file={file} hooks={hooks.filter((it) => it.source.file === file)} known={known} {...offers} />
           ))}
         </Section>
       ))}
@@ -150,12 +176,12 @@ function FileHooks({
   hooks,
   known,
   onOpen,
+  onLacking,
 }: {
   file: string;
   hooks: HookInfo[];
   known: Known;
-  onOpen: (file: string) => void;
-}): JSX.Element {
+} & Offers): JSX.Element {
   const diagnostics = known.diagnostics.filter((it) => it.file === file);
   const isBuiltIn = !file.startsWith("/");
   const isBroken = diagnostics.some((it) => it.severity === "error");
@@ -172,6 +198,11 @@ function FileHooks({
         {isBroken && <span class="tag tag-failed">last good state in force</span>}
       </p>
       <Diagnostics all={diagnostics} />
+      {(known.cases?.files.get(file)?.problems ?? []).map((it) => (
+        <p class="note note-failed" key={it}>
+          <strong>Its cases can’t be read.</strong> <Quoted text={it} limit={400} />
+        </p>
+      ))}
       <div class="table-box" tabIndex={0} role="group" aria-label={`Hooks of ${oneLine(file)}`}>
         <table class="table hooks">
           <Columns
@@ -191,8 +222,9 @@ function FileHooks({
                 key={`${hook.name}${hook.source.position}`}
                 hook={hook}
                 counts={known.counts.get(hook.name)}
-                cases={known.cases?.get(hook.name)}
+                cases={known.cases?.of.get(inFile(file, hook.name))}
                 hasCases={known.cases !== undefined && !isBuiltIn}
+                onLacking={onLacking}
               />
             ))}
           </tbody>
@@ -207,11 +239,13 @@ function HookRow({
   counts,
   cases,
   hasCases,
+  onLacking,
 }: {
   hook: HookInfo;
   counts: HookCounts | undefined;
   cases: HookCases["cases"] | undefined;
   hasCases: boolean;
+  onLacking: (hook: HookInfo) => void;
 }): JSX.Element {
   const n = (value: number | undefined): string => (value ? number(value) : "·");
   const matched = counts?.matched ?? 0;
@@ -251,14 +285,26 @@ function HookRow({
         {!hasCases ? (
           ""
         ) : (cases ?? []).length === 0 ? (
-          <span class="tag tag-ask">no case</span>
+          <>
+            <span class="tag tag-ask">no case</span>{" "}
+            <button
+              type="button"
+              class="link"
+              aria-label={`Write one: a case for ${oneLine(hook.name)}`}
+              onClick={() => onLacking(hook)}
+            >
+              Write one
+            </button>
+          </>
         ) : (
           <details>
             <summary>{times(cases!.length, "case")}</summary>
             <ul>
               {cases!.slice(0, 30).map((it, nth) => (
                 <li key={nth}>
-                  <Place source={it} /> {oneLine(it.expect)}
+                  <Place source={it} label={placeText(it).replace(/.*\//, "")} /> {oneLine(it.name ?? "").slice(0, 120)}{" "}
+                  <strong>{it.expect == null ? "expects nothing yet" : oneLine(it.expect).slice(0, 120)}</strong>
+                  {it.maybe && <span class="quiet-text"> if its when holds</span>}
                 </li>
               ))}
             </ul>
@@ -267,6 +313,49 @@ function HookRow({
       </td>
       <td>{hook.source.file.startsWith("/") && <Place source={hook.source} label={`line ${hook.source.line}`} />}</td>
     </tr>
+  );
+}
+
+/** The way to the first case of a hook: a line to copy, made of the last event that the hook had a say in. */
+function FirstCase({ hook, cases, onClose }: { hook: HookInfo; cases: FileCases | undefined; onClose: () => void }): JSX.Element {
+  // One on which it acted says more than one that it let pass.
+  const row = useMemo(() => {
+    const last = (flags: number) =>
+      rows.findLast((it) => it.runs.some((run) => run.hook === hook.name && (run.flags & flags) === flags));
+    return last(RUN.deny) ?? last(RUN.ask) ?? last(RUN.rewrote) ?? last(0);
+  }, [hook.name]);
+  const judged = row && judgedOf(row);
+  const found = row && judged && caseOf(judged, expectationOf(row, judged, hook.name));
+  const line = found ?? "  - { bash: git push -f, expect: deny }";
+  const isThere = cases?.isThere ?? false;
+  return (
+    <Dialog title={`A case for ${oneLine(hook.name)}`} onClose={onClose}>
+      <p>
+        No case reaches it, so an edit that breaks it goes unnoticed. A case is an event, and what you expect of it.{" "}
+        {found !== undefined && row !== undefined ? (
+          <>
+            This one is of the last event that it had a say in, {day(row.time)} {clock(row.time).slice(0, 8)}:
+          </>
+        ) : (
+          "None of the events here has reached it, so this is only the form of one:"
+        )}
+      </p>
+      <Raw value={isThere ? line : `cases:\n${line}`} label="The case" />
+      <p>
+        {isThere && cases ? (
+          <>
+            Put it into <Place source={{ file: cases.cases, line: 1 }} />, below <code>cases:</code>
+          </>
+        ) : (
+          <>
+            Write it into a new file, <code>{oneLine(cases?.cases ?? "")}</code>
+          </>
+        )}
+        . Then try it:
+      </p>
+      <Raw value={/expect:/.test(line) ? "hookwire test" : "hookwire test --update"} label="Command" />
+      {!/expect:/.test(line) && <p class="quiet-text">It writes down what comes out, for you to review.</p>}
+    </Dialog>
   );
 }
 

@@ -12,7 +12,7 @@ import { call, isUnknown, Refusal } from "../session";
 import { ended, find, hosts, rows, version } from "../store";
 import { Block, CUT, cutAt, More, oneLine, plain, Quoted, Shown } from "../text";
 import { full, clock, took } from "../time";
-import type { ExplainResult, Json, Judged, ReadCommand } from "../wire";
+import type { Answered, ExplainResult, Json, Judged, ReadCommand } from "../wire";
 import { Icon, Mark } from "./marks";
 import { Path } from "./path";
 import { Programs } from "./programs";
@@ -284,7 +284,8 @@ export function Section({
 export const pretty = (value: Json | undefined): string =>
   value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value, null, 2);
 
-export function Raw({ value, label }: { value: Json | undefined; label: string }): JSX.Element {
+/** `written`: the text that is copied, where it was laid out to be read. */
+export function Raw({ value, label, written }: { value: Json | undefined; label: string; written?: string }): JSX.Element {
   const text = useMemo(() => pretty(value), [value]);
   return (
     <div class="raw">
@@ -294,7 +295,7 @@ export function Raw({ value, label }: { value: Json | undefined; label: string }
         aria-label={`Copy: ${label}`}
         title="Copy"
         onClick={() => {
-          navigator.clipboard.writeText(text).then(
+          navigator.clipboard.writeText(written ?? text).then(
             () => say("Copied."),
             () => say("The browser didn’t let the page copy."),
           );
@@ -483,62 +484,73 @@ export function Diff({ before, after, label }: { before: string; after: string; 
   );
 }
 
+const SILENCE = "silence lets the agent go on as it would without hookwire";
+
 function Reply({ judged }: { judged: Judged }): JSX.Element {
-  type Answered = { stdout?: string; stderr?: string; exit?: number; reply?: Json };
-  const [loaded] = useLoaded<Answered | undefined>(
-    (signal) =>
-      call<Answered>("inspect/reply", { seq: judged.record.seq }, judged.host, signal).catch((error: unknown) => {
-        if (isUnknown(error)) return undefined;
-        throw error;
-      }),
-    [judged.host, judged.record.seq],
-  );
-  const reply = loaded.state === "failed" ? undefined : loaded.value;
-  if (reply === undefined) {
+  const { record, host } = judged;
+  // The host has the event whole. Where it is gone, the record has what the page may know.
+  const ask = async (signal: AbortSignal): Promise<Answered | undefined> => {
+    try {
+      return await call<Answered>("inspect/reply", { seq: record.seq }, host, signal);
+    } catch (error) {
+      if (isUnknown(error)) return undefined;
+      if (record.params === undefined || !(error instanceof Refusal)) throw error;
+      return call<Answered>("inspect/reply", { record }, undefined, signal);
+    }
+  };
+  const [loaded] = useLoaded(ask, [host, record.seq]);
+  const got = loaded.state === "failed" ? undefined : loaded.value;
+  if (got === undefined) {
     return loaded.state === "loading" ? (
       <p class="loading">Asking for the reply…</p>
     ) : (
       <>
         <p class="quiet-text">
-          The verdict, before it was put into the words of <code>{oneLine(judged.record.dialect)}</code>:
+          The verdict, before it was put into the words of <code>{oneLine(record.dialect)}</code>:
         </p>
-        <Raw value={{ ...judged.record.verdict, outcomes: undefined } as unknown as Json} label="The verdict" />
+        <Raw value={{ ...record.verdict, outcomes: undefined } as unknown as Json} label="The verdict" />
       </>
     );
   }
-  if (reply.reply === null || reply.reply === "")
-    return <p class="quiet-text">Nothing: silence lets the agent go on as it would without hookwire.</p>;
-  if (reply.reply !== undefined) return <Raw value={reply.reply} label="The reply" />;
+  if (got.exit !== undefined) return <Said got={got} />;
+  if (got.body !== undefined)
+    return got.body === "" ? (
+      <p class="quiet-text">An empty body over HTTP: {SILENCE}.</p>
+    ) : (
+      <Raw value={parsed(got.body)} written={got.body} label="The body of the reply" />
+    );
+  return <Raw value={got.reply} label="The reply" />;
+}
+
+/** What the command said that the agent ran, and how it ended. */
+function Said({ got }: { got: Answered }): JSX.Element {
+  const texts = [
+    ["stdout", got.stdout ?? "", "Standard output"],
+    ["stderr", got.stderr ?? "", "Standard error"],
+  ] as const;
   return (
     <dl class="members">
       <div>
-        <dt>exit</dt>
+        <dt>exit code</dt>
         <dd>
-          <code>{reply.exit ?? 0}</code>
+          <code>{got.exit}</code>
         </dd>
       </div>
-      {(reply.stdout ?? "") !== "" && (
-        <div>
-          <dt>stdout</dt>
-          <dd>
-            <Raw value={parsed(reply.stdout!)} label="Standard output" />
-          </dd>
+      {texts.map(([name, text, label]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          {text === "" ? (
+            <dd class="quiet-text">
+              nothing
+              {name === "stdout" && got.exit === 0 && `: ${SILENCE}`}
+            </dd>
+          ) : (
+            <dd>
+              <Raw value={parsed(text)} written={text} label={label} />
+            </dd>
+          )}
         </div>
-      )}
-      {(reply.stderr ?? "") !== "" && (
-        <div>
-          <dt>stderr</dt>
-          <dd>
-            <Raw value={reply.stderr!} label="Standard error" />
-          </dd>
-        </div>
-      )}
-      {!reply.stdout && !reply.stderr && (
-        <div>
-          <dt>stdout</dt>
-          <dd class="quiet-text">nothing: silence lets the agent go on as it would without hookwire</dd>
-        </div>
-      )}
+      ))}
     </dl>
   );
 }

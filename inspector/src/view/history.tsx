@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
+import { download } from "../export";
 import { textOf, useLoaded } from "../load";
 import { rowOf, type Row } from "../read";
 import { change, route } from "../route";
@@ -202,12 +203,7 @@ function Export({ q, disabled }: { q: string; disabled: boolean }): JSX.Element 
         setDone(parts.length);
       } while (before !== undefined && parts.length < MOST_EXPORTED);
       // Oldest first, one event a line: what `hookwire replay` reads.
-      const url = URL.createObjectURL(new Blob(parts.reverse(), { type: "application/x-ndjson" }));
-      const link = document.createElement("a");
-      link.href = url;
-      link.download = "hookwire-history.jsonl";
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(url), 10_000);
+      download(parts.reverse(), "hookwire-history.jsonl");
       say(`${times(parts.length, "event")} exported${before !== undefined ? ": the newest that fit into one file" : ""}.`);
     } catch (error) {
       say(`The export failed: ${oneLine(textOf(error))}`);

@@ -138,8 +138,7 @@ function useLanes(width: number): { lanes: Lane[]; from: number; to: number } {
     const plan = (): void => {
       if (timer === 0) timer = window.setTimeout(look, visible.rows.length > 20_000 ? 700 : 320);
     };
-    const stops = [version.subscribe(plan), hosts.subscribe(plan), scheme.subscribe(plan)];
-    look();
+    const stops = [version.subscribe(plan), hosts.subscribe(plan), scheme.subscribe(look)];
     return () => {
       clearTimeout(timer);
       stops.forEach((stop) => stop());

@@ -141,6 +141,11 @@ function bringIntoSight(list: HTMLElement, index: number, height: number): void 
   else if ((index + 2) * height > list.scrollTop + list.clientHeight) list.scrollTop = (index + 2) * height - list.clientHeight;
 }
 
+/** For a row that somebody comes to from elsewhere: it stays in sight if the list becomes a little lower then. */
+function bringToMiddle(list: HTMLElement, index: number, height: number): void {
+  list.scrollTop = (index + 1) * height - list.clientHeight / 2;
+}
+
 function ListHead(): JSX.Element {
   return (
     <div class="list-head row" role="row" aria-rowindex={1}>
@@ -173,6 +178,14 @@ export function List({
   const box = useRef<HTMLDivElement>(null);
   const [active, setActive] = useState(0);
   const { height, range, onScroll } = useSight(box, items.count, onAway);
+
+  // An event may be opened from elsewhere, such as a link: people see where it is.
+  useEffect(() => {
+    const index = selected === "" ? -1 : items.indexOf(selected);
+    if (index < 0) return;
+    if (index !== active) bringToMiddle(box.current!, index, height);
+    setActive(index);
+  }, [selected, items.count > 0]);
 
   const move = (to: number): void => {
     const index = Math.max(0, Math.min(items.count - 1, to));
@@ -300,7 +313,7 @@ function EventRow({
         {oneLine(row.tool)}
       </span>
       <span role="gridcell" class="cell-what">
-        {oneLine(row.text)}
+        {row.text !== "" ? oneLine(row.text) : <span class="instead">{oneLine(row.event)}</span>}
       </span>
       <span role="gridcell" class="cell-decided-by">
         {oneLine(row.decidedBy)}

@@ -3,7 +3,8 @@
 import { signal } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { JSX } from "preact";
-import type { Row } from "../read";
+import { download, lines } from "../export";
+import { judgedOf, type Row } from "../read";
 import { change, route } from "../route";
 import { filter, grouping, GROUPS, hosts, rows, version, visible, type Group } from "../store";
 import { link } from "../session";
@@ -14,7 +15,7 @@ import { Lanes } from "./lanes";
 import { flat, grouped, List } from "./list";
 import { Icon } from "./marks";
 import { closeEvent, openEvent, useViewKeys } from "./opened";
-import { Empty } from "./shell";
+import { Empty, say } from "./shell";
 
 const paused = signal(false);
 const away = signal(false);
@@ -111,11 +112,29 @@ export function Timeline(): JSX.Element {
         <p class="sum" aria-live="off">
           {q === "" ? times(visible.rows.length, "event") : `${number(visible.rows.length)} of ${times(rows.length, "event")}`}
           {by !== undefined && ` in ${times(visible.groups.size, "group")}`}
-          {paused.value && ", paused"}
+          {paused.value && ", paused"} {shown > 0 && <Export shown={() => visible.rows.slice(0, shown)} />}
         </p>
       </div>
       {event !== "" && <EventPane key={event} id={event} onClose={closeEvent} />}
     </div>
+  );
+}
+
+/** The events that the filter lets through, as the page has them: without the secrets that hookwire knows. */
+function Export({ shown }: { shown: () => readonly Row[] }): JSX.Element {
+  const [isBusy, setBusy] = useState(false);
+  const run = async (): Promise<void> => {
+    setBusy(true);
+    // Oldest first, one event a line: what `hookwire replay` reads.
+    const found = await lines(shown(), (it) => JSON.stringify(judgedOf(it).record));
+    download(found, "hookwire-events.jsonl");
+    say(`${times(found.length, "event")} exported.`);
+    setBusy(false);
+  };
+  return (
+    <button type="button" class="link" disabled={isBusy} title="As JSON Lines" onClick={() => void run()}>
+      {isBusy ? "Exporting…" : "Export"}
+    </button>
   );
 }
 

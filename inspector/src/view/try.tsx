@@ -3,6 +3,7 @@
 import { signal } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { JSX } from "preact";
+import { caseOf } from "../cases";
 import { textOf, useLoaded } from "../load";
 import { inWords, judgedOf, members, subjectOf, toneOf, type Row } from "../read";
 import { change, route } from "../route";
@@ -446,13 +447,10 @@ function wordsOf(record: Judged["record"]): string {
   return inWords(subjectOf({ record })) || `${record.event} ${record.tool ?? ""}`;
 }
 
-/** A case for the event that the rule is tried on. */
-function caseOf(row: Row | undefined, judged: Judged | undefined, explanation: ExplainResult | undefined): string {
-  if (row === undefined || judged === undefined || explanation === undefined) return "";
-  const command = members(subjectOf(judged))?.["command"];
-  if (typeof command !== "string" || command.length > 500) return "";
-  const { decision } = decisionOf(explanation);
-  return `cases:\n  - { bash: ${JSON.stringify(command)}, expect: ${decision} }\n`;
+/** Cases with the event that the rule is tried on. */
+function suggestedCase(judged: Judged | undefined, explanation: ExplainResult | undefined): string {
+  const line = judged && explanation && caseOf(judged, decisionOf(explanation).decision);
+  return line === undefined ? "" : `cases:\n${line}\n`;
 }
 
 export function Save({
@@ -483,7 +481,7 @@ export function Save({
       );
     }
   };
-  const suggested = caseOf(row, judged, explanation);
+  const suggested = suggestedCase(row && judged, explanation);
   return (
     <Section level={2} title="Keep it">
       <form

@@ -21,9 +21,11 @@
 //! services and people (`fakes`), and what the definitions are there to stop (`act`, a regular expression), for those
 //! who hold them against other commands. Running the cases is up to the caller.
 
+mod beside;
 mod expected;
 mod untried;
 
+pub(crate) use beside::{Beside, Reach, beside, reach};
 pub(crate) use expected::{CameOut, Expected, Part};
 pub(crate) use untried::untried;
 
@@ -31,6 +33,7 @@ use crate::dialects::recorded::Recorded;
 use crate::dialects::{self, Dialect, NATIVE};
 use crate::event::Event;
 use crate::services::fakes::Answers;
+use crate::support::file;
 use crate::syntax::diagnostic::{Diagnostic, LineIndex};
 use crate::syntax::formats::{self, Format};
 use crate::syntax::node::{DecodeError, Node, NodeValue, Span, decode};
@@ -349,7 +352,7 @@ impl Step {
             EventSource::Recorded { file, line, dialect } => {
                 let place = format!("{}:{line}", file.display());
                 let failed = |error: String| format!("{place}: {error}");
-                let opened = std::fs::File::open(scene.files.join(file)).map_err(|error| failed(error.to_string()))?;
+                let (opened, _) = file::open(&scene.files.join(file)).map_err(failed)?;
                 let mut lines = BufReader::new(opened.take(MAX_SESSION)).lines();
                 let text = lines.nth(line - 1).ok_or_else(|| failed("the file has fewer lines".into()))?;
                 let text = text.map_err(|error| failed(error.to_string()))?;
@@ -381,6 +384,16 @@ impl Case {
     pub(crate) fn names(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let models = self.fakes.hooks_with_models().map(|hook| ("fakes", hook));
         models.chain(self.outcomes.keys().map(|hook| ("outcomes", &**hook)))
+    }
+
+    /// The verdict that it expects, unless that isn't written yet.
+    pub(crate) fn expected(&self) -> Option<&Expected> {
+        self.expected.as_ref()
+    }
+
+    /// The events of the case, each once, however often it takes place. A recorded one that isn't there is left out.
+    pub(crate) fn events(&self, scene: &Scene<'_>) -> impl Iterator<Item = Event> {
+        self.before.iter().chain([&self.step]).filter_map(|step| step.event(scene).ok()).map(|(event, _)| event)
     }
 
     /// The events of the case in order; the last one is the one that is judged. They take place in a session of their

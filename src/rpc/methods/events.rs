@@ -7,7 +7,7 @@ use crate::dialects::{self, Dialect};
 use crate::engine::{self, Engine, Honours, HooksInForce, Question};
 use crate::event::Event;
 use crate::hook_set::HookSet;
-use crate::journal::Sender;
+use crate::journal::{Sender, Via};
 use crate::matching::Facts;
 use crate::rpc::VERDICTS;
 use crate::rpc::aside::aside;
@@ -51,7 +51,7 @@ pub(super) async fn dispatch(session: &Session, sent: Value, text: &str, out: &m
     }
     let start = out.len();
     json_writer::write(out, verdict).map_err(RpcError::internal)?;
-    note(session, &judged, text, out.get(start..).unwrap_or_default());
+    note(session, &judged, None, text, out.get(start..).unwrap_or_default());
     if is_translated {
         out.push(b'}');
     }
@@ -65,7 +65,10 @@ pub(super) async fn answer(session: &Session, sent: Value, _: &str, out: &mut Ve
     asked.fails_open = fails_open;
     asked.time_limit = deadline_ms.map_or(asked.time_limit, Duration::from_millis);
     let judged = match asked.read(sent.as_bytes(), asked::EVENT) {
-        Ok(payload) => judge_and_note(session, asked.agent, payload, asked.time_limit).await.map_err(|it| it.message),
+        Ok(payload) => {
+            let judged = judge_and_note(session, asked.agent, Via::Command, payload, asked.time_limit).await;
+            judged.map_err(|it| it.message)
+        }
         Err(problem) => Err(problem),
     };
     let said = asked.said(judged.map(|Judged { event, verdict, dialect }| dialect.reply_to(&event, &verdict)));
@@ -78,6 +81,7 @@ pub(super) async fn answer(session: &Session, sent: Value, _: &str, out: &mut Ve
 pub(crate) async fn judge_and_note(
     session: &Session,
     agent: &'static Dialect,
+    via: Via,
     payload: Value,
     time_limit: Duration,
 ) -> RpcResult<Judged> {
@@ -91,7 +95,7 @@ pub(crate) async fn judge_and_note(
         let judged = judge(session, event.clone(), agent, text.len()).await?;
         let mut written = Vec::new();
         json_writer::write(&mut written, &judged.verdict).map_err(RpcError::internal)?;
-        note(session, &judged, &text, &written);
+        note(session, &judged, Some(via), &text, &written);
         RpcResult::Ok(judged.verdict)
     };
     // Otherwise nobody could tell a call from the next one like it.
@@ -124,7 +128,8 @@ async fn judge(session: &Session, event: Arc<Event>, dialect: &'static Dialect, 
 }
 
 /// Tells the log and the journal of a verdict, which is written there already.
-fn note(session: &Session, Judged { event, verdict, dialect }: &Judged, text: &str, written: &[u8]) {
+fn note(session: &Session, judged: &Judged, via: Option<Via>, text: &str, written: &[u8]) {
+    let Judged { event, verdict, dialect } = judged;
     tracing::info!(
         target: VERDICTS,
         event = &*event.name,
@@ -138,7 +143,7 @@ fn note(session: &Session, Judged { event, verdict, dialect }: &Judged, text: &s
         "Judged."
     );
     if !is_probe(event, verdict) {
-        let from = Sender { dialect: dialect.name(), client: session.client() };
+        let from = Sender { dialect: dialect.name(), client: session.client(), via };
         session.host.journal.write(event, from, text, verdict, written);
     }
 }

@@ -782,6 +782,8 @@ class Record(TypedDict):
     truncated: NotRequired[bool]
     # Its verdict. Without outcomes and values if it alone is too large.
     verdict: Verdict
+    # How an agent's hook asked; absent where a client sent `hooks/dispatch`.
+    via: NotRequired[Via | None]
 
 
 class RegisterParams(TypedDict):
@@ -1163,6 +1165,9 @@ StopReason = Literal["error", "stop_requested", "user_requested", "steps_limit",
 
 # How much of the traffic is logged.
 Trace = Literal["off", "messages", "verbose"]
+
+# How an agent's hook asks. In its words, a reply isn't the same to a command as over HTTP.
+Via = Literal["command", "http"]
 
 # How changes are noticed.
 Watching = Literal["off", "events", "polling"]
