@@ -343,7 +343,7 @@ impl Hook {
         let of = |wanted: &str, holds| {
             let mut found = rules.iter().filter(|(field, _, it)| *field == wanted && (it.holds == Some(true)) == holds);
             let first = found.clone().find(|(_, _, it)| !it.why.starts_with("another tool")).or(found.next());
-            first.map(|(_, rule, it)| format!("`{}`: {}", rule.text(), it.why))
+            first.map(|(_, rule, it)| format!("`{}`: {}", rule.text(), it.told()))
         };
         let is_hit = self.tools.rules.is_empty() || of("if", true).is_some();
         let taken = of("unless", true).filter(|_| is_hit).map(|why| ("unless", why));

@@ -6,6 +6,7 @@ use super::tail::{Clean, print};
 use super::{DefinitionArgs, Failure, Finding};
 use crate::event::PRE_EXEC;
 use crate::matching::Facts;
+use crate::matching::rule::after_why;
 use crate::rpc::protocol::{ExplainResult, Explanation};
 use crate::running;
 use crate::verdict::{Decision, Status};
@@ -129,7 +130,11 @@ pub(super) fn explain(args: &ExplainArgs, out: &mut Output) -> Result<Finding, F
     let mut hooks: Vec<&Explanation> = result.hooks.iter().collect();
     hooks.sort_by_key(|it| rank(it, decided_by.as_deref()));
     let (near, far): (Vec<_>, Vec<_>) = hooks.into_iter().partition(|it| !is_for_others(it));
-    near.into_iter().for_each(|it| print_hook(it, out));
+    let without_unseen = |text: &str| {
+        let known = result.unseen.iter().find_map(|unseen| text.strip_suffix(&after_why(unseen)));
+        known.unwrap_or(text).to_string()
+    };
+    near.into_iter().for_each(|it| print_hook(it, &without_unseen, out));
     if !far.is_empty() {
         let names: Vec<&str> = far.iter().map(|it| &*it.hook).collect();
         let mark = out.tone(Tone::Dim, "no    ");
@@ -141,6 +146,9 @@ pub(super) fn explain(args: &ExplainArgs, out: &mut Output) -> Result<Finding, F
     }
     for it in &result.commands {
         out.line(&out.tone(Tone::Dim, &safe(&format!("reads   {} ({}..{})", it.command, it.start, it.end))));
+    }
+    for it in &result.unseen {
+        out.line(&out.tone(Tone::Dim, &safe(&format!("unseen  {it}"))));
     }
     Ok(Finding::Fine)
 }
@@ -169,7 +177,8 @@ fn is_for_others(it: &Explanation) -> bool {
 /// How many of a hook's rules that miss are shown.
 const MAX_MISSES: usize = 3;
 
-fn print_hook(it: &Explanation, out: &mut Output) {
+/// Prints a hook. What the call doesn't show is the same for all rules, so it stands at the end and not in each line.
+fn print_hook(it: &Explanation, without_unseen: &impl Fn(&str) -> String, out: &mut Output) {
     let decision = it.decision.map(|it| it.as_str().to_string());
     let (mark, why) = match (&it.kept_out_by, &it.opaque) {
         (None, doubt) if it.observe => {
@@ -180,7 +189,7 @@ fn print_hook(it: &Explanation, out: &mut Output) {
                 would.unwrap_or_else(|| "runs, and decides nothing (observe)".into()) + &doubt,
             )
         }
-        (Some(miss), _) => (out.tone(Tone::Dim, "no    "), format!("{}: {}", miss.test, miss.why)),
+        (Some(miss), _) => (out.tone(Tone::Dim, "no    "), format!("{}: {}", miss.test, without_unseen(&miss.why))),
         (None, Some(opaque)) => (out.tone(Tone::Warn, "opaque"), opaque.clone()),
         (None, None) => (out.tone(Tone::Good, "runs  "), decision.unwrap_or_default()),
     };
@@ -200,7 +209,7 @@ fn print_hook(it: &Explanation, out: &mut Output) {
             Some(false) => "misses",
             None => "doubt",
         };
-        let told = format!("        {:<6} {word:<6} {}: {}", rule.field, rule.rule, rule.why);
+        let told = format!("        {:<6} {word:<6} {}: {}", rule.field, rule.rule, without_unseen(&rule.why));
         out.line(&out.tone(Tone::Dim, &safe(&told)));
     }
     let is_verdict = matches!(it.decision, Some(Decision::Deny | Decision::Ask)) && it.kept_out_by.is_none();

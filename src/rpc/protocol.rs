@@ -355,6 +355,9 @@ pub struct ExplainResult {
     /// What the call does to files, by whatever means: `reads /p/.env`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub acts: Vec<String>,
+    /// What the call does but doesn't show, each once. The rules that miss end their `why` with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unseen: Vec<String>,
     /// Definitions that are not in force as written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub broken: Vec<String>,
