@@ -4,6 +4,7 @@ use super::output::{Output, Tone, safe, short, tell};
 use super::replay::EventArgs;
 use super::tail::{Clean, print};
 use super::{DefinitionArgs, Failure, Finding};
+use crate::definitions::embedded::BUILT_IN;
 use crate::event::PRE_EXEC;
 use crate::matching::Facts;
 use crate::matching::rule::after_why;
@@ -106,7 +107,6 @@ pub(super) fn explain(args: &ExplainArgs, out: &mut Output) -> Result<Finding, F
         None => {
             let event = Arc::new(args.event.read()?);
             let host = args.hooks.host(args.hooks.options())?;
-            super::replay::tell_notices(&host);
             let hooks = host.joined(host.hooks(), &event);
             let facts = Facts::new(event, &host.engine.services.root).with_names(&hooks.tool_names);
             (ExplainResult::new(hooks.hooks.iter(), &hooks.policies, &hooks.broken, &facts), None)
@@ -129,12 +129,13 @@ pub(super) fn explain(args: &ExplainArgs, out: &mut Output) -> Result<Finding, F
     // The hook that decides comes first, then the others that run, then those that nearly would have.
     let mut hooks: Vec<&Explanation> = result.hooks.iter().collect();
     hooks.sort_by_key(|it| rank(it, decided_by.as_deref()));
-    let (near, far): (Vec<_>, Vec<_>) = hooks.into_iter().partition(|it| !is_for_others(it));
+    let (near, mut far): (Vec<_>, Vec<_>) = hooks.into_iter().partition(|it| !is_for_others(it));
     let without_unseen = |text: &str| {
         let known = result.unseen.iter().find_map(|unseen| text.strip_suffix(&after_why(unseen)));
         known.unwrap_or(text).to_string()
     };
     near.into_iter().for_each(|it| print_hook(it, &without_unseen, out));
+    far.retain(|it| &*it.source.file != BUILT_IN);
     if !far.is_empty() {
         let names: Vec<&str> = far.iter().map(|it| &*it.hook).collect();
         let mark = out.tone(Tone::Dim, "no    ");

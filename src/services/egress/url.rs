@@ -174,7 +174,7 @@ pub(super) fn host(url: &Url) -> &str {
     without_dot(url.host_str().unwrap_or_default())
 }
 
-fn port(url: &Url) -> u16 {
+pub(super) fn port(url: &Url) -> u16 {
     url.port_or_known_default().unwrap_or_default()
 }
 
