@@ -2,7 +2,7 @@
 
 use super::rules::Vocabulary;
 use super::written::Mistakes;
-use super::{excepted, rules, slips};
+use super::{excepted, rule_places, rules, slips};
 use crate::contract::{Composition, Fail, NATIVE};
 use crate::dialects::{self, EventRow};
 use crate::event::{CUSTOM_PREFIX, EventSpec, On, Phase, may_be_about_a_tool, spec};
@@ -86,6 +86,9 @@ pub(super) fn lint(
     lint.variables_without_quotes();
     lint.no_fail_direction();
     means.into_iter().for_each(|means| lint.obstacle(means));
+    if let Some(means) = means.filter(|means| means.may_start) {
+        rule_places::lint(hook, node, &means.root, mistakes);
+    }
 }
 
 impl<'a> Lint<'a> {
@@ -612,6 +615,11 @@ impl<'a> Lint<'a> {
             };
             let strangers = slips::strange_variables(text, own).into_iter().filter(|it| !sets(&it.name));
             found.extend(strangers.map(|it| (run, it)));
+            if let Some(at) = slips::positional(text).filter(|_| own.style == Style::Paths) {
+                let message = format!("`{}` is empty: a shell text gets no arguments", &text[at.clone()]);
+                let help = "the path is `\"$tool_input_path\"`, the command `\"$tool_input_command\"`, the event is on stdin";
+                self.warn(Problem::warning(&run.part(&at, self.text), "unknown-name", message).help(help));
+            }
         }
         for (node, slips::Stranger { name, at, meant }) in found {
             let what = if kind == "command" && node.span == run.span { "variable" } else { "placeholder" };
@@ -647,7 +655,10 @@ impl<'a> Lint<'a> {
                 let meant = match slips::path_of_variable(name) {
                     Some(path) => path,
                     None if inherits(name) => format!("env.{name}"),
-                    None => continue,
+                    None => match slips::placeholder_of_guess(name).filter(|_| kind == "command") {
+                        Some(path) => path.to_string(),
+                        None => continue,
+                    },
                 };
                 let message = format!("no shell reads `${name}` here: placeholders are written `${{path}}`");
                 found.push((node, at.clone(), message, Some((format!("${name}"), format!("${{{meant}}}")))));
@@ -683,6 +694,11 @@ impl<'a> Lint<'a> {
                     }),
                 };
                 let is_of_calls = template::OF_CALLS.iter().any(|(name, _)| *name == path);
+                if let Some(meant) = slips::misspelt_of_calls(&path) {
+                    let problem = Problem::warning(&node.part(&at, self.text), "unknown-name", format!("no event has `{path}`"));
+                    found.push(problem.did_you_mean(&path, Some(meant)));
+                    continue;
+                }
                 let message = match &tools[..] {
                     _ if is_of_calls && no_tool => format!("`{path}` is always empty at {}", self.events.join(" and ")),
                     [first, ..] if tools.iter().all(lacks) => {

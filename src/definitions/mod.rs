@@ -27,6 +27,7 @@ pub(crate) mod names;
 pub mod neighbours;
 pub mod origin;
 mod policy;
+mod rule_places;
 mod rules;
 pub mod schema;
 mod slips;

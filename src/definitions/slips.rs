@@ -86,6 +86,11 @@ static KNOWN: LazyLock<Known> = LazyLock::new(|| {
 /// The beginning of a member's path that is a slip, and what was probably meant. `is_about_tool`: every
 /// event in question is about a tool call.
 pub(super) fn slip(path: &str, is_about_tool: bool) -> Option<(String, String)> {
+    if let Some(argument) = path.strip_prefix("tool.input.")
+        && let Some(meant) = nearly_argument(argument)
+    {
+        return Some((path.into(), format!("tool.input.{meant}")));
+    }
     // Nearly all conditions read these members, so the table, which takes time to make, isn't needed for them.
     if path == "tool.name"
         || path.strip_prefix("tool.input").is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
@@ -184,7 +189,67 @@ pub(super) fn strange_variables(text: &str, own: &Placeholders) -> Vec<Stranger>
         let is_tools = it.name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("tool"));
         is_tools && it.meant.is_some() && !is_set(&it.name)
     });
+    if own.style == Style::Paths {
+        found.extend(guessed_variables(text).filter(|it| !is_set(&it.name)));
+    }
     found
+}
+
+/// The variables that people guess, or know from another system, each with what it is called here. Nothing sets them.
+const GUESSED: [(&str, &[&str]); 3] = [
+    (
+        "tool_input_path",
+        &[
+            "path", "file", "file_path", "filePath", "filepath", "filename", "FILE", "FILE_PATH", "FILEPATH", "FILENAME",
+            "CLAUDE_FILE_PATHS", "CLAUDE_FILE_PATH",
+        ],
+    ),
+    ("tool_input_command", &["command", "cmd", "COMMAND", "CMD", "BASH_COMMAND"]),
+    ("tool_name", &["tool", "TOOL", "TOOL_NAME", "CLAUDE_TOOL_NAME"]),
+];
+
+fn guessed_variables(text: &str) -> impl Iterator<Item = Stranger> {
+    let template = Template::with_any_name(text, Style::Dollars);
+    let named: Vec<_> = template.places().map(|(name, at)| (name.to_string(), at.clone())).collect();
+    named.into_iter().filter_map(|(name, at)| {
+        let meant = guessed(&name)?;
+        Some(Stranger { name, at, meant: Some(meant) })
+    })
+}
+
+fn guessed(name: &str) -> Option<&'static str> {
+    GUESSED.iter().find(|(_, names)| names.contains(&name)).map(|(meant, _)| *meant)
+}
+
+/// The placeholder that was meant by a variable that people guess, where no shell reads it.
+pub(super) fn placeholder_of_guess(name: &str) -> Option<&'static str> {
+    match guessed(name)? {
+        "tool_input_path" => Some("path"),
+        "tool_input_command" => Some("command"),
+        _ => Some("tool.name"),
+    }
+}
+
+/// The first argument of its own that a shell text reads, outside of single quotes. It is given none.
+pub(super) fn positional(text: &str) -> Option<Range<usize>> {
+    if ["set -", "()", "function "].iter().any(|sign| text.contains(sign)) {
+        return None;
+    }
+    let (mut is_single, mut is_double) = (false, false);
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\\' if !is_single => drop(chars.next()),
+            '\'' if !is_double => is_single = !is_single,
+            '"' if !is_single => is_double = !is_double,
+            '$' if !is_single => match chars.peek() {
+                Some((_, '1'..='9' | '@' | '*')) => return Some(at..at + 2),
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+    None
 }
 
 fn strangers(text: &str, style: Style, names: &'static [&'static str], knows: fn(&str) -> bool) -> Vec<Stranger> {
@@ -211,6 +276,25 @@ fn misspelt_argument(argument: &str) -> Option<&'static str> {
 pub(super) fn misspelt_argument_of(argument: &str, tools: &[&'static Tool]) -> Option<&'static str> {
     let meant = closest(argument, tools.iter().flat_map(|tool| tool.arguments).copied())?;
     (argument.len() > 3 && !is_argument(argument) && !differ_in_number(argument, meant)).then_some(meant)
+}
+
+/// The argument of a known tool that was meant by one with one letter wrong. An unknown tool may have any other.
+fn nearly_argument(argument: &str) -> Option<&'static str> {
+    if argument.len() < 5 || is_argument(argument) {
+        return None;
+    }
+    let mut known = TOOLS.iter().flat_map(|tool| tool.arguments).copied();
+    known.find(|it| strsim::osa_distance(it, argument) == 1 && !differ_in_number(it, argument))
+}
+
+/// What a call is about, where a placeholder misspells it: `${comand}`.
+pub(super) fn misspelt_of_calls(path: &str) -> Option<&'static str> {
+    let is_known = path.contains('.') || path.len() < 4 || KNOWN.members.contains_key(path);
+    if is_known || OF_CALLS.iter().any(|(name, _)| *name == path) {
+        return None;
+    }
+    let mut names = OF_CALLS.iter().map(|(name, _)| *name);
+    names.find(|it| strsim::osa_distance(it, path) == 1 && !differ_in_number(it, path))
 }
 
 fn is_argument(name: &str) -> bool {

@@ -129,9 +129,8 @@ impl<'a> Bound<'a> {
             let wait = match response.status {
                 429 | 503 | 529 if tried < RETRIES => retry_after(&response.headers).unwrap_or(WAIT * 2_u32.pow(tried)),
                 404 => return Err(format!(
-                    "{}; is its address right? {} was asked",
-                    refusal(&response),
-                    masked(&url, key.as_deref())
+                    "{}; are the model's name and its `url` right? An API like OpenAI's is mostly below /v1",
+                    refusal(&response)
                 )),
                 _ => return Err(refusal(&response)),
             };
