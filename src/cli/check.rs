@@ -274,7 +274,7 @@ pub(super) fn list(args: &ListArgs, out: &mut Output) -> Result<Finding, Failure
         let on = short(&info.on.join(","), 32);
         out.line(&format!("{name} {:<9} {on:<32} {}{switch}  {place}", info.handler, fail_word(info.fail)));
     }
-    if !out.json && published.hooks.hooks.is_empty() {
+    if !out.json && published.hooks.hooks.is_empty() && published.hooks.notices.is_empty() {
         out.line("No hooks: name a directory with --hooks, or start with `hookwire init`.");
     }
     let directories = read_from(&host);

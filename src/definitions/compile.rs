@@ -275,6 +275,7 @@ impl Compiler<'_> {
                 fingerprint: fingerprint(written.handlers.first()),
                 reaches_acts: raw.reach == Some(Reach::Acts),
                 names_path: ["tool_input_path", "${path}"].iter().any(|name| text.contains(name)),
+                copy: origin.approved.cloned(),
             })
         };
         if self.mistakes.n_errors() > errors_before {

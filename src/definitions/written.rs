@@ -235,6 +235,7 @@ impl Mistakes {
         let code = if error.is_unknown_field { "unknown-field" } else { "wrong-type" };
         let message = format!("`{}{joint}{}`: {}", entry.key, error.path, error.message);
         let help = error.suggestion().map(|it| format!("did you mean `{it}`?")).or(error.help);
+        let help = help.or_else(|| in_its_form(&entry.key, &entry.value).filter(|_| error.path.is_empty()));
         let fixes = error.fix.map(|fix| *fix).into_iter().collect();
         self.push(Problem { help, fixes, ..Problem::error(&error.span, code, message) });
     }
@@ -432,6 +433,21 @@ impl<'n> WrittenHook<'n> {
             }
         }
         written
+    }
+}
+
+/// How a field is written that was given another form.
+fn in_its_form(key: &str, value: &Node) -> Option<String> {
+    let texts = || value.items().iter().map(Node::text).collect::<Option<Vec<_>>>();
+    match key {
+        "matcher" => texts().filter(|it| !it.is_empty()).map(|texts| format!("write `{}`", texts.join("|"))),
+        "if" | "unless" => {
+            let text = |key: &str| value.get(key).and_then(Node::text);
+            let pattern = ["command", "path", "pattern", "url"].into_iter().find_map(text)?;
+            Some(format!("a rule is a text: write `{}({pattern})`", text("tool").unwrap_or("Bash")))
+        }
+        "priority" => Some("write a number, such as `10`: what is lower runs earlier, and without one it is 100".into()),
+        _ => None,
     }
 }
 

@@ -375,6 +375,9 @@ fn finish(
         Ok(answer) => Ok(answer),
         Err(Failure::Error(error) | Failure::Stopped(error) | Failure::CutOff(error)) => Err(error),
     });
+    if let (Err(Failure::Error(error)), Some(copy)) = (&mut result, &hook.copy) {
+        *error = copy.as_written(error);
+    }
     let event = moment.event();
     let mut said = None;
     // A vocabulary may read a reply that it doesn't understand as an allow. A hook that fails closed

@@ -10,6 +10,7 @@ use crate::matching::call::Subject;
 use crate::matching::rule::ToolRule;
 use crate::matching::shell::{Command, Script};
 use crate::policy::{self, Policy};
+use crate::verdict::Decision;
 use std::sync::Arc;
 
 impl ExplainResult {
@@ -73,6 +74,8 @@ fn explain(hook: &Arc<Hook>, facts: &Facts, commands: &[ReadCommand], unseen: &m
     });
     let rules = rules.collect();
     let decision = hook.handler.fixed().map(|(decision, _)| decision);
+    // What stands in for a broken definition always fails, and says what that means.
+    let decision = decision.or_else(|| hook.is_broken().then_some(Decision::Deny));
     let exception = if applies { exception(hook, facts, commands) } else { None };
     let (observe, hook, source) = (hook.observe, hook.name.clone(), hook.source.clone());
     Explanation { hook, source, applies, kept_out_by, opaque, decision, exception, observe, rules }
