@@ -4,8 +4,9 @@
 //! with a process and with counts that nobody adds to, so it is ended.
 
 use super::granted::entry_lines;
+use super::output::Output;
 use super::warm_host::for_agents;
-use super::{Cli, Command};
+use super::{Cli, Command, Failure, Finding};
 use crate::agents::AGENTS;
 use crate::running::{self, Stopped};
 use crate::support::{places, shell_word};
@@ -15,13 +16,27 @@ use hookwire_ask::warm::Warm;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+/// Carries out a command that changes entries, and ends the hosts of the project that they have reached and reach no more.
+pub(super) fn renewed(
+    root: &Path,
+    out: &mut Output,
+    command: impl FnOnce(&mut Output) -> Result<Finding, Failure>,
+) -> Result<Finding, Failure> {
+    let before = sockets(root);
+    let finding = command(out)?;
+    if end_unreached(root, &before) > 0 && !out.json {
+        out.line("The host of the earlier entry has ended.");
+    }
+    Ok(finding)
+}
+
 /// The sockets of the hosts that the entries in force reach for a project.
-pub(super) fn sockets(root: &Path) -> BTreeSet<PathBuf> {
+fn sockets(root: &Path) -> BTreeSet<PathBuf> {
     entry_lines(AGENTS.iter(), root).filter_map(|(_, line)| socket(&line)).collect()
 }
 
-/// Ends the hosts of a project that entries have reached and reach no more; how many have ended.
-pub(super) fn end_unreached(root: &Path, before: &BTreeSet<PathBuf>) -> usize {
+/// Ends those that entries have reached and reach no more; how many have ended.
+fn end_unreached(root: &Path, before: &BTreeSet<PathBuf>) -> usize {
     let now = sockets(root);
     let Ok(hosts) = running::find(Some(root)) else { return 0 };
     let left = hosts.into_iter().filter(|host| before.contains(&host.socket) && !now.contains(&host.socket));

@@ -1,6 +1,5 @@
 //! `hookwire install AGENT` and `uninstall`: one entry of an agent's own configuration, and nothing else in it.
 
-use super::entry_hosts;
 use super::output::{Output, Tone, safe};
 use super::run::{other_version, supervisor, version_of};
 use super::{Failure, Finding, agent, project};
@@ -174,9 +173,7 @@ impl Agent {
 pub(super) fn install(args: &InstallArgs, out: &mut Output) -> Result<Finding, Failure> {
     let InstallArgs { place, entry } = args;
     let changes = args.changes(true)?;
-    let reached = entry_hosts::sockets(&place.root);
     let n_changed = place.carry_out(&changes, true, out)?;
-    let n_ended = entry_hosts::end_unreached(&place.root, &reached);
     let (name, n_events) = (place.agent.name, number_of(place.agent.events().len(), "event"));
     let (command, path) = (args.command(None)?, args.path()?);
     if out.json {
@@ -199,9 +196,6 @@ pub(super) fn install(args: &InstallArgs, out: &mut Output) -> Result<Finding, F
     if let Some(source) = &place.agent.by_description {
         out.line(&format!("hookwire was not tried with {}. It goes by {source}.", place.agent.title));
     }
-    if n_ended > 0 {
-        out.line("The host with the earlier options has ended; the next event starts one with these.");
-    }
     let user = if place.user { " --user" } else { "" };
     out.line(&format!("{} `hookwire uninstall {name}{user}` takes it back.", place.agent.then));
     if place.agent.goes_on_without() && !args.is_required() {
@@ -223,7 +217,6 @@ pub(super) fn install(args: &InstallArgs, out: &mut Output) -> Result<Finding, F
 
 pub(super) fn uninstall(UninstallArgs { place }: &UninstallArgs, out: &mut Output) -> Result<Finding, Failure> {
     let mut n_changed = 0;
-    let reached = entry_hosts::sockets(&place.root);
     for args in InstallArgs::each(place.agent, &place.root).iter().filter(|it| it.place.user == place.user) {
         let n = place.carry_out(&args.changes(false)?, false, out)?;
         if out.json {
@@ -232,8 +225,6 @@ pub(super) fn uninstall(UninstallArgs { place }: &UninstallArgs, out: &mut Outpu
         }
         n_changed += n;
     }
-    // Nobody asks such a host any more.
-    entry_hosts::end_unreached(&place.root, &reached);
     if out.json {
         return Ok(Finding::Fine);
     }
@@ -245,7 +236,17 @@ pub(super) fn uninstall(UninstallArgs { place }: &UninstallArgs, out: &mut Outpu
     Ok(Finding::Fine)
 }
 
+impl UninstallArgs {
+    pub(super) fn root(&self) -> &Path {
+        &self.place.root
+    }
+}
+
 impl InstallArgs {
+    pub(super) fn root(&self) -> &Path {
+        &self.place.root
+    }
+
     /// As if they were given so.
     pub(super) fn of(agent: &'static Agent, user: bool, root: &Path) -> InstallArgs {
         let place = PlaceOfEntry { agent, user, project: !user, root: root.to_path_buf(), dry_run: true, team: false };

@@ -213,6 +213,10 @@ impl<'a> Lint<'a> {
             self.warn(Problem::warning(self.at("on"), "idle-rewrite", message));
         }
         elsewhere.into_iter().for_each(|problem| self.warn(problem));
+        let program = self.node.get("rewrite").and_then(|it| it.get("program"));
+        if let Some((node, slip)) = program.and_then(|it| Some((it, rules::of_program(it.text()?)?))) {
+            self.warn(slip.problem(&node.span, true));
+        }
         self.patch_of_something_else();
     }
 
@@ -773,7 +777,7 @@ impl<'a> Lint<'a> {
             Some(member) => format!("`event` is the event's name; write `{member}`"),
             None => format!("ask first: `has({first}) && ...`"),
         });
-        self.warn(problem.fix(guarding(when.source(), &unguarded)));
+        self.warn(problem.fix(slips::guarding(when.source(), &unguarded)));
     }
 
     /// A prompt that is searched at events of tools, where it is null.
@@ -974,24 +978,4 @@ impl<'a> Lint<'a> {
             self.warn(problem.fix(closed).fix(Fix::add(key, "open", Place::BehindName)).fix(for_all));
         }
     }
-}
-
-/// The edit that makes a condition ask whether there is what it reads.
-fn guarding(source: &str, unguarded: &[String]) -> Fix {
-    let of_event = unguarded.iter().filter(|path| path.starts_with("event."));
-    let mut parts: Vec<_> = of_event.flat_map(|path| source.match_indices(path.as_str())).map(|(at, _)| at).collect();
-    if !parts.is_empty() {
-        parts.sort_unstable();
-        parts.dedup();
-        let parts = parts.into_iter().map(|at| at..at + "event.".len()).collect();
-        return Fix::new("Write the member without `event.`", Edit::Cut(parts));
-    }
-    let asked: Vec<String> = unguarded.iter().map(|path| format!("has({path})")).collect();
-    let before = format!("{} && ", asked.join(" && "));
-    // Brackets keep operators together that bind more loosely than `&&`.
-    let edit = match source.contains("||") || source.contains('?') {
-        true => Edit::Wrap { before: format!("{before}("), after: ")".into() },
-        false => Edit::Wrap { before, after: String::new() },
-    };
-    Fix::new("Ask `has()` first", edit)
 }

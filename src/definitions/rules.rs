@@ -223,6 +223,12 @@ pub(super) fn is_server(tool: &str) -> bool {
     tool.starts_with("mcp__") && tool.matches("__").count() == 1
 }
 
+/// A program's name with a letter wrong.
+pub(super) fn of_program(name: &str) -> Option<Slip> {
+    let rule = ToolRule::new(&format!("Bash({name} *)")).ok()?;
+    of_pattern(&rule).filter(|slip| slip.code == "unknown-name")
+}
+
 /// Slips of what stands around the pattern.
 fn of_form(rule: &ToolRule) -> Option<Slip> {
     let text = rule.text();

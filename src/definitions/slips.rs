@@ -7,6 +7,7 @@ use crate::dialects::{DIALECTS, Dialect};
 use crate::event::{EventShape, MEMBERS};
 use crate::matching::tools::{PATCH_ARGUMENTS, TOOLS, Tool, names_path};
 use crate::support::nearest::{closest, differ_in_number};
+use crate::syntax::fix::{Edit, Fix};
 use crate::template::{OF_CALLS, Placeholders, Style, Template};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -382,6 +383,26 @@ pub(super) fn unquoted_variable(text: &str) -> Option<&str> {
         }
     }
     None
+}
+
+/// The edit that makes a condition ask whether there is what it reads.
+pub(super) fn guarding(source: &str, unguarded: &[String]) -> Fix {
+    let of_event = unguarded.iter().filter(|path| path.starts_with("event."));
+    let mut parts: Vec<_> = of_event.flat_map(|path| source.match_indices(path.as_str())).map(|(at, _)| at).collect();
+    if !parts.is_empty() {
+        parts.sort_unstable();
+        parts.dedup();
+        let parts = parts.into_iter().map(|at| at..at + "event.".len()).collect();
+        return Fix::new("Write the member without `event.`", Edit::Cut(parts));
+    }
+    let asked: Vec<String> = unguarded.iter().map(|path| format!("has({path})")).collect();
+    let before = format!("{} && ", asked.join(" && "));
+    // Brackets keep operators together that bind more loosely than `&&`.
+    let edit = match source.contains("||") || source.contains('?') {
+        true => Edit::Wrap { before: format!("{before}("), after: ")".into() },
+        false => Edit::Wrap { before, after: String::new() },
+    };
+    Fix::new("Ask `has()` first", edit)
 }
 
 #[cfg(test)]

@@ -234,14 +234,20 @@ impl Mistakes {
         let joint = if error.path.is_empty() || error.path.starts_with('[') { "" } else { "." };
         let code = if error.is_unknown_field { "unknown-field" } else { "wrong-type" };
         let message = format!("`{}{joint}{}`: {}", entry.key, error.path, error.message);
-        let help = error.suggestion().map(|it| format!("did you mean `{it}`?")).or(error.help);
-        let help = help.or_else(|| in_its_form(&entry.key, &entry.value).filter(|_| error.path.is_empty()));
+        let of_field = in_its_form(&entry.key, &entry.value).filter(|_| error.path.is_empty());
+        let help = error.suggestion().map(|it| format!("did you mean `{it}`?")).or(of_field).or(error.help);
         let fixes = error.fix.map(|fix| *fix).into_iter().collect();
         self.push(Problem { help, fixes, ..Problem::error(&error.span, code, message) });
     }
 
     /// A handler that hasn't the form of its key.
-    pub(super) fn misfit_of_handler(&mut self, entry: &Entry, error: DecodeError) {
+    pub(super) fn misfit_of_handler(&mut self, entry: &Entry, mut error: DecodeError) {
+        if let ("rewrite", "command") = (&*entry.key, &*error.path)
+            && let Some(text) = entry.value.get("command").and_then(Node::text)
+        {
+            let words = text.split(' ').filter(|it| !it.is_empty()).collect::<Vec<_>>().join(", ");
+            (error.help, error.fix) = (Some(format!("write its words as a list: `[{words}]`")), None);
+        }
         let is_whole = error.path.is_empty();
         let help = match entry.key.as_str() {
             "allow" => Some("write the reason as a text: `allow: It only reads.`".into()),

@@ -180,7 +180,7 @@ codes! {
         File("hooks:\n  - { name: a, on: PreToolUse, matcher: bash, deny: Not here. }\n"),
         "Write the name of the family, such as `Bash`, which is that of every agent.";
     "open-statement": "A rule lets a statement pass by how it begins, so what follows passes, too.",
-        File("hooks:\n  - { name: a, on: PreToolUse, matcher: 'mcp__db__query', unless: 'mcp__db__query(SELECT *)', deny: Only SELECT. }\n"),
+        File("hooks:\n  - { name: a, on: PreToolUse, matcher: run_sql, unless: run_sql(SELECT *), deny: Only SELECT. }\n"),
         "Read the whole statement: `hookwire init db-select-only` writes a rule that does.";
     "path-as-option": "A path that begins with `-` would be read as an option.",
         File("hooks:\n  - { name: a, on: PreToolUse, matcher: Write, fail: closed, command: 'cat \"$tool_input_path\"' }\n"),

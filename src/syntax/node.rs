@@ -406,11 +406,16 @@ impl de::Error for DecodeError {
                     error.fix = word.map(|(word, _)| Box::new(Fix::replace(text, word)));
                 }
                 "a list" => {
-                    error.help = Some(format!("write a list: `[{}]`", clip(text)));
+                    let is_plain = text.chars().all(|c| c.is_alphanumeric() || "_-.*/:".contains(c));
+                    let quote = if is_plain { "" } else { "'" };
+                    error.help = Some(format!("write a list: `[{quote}{}{quote}]`", clip(text)));
                     error.fix = Some(Box::new(Fix::new("Write a list", Edit::Items(vec![text.to_string()]))));
                 }
-                number if number.contains("number") && text.parse::<f64>().is_ok() => {
-                    error.help = Some(format!("write it without quotes: `{}`", clip(text)));
+                number if number.contains("number") => {
+                    error.help = Some(match text.parse::<f64>() {
+                        Ok(_) => format!("write it without quotes: `{}`", clip(text)),
+                        Err(_) => "write a number, such as `10`".into(),
+                    });
                 }
                 _ => {}
             }
