@@ -403,7 +403,10 @@ fn hosts(definitions: &DefinitionArgs, own: &Host, report: &mut Report<'_>) -> R
         let path = host.socket.display();
         match about {
             Ok(host) if host.version == env!("CARGO_PKG_VERSION") => {
-                report.say(Health::Fine, &format!("{path}: {}, generation {}", number_of(host.n_hooks, "hook"), host.generation));
+                report.say(
+                    Health::Fine,
+                    &format!("{path}: {}, generation {}", number_of(host.n_hooks, "hook"), host.generation),
+                );
                 if let Some((health, difference)) = difference(&host, own, &guarded) {
                     report.say(health, &format!("{path}: {difference}"));
                 }

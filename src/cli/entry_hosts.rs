@@ -64,5 +64,11 @@ fn program(word: &str) -> Option<PathBuf> {
     }
     let host = path.with_file_name(HOST);
     let is_small = path.file_name()? == SMALL;
-    Some(if host.is_file() { host } else if is_small { path.with_file_name(TYPED) } else { path })
+    Some(if host.is_file() {
+        host
+    } else if is_small {
+        path.with_file_name(TYPED)
+    } else {
+        path
+    })
 }

@@ -120,7 +120,10 @@ pub(super) fn state(args: &StateArgs, out: &mut Output) -> Result<Finding, Failu
             Finding::Fine
         }
         StateAction::Increment { key, by, ttl: time } => {
-            let params = json!({ "key": key, "by": by, "ttlMs": ttl(time), "occasion": occasion() });
+            let mut params = json!({ "key": key, "by": by, "ttlMs": ttl(time) });
+            if let Some(occasion) = occasion() {
+                params["occasion"] = occasion;
+            }
             print_value(out, &ask("state/increment", params)?["value"]);
             Finding::Fine
         }

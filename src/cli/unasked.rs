@@ -163,9 +163,9 @@ fn instead(hook: &Hook) -> Option<&'static str> {
     let Handler::Guard(guard) = &hook.handler else { return None };
     match guard.name() {
         "step-limit" => Some("with `on: PreToolUse` it counts tool calls"),
-        "token-limit" | "cost-limit" => {
-            Some("an agent that doesn't tell what its model calls use can be held to a number of tool calls: `step-limit`")
-        }
+        "token-limit" | "cost-limit" => Some(
+            "an agent that doesn't tell what its model calls use can be held to a number of tool calls: `step-limit`",
+        ),
         _ => None,
     }
 }

@@ -621,7 +621,8 @@ impl<'a> Lint<'a> {
             found.extend(strangers.map(|it| (run, it)));
             if let Some(at) = slips::positional(text).filter(|_| own.style == Style::Paths) {
                 let message = format!("`{}` is empty: a shell text gets no arguments", &text[at.clone()]);
-                let help = "the path is `\"$tool_input_path\"`, the command `\"$tool_input_command\"`, the event is on stdin";
+                let help =
+                    "the path is `\"$tool_input_path\"`, the command `\"$tool_input_command\"`, the event is on stdin";
                 self.warn(Problem::warning(&run.part(&at, self.text), "unknown-name", message).help(help));
             }
         }
@@ -699,7 +700,8 @@ impl<'a> Lint<'a> {
                 };
                 let is_of_calls = template::OF_CALLS.iter().any(|(name, _)| *name == path);
                 if let Some(meant) = slips::misspelt_of_calls(&path) {
-                    let problem = Problem::warning(&node.part(&at, self.text), "unknown-name", format!("no event has `{path}`"));
+                    let problem =
+                        Problem::warning(&node.part(&at, self.text), "unknown-name", format!("no event has `{path}`"));
                     found.push(problem.did_you_mean(&path, Some(meant)));
                     continue;
                 }

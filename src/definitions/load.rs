@@ -727,9 +727,7 @@ fn read_state(
 fn is_nearly_definition(name: &Path) -> bool {
     let text = name.to_string_lossy().to_ascii_lowercase();
     let mut endings = text.split('.').skip(1);
-    !is_definition_file(name)
-        && !is_cases_file(name)
-        && endings.any(|it| ENDINGS.contains(&it) || is_misspelt(it))
+    !is_definition_file(name) && !is_cases_file(name) && endings.any(|it| ENDINGS.contains(&it) || is_misspelt(it))
 }
 
 const ENDINGS: [&str; 4] = ["yaml", "yml", "toml", "json"];

@@ -107,7 +107,8 @@ pub(super) fn lint(
             }
             let pattern = rule.pattern().unwrap_or_default();
             if reading == Reading::Covers && tools::known(tool).is_none() && begins_a_statement(pattern) {
-                let message = format!("`{}` lets pass what follows, too: `{} 1; DROP TABLE a`", rule.text(), first_word(pattern));
+                let message =
+                    format!("`{}` lets pass what follows, too: `{} 1; DROP TABLE a`", rule.text(), first_word(pattern));
                 let help = "`hookwire init db-select-only` writes a rule that reads the whole statement";
                 mistakes.push(Problem::warning(&item.span, "open-statement", message).help(help));
             }

@@ -452,7 +452,9 @@ fn in_its_form(key: &str, value: &Node) -> Option<String> {
             let pattern = ["command", "path", "pattern", "url"].into_iter().find_map(text)?;
             Some(format!("a rule is a text: write `{}({pattern})`", text("tool").unwrap_or("Bash")))
         }
-        "priority" => Some("write a number, such as `10`: what is lower runs earlier, and without one it is 100".into()),
+        "priority" => {
+            Some("write a number, such as `10`: what is lower runs earlier, and without one it is 100".into())
+        }
         _ => None,
     }
 }

@@ -53,12 +53,7 @@ fn members(row: &Row, guard: Option<&str>) -> BTreeSet<String> {
 }
 
 /// Takes each property of each form that a schema has.
-fn properties(
-    schema: &Value,
-    all: &serde_json::Map<String, Value>,
-    depth: usize,
-    take: &mut dyn FnMut(&str, &Value),
-) {
+fn properties(schema: &Value, all: &serde_json::Map<String, Value>, depth: usize, take: &mut dyn FnMut(&str, &Value)) {
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
         take(name, property);
     }

@@ -7,8 +7,8 @@
 //! `{"loaded": [paths]}` for files whose change makes it stale, and `{"id", "state": {...}, "call": id}`
 //! to ask the store.
 
-use crate::services::state::Occasion;
 use super::super::digits::Handed;
+use crate::services::state::Occasion;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use serde::{Deserialize, Deserializer};

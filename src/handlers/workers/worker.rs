@@ -2,10 +2,10 @@
 //!
 //! The process itself is [`super::life`]'s, what it writes is [`super::listen`]'s.
 
-use crate::services::state::Occasion;
 use super::super::digits::{Handed, Language};
 use super::super::output_log::OutputLog;
 use super::launch::Launch;
+use crate::services::state::Occasion;
 
 use super::sources::Sources;
 use super::wire::{Request, cancel_line};

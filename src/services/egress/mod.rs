@@ -281,11 +281,14 @@ fn explain(url: &Url, error: reqwest::Error) -> EgressError {
         }
         innermost = cause;
     }
-    failed(url, match innermost.downcast_ref::<std::io::Error>() {
-        Some(error) if error.kind() == ErrorKind::ConnectionRefused => {
-            format!("nothing listens on port {}; is the service started?", port(url))
-        }
-        Some(error) => in_words(error),
-        None => innermost.to_string(),
-    })
+    failed(
+        url,
+        match innermost.downcast_ref::<std::io::Error>() {
+            Some(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                format!("nothing listens on port {}; is the service started?", port(url))
+            }
+            Some(error) => in_words(error),
+            None => innermost.to_string(),
+        },
+    )
 }
