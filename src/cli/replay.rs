@@ -4,6 +4,7 @@ use super::ending;
 use super::output::{Output, Tone, safe, short, tell};
 use super::record::RECORDED;
 use super::{DefinitionArgs, Failure, Finding, HostArgs, dialect};
+use crate::definitions::slips;
 use crate::dialects::recorded::{Recorded, is_remark, unwrap_capture};
 use crate::dialects::{Dialect, NATIVE};
 use crate::event::Event;
@@ -139,6 +140,11 @@ impl EventArgs {
             })?
         };
         let value = parse_event(&text).map_err(|error| Failure(format!("the event is not JSON: {error}")))?;
+        if self.dialect.name() == NATIVE {
+            for (wrong, meant) in slips::of_event(&value) {
+                tell(format_args!("no event has `{}`; did you mean `{}`?", safe(&wrong), safe(&meant)));
+            }
+        }
         self.dialect.read(unwrap_capture(value)).map_err(|error| Failure(error.to_string()))
     }
 }

@@ -30,7 +30,7 @@ mod policy;
 mod rule_places;
 mod rules;
 pub mod schema;
-mod slips;
+pub(crate) mod slips;
 #[cfg(test)]
 mod tests;
 pub mod watch;

@@ -84,6 +84,16 @@ static KNOWN: LazyLock<Known> = LazyLock::new(|| {
     Known { members, own, elsewhere }
 });
 
+/// The members of an event in hookwire's own vocabulary that are slips, each with what was probably meant.
+pub(crate) fn of_event(event: &Value) -> Vec<(String, String)> {
+    let is_about_tool = event.get("tool").is_some();
+    let members = |at: &Value, before: &str| -> Vec<String> {
+        at.as_object().into_iter().flatten().map(|(name, _)| format!("{before}{name}")).collect()
+    };
+    let paths = members(event, "").into_iter().chain(members(&event["tool"], "tool."));
+    paths.filter_map(|path| slip(&path, is_about_tool)).collect()
+}
+
 /// The beginning of a member's path that is a slip, and what was probably meant. `is_about_tool`: every
 /// event in question is about a tool call.
 pub(super) fn slip(path: &str, is_about_tool: bool) -> Option<(String, String)> {
