@@ -3,6 +3,7 @@
 
 use crate::contract::{Contract, Fail, NATIVE, TOOL_NAME, Target};
 use crate::event::{Event, On, PRE_EXEC, PRE_TOOL_USE, Phase};
+use crate::handlers::approved::Approved;
 use crate::handlers::{Handler, HookView};
 use crate::matching::rule::{self, Condition as ToolCondition, Finding, Reading, ToolRule};
 use crate::matching::when::When;
@@ -70,6 +71,8 @@ pub struct Hook {
     pub reaches_acts: bool,
     /// It uses the path of the file that a call is about.
     pub names_path: bool,
+    /// The approved copy that it is read from. People know the files by their places in the project.
+    pub(crate) copy: Option<Arc<Approved>>,
 }
 
 /// The priority of what stands in for a broken definition: no hook of its layer can end the chain before.
@@ -152,6 +155,7 @@ impl Hook {
             fingerprint: hash.finish(),
             reaches_acts: false,
             names_path: false,
+            copy: None,
         }
     }
 
@@ -343,7 +347,7 @@ impl Hook {
         let of = |wanted: &str, holds| {
             let mut found = rules.iter().filter(|(field, _, it)| *field == wanted && (it.holds == Some(true)) == holds);
             let first = found.clone().find(|(_, _, it)| !it.why.starts_with("another tool")).or(found.next());
-            first.map(|(_, rule, it)| format!("`{}`: {}", rule.text(), it.why))
+            first.map(|(_, rule, it)| format!("`{}`: {}", rule.text(), it.told()))
         };
         let is_hit = self.tools.rules.is_empty() || of("if", true).is_some();
         let taken = of("unless", true).filter(|_| is_hit).map(|why| ("unless", why));

@@ -15,6 +15,7 @@ use crate::host::{HostOptions, Purpose};
 use crate::rpc::protocol::{CheckResult, HookInfo};
 use crate::support::amounts::number_of;
 use crate::support::file::Unread;
+use crate::support::os_error::in_words;
 use crate::syntax::diagnostic::{Diagnostic, LineIndex, Severity, render};
 use crate::syntax::problem::Problem;
 use crate::syntax::source::Layer;
@@ -24,11 +25,11 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone)]
 #[command(mut_arg("format", |it| it.value_parser(Format::parser(Format::OF_CHECK))))]
 pub(super) struct CheckArgs {
-    /// Files to check by themselves; `-` is stdin. Without any, the definitions that would be loaded, and the
-    /// project's own as they are now, even if another state of them is trusted.
+    /// Files to check by themselves, and directories of definitions; `-` is stdin. Without any, the definitions that would
+    /// be loaded, and the project's own as they are now, even if another state of them is trusted.
     files: Vec<PathBuf>,
     #[command(flatten)]
     hooks: DefinitionArgs,
@@ -44,6 +45,9 @@ pub(super) struct CheckArgs {
     /// offered, or none, the choice stays with you.
     #[arg(long, conflicts_with = "migrate")]
     fix: bool,
+    /// Some of the files were directories.
+    #[arg(skip)]
+    has_directories: bool,
 }
 
 /// What a check found.
@@ -59,6 +63,7 @@ struct Found {
 }
 
 pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let args = &args.with_directories();
     if args.migrate {
         return migrate(&args.files_with(is_changed)?, out);
     }
@@ -102,6 +107,17 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failu
 }
 
 impl CheckArgs {
+    /// The directories among the files are checked as the definitions that they hold, and nothing beside them.
+    fn with_directories(&self) -> CheckArgs {
+        let (dirs, files): (Vec<_>, Vec<_>) = self.files.iter().cloned().partition(|it| it.is_dir());
+        let is_own = |dir: &PathBuf| dir.canonicalize().ok() == self.hooks.root.join(DEFINITIONS).canonicalize().ok();
+        let mut args = CheckArgs { files, ..self.clone() };
+        // The project's own are checked as always.
+        args.has_directories = !dirs.is_empty();
+        args.hooks.hooks.extend(dirs.into_iter().filter(|dir| !is_own(dir)));
+        args
+    }
+
     /// Whoever checks a project is about to change it or to trust it.
     fn options(&self) -> HostOptions {
         let reach = if self.hooks.isolated { self.reach.clone() } else { self.reach.with_installed(&self.hooks.root) };
@@ -120,7 +136,7 @@ impl CheckArgs {
     /// What is wrong with the definitions that would be loaded, unless files were named.
     fn loaded(&self) -> Result<Found, Failure> {
         let mut found = Found::default();
-        if !self.files.is_empty() {
+        if !self.files.is_empty() && !self.has_directories {
             return Ok(found);
         }
         let sources = &mut found.sources;
@@ -155,8 +171,11 @@ impl CheckArgs {
         sources.extend(published.sources.iter().map(|(file, text)| (given(file), text.clone())));
         let has_none = hooks.hooks.is_empty() && hooks.policies.is_empty();
         let has_none = has_none && found.diagnostics.iter().all(|it| it.severity != Severity::Error);
-        if self.hooks.project && has_none {
-            found.diagnostics.push(no_definitions(&self.hooks.root));
+        // Where definitions are named, or left out, nobody wonders why the project has none.
+        let is_wondered = !found.is_otherwise_in_force && !self.hooks.isolated && self.hooks.hooks.is_empty();
+        if has_none && (self.hooks.project || is_wondered) {
+            let severity = if self.hooks.project { Severity::Error } else { Severity::Hint };
+            found.diagnostics.push(Diagnostic { severity, ..no_definitions(&self.hooks.root) });
         }
         Ok(found)
     }
@@ -169,10 +188,8 @@ impl CheckArgs {
             let mut bytes = Vec::new();
             if name == "-" {
                 std::io::stdin().read_to_end(&mut bytes)?;
-            } else if file.is_dir() {
-                return Err(Failure(format!("{name}: it is a directory; write --hooks {name}")));
             } else {
-                bytes = read(file).map_err(|error| Failure(format!("{name}: {error}")))?;
+                bytes = read(file).map_err(|error| Failure(format!("{name}: {}", in_words(&error))))?;
             }
             let text = match String::from_utf8(bytes) {
                 Ok(text) => text,
@@ -257,7 +274,7 @@ pub(super) fn list(args: &ListArgs, out: &mut Output) -> Result<Finding, Failure
         let on = short(&info.on.join(","), 32);
         out.line(&format!("{name} {:<9} {on:<32} {}{switch}  {place}", info.handler, fail_word(info.fail)));
     }
-    if !out.json && published.hooks.hooks.is_empty() {
+    if !out.json && published.hooks.hooks.is_empty() && published.hooks.notices.is_empty() {
         out.line("No hooks: name a directory with --hooks, or start with `hookwire init`.");
     }
     let directories = read_from(&host);

@@ -14,6 +14,7 @@ use crate::event::Event;
 use crate::handlers::process::resolve;
 use crate::host::{Host, HostOptions};
 use crate::running::{self, About, TIME_LIMIT};
+use crate::support::amounts::number_of;
 use crate::syntax::diagnostic::Severity;
 use crate::syntax::formats::{Format, parse};
 use crate::syntax::source::Layer;
@@ -402,7 +403,10 @@ fn hosts(definitions: &DefinitionArgs, own: &Host, report: &mut Report<'_>) -> R
         let path = host.socket.display();
         match about {
             Ok(host) if host.version == env!("CARGO_PKG_VERSION") => {
-                report.say(Health::Fine, &format!("{path}: {} hooks, generation {}", host.n_hooks, host.generation));
+                report.say(
+                    Health::Fine,
+                    &format!("{path}: {}, generation {}", number_of(host.n_hooks, "hook"), host.generation),
+                );
                 if let Some((health, difference)) = difference(&host, own, &guarded) {
                     report.say(health, &format!("{path}: {difference}"));
                 }

@@ -4,8 +4,10 @@ use super::output::{Output, Tone, safe, short, tell};
 use super::replay::EventArgs;
 use super::tail::{Clean, print};
 use super::{DefinitionArgs, Failure, Finding};
+use crate::definitions::embedded::BUILT_IN;
 use crate::event::PRE_EXEC;
 use crate::matching::Facts;
+use crate::matching::rule::after_why;
 use crate::rpc::protocol::{ExplainResult, Explanation};
 use crate::running;
 use crate::verdict::{Decision, Status};
@@ -105,7 +107,6 @@ pub(super) fn explain(args: &ExplainArgs, out: &mut Output) -> Result<Finding, F
         None => {
             let event = Arc::new(args.event.read()?);
             let host = args.hooks.host(args.hooks.options())?;
-            super::replay::tell_notices(&host);
             let hooks = host.joined(host.hooks(), &event);
             let facts = Facts::new(event, &host.engine.services.root).with_names(&hooks.tool_names);
             (ExplainResult::new(hooks.hooks.iter(), &hooks.policies, &hooks.broken, &facts), None)
@@ -128,8 +129,13 @@ pub(super) fn explain(args: &ExplainArgs, out: &mut Output) -> Result<Finding, F
     // The hook that decides comes first, then the others that run, then those that nearly would have.
     let mut hooks: Vec<&Explanation> = result.hooks.iter().collect();
     hooks.sort_by_key(|it| rank(it, decided_by.as_deref()));
-    let (near, far): (Vec<_>, Vec<_>) = hooks.into_iter().partition(|it| !is_for_others(it));
-    near.into_iter().for_each(|it| print_hook(it, out));
+    let (near, mut far): (Vec<_>, Vec<_>) = hooks.into_iter().partition(|it| !is_for_others(it));
+    let without_unseen = |text: &str| {
+        let known = result.unseen.iter().find_map(|unseen| text.strip_suffix(&after_why(unseen)));
+        known.unwrap_or(text).to_string()
+    };
+    near.into_iter().for_each(|it| print_hook(it, &without_unseen, out));
+    far.retain(|it| &*it.source.file != BUILT_IN);
     if !far.is_empty() {
         let names: Vec<&str> = far.iter().map(|it| &*it.hook).collect();
         let mark = out.tone(Tone::Dim, "no    ");
@@ -141,6 +147,9 @@ pub(super) fn explain(args: &ExplainArgs, out: &mut Output) -> Result<Finding, F
     }
     for it in &result.commands {
         out.line(&out.tone(Tone::Dim, &safe(&format!("reads   {} ({}..{})", it.command, it.start, it.end))));
+    }
+    for it in &result.unseen {
+        out.line(&out.tone(Tone::Dim, &safe(&format!("unseen  {it}"))));
     }
     Ok(Finding::Fine)
 }
@@ -169,7 +178,8 @@ fn is_for_others(it: &Explanation) -> bool {
 /// How many of a hook's rules that miss are shown.
 const MAX_MISSES: usize = 3;
 
-fn print_hook(it: &Explanation, out: &mut Output) {
+/// Prints a hook. What the call doesn't show is the same for all rules, so it stands at the end and not in each line.
+fn print_hook(it: &Explanation, without_unseen: &impl Fn(&str) -> String, out: &mut Output) {
     let decision = it.decision.map(|it| it.as_str().to_string());
     let (mark, why) = match (&it.kept_out_by, &it.opaque) {
         (None, doubt) if it.observe => {
@@ -180,7 +190,7 @@ fn print_hook(it: &Explanation, out: &mut Output) {
                 would.unwrap_or_else(|| "runs, and decides nothing (observe)".into()) + &doubt,
             )
         }
-        (Some(miss), _) => (out.tone(Tone::Dim, "no    "), format!("{}: {}", miss.test, miss.why)),
+        (Some(miss), _) => (out.tone(Tone::Dim, "no    "), format!("{}: {}", miss.test, without_unseen(&miss.why))),
         (None, Some(opaque)) => (out.tone(Tone::Warn, "opaque"), opaque.clone()),
         (None, None) => (out.tone(Tone::Good, "runs  "), decision.unwrap_or_default()),
     };
@@ -200,7 +210,7 @@ fn print_hook(it: &Explanation, out: &mut Output) {
             Some(false) => "misses",
             None => "doubt",
         };
-        let told = format!("        {:<6} {word:<6} {}: {}", rule.field, rule.rule, rule.why);
+        let told = format!("        {:<6} {word:<6} {}: {}", rule.field, rule.rule, without_unseen(&rule.why));
         out.line(&out.tone(Tone::Dim, &safe(&told)));
     }
     let is_verdict = matches!(it.decision, Some(Decision::Deny | Decision::Ask)) && it.kept_out_by.is_none();

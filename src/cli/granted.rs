@@ -19,13 +19,7 @@ pub(super) struct Granting {
 impl Granting {
     /// The entries of these agents that ask about a project.
     pub(super) fn each(agents: impl Iterator<Item = &'static Agent>, root: &Path) -> Vec<Granting> {
-        let places = agents.flat_map(|agent| InstallArgs::each(agent, root));
-        let of = |place: InstallArgs| match place.entry()? {
-            Entry::Unreadable(_) => None,
-            Entry::Asks { lines, .. } => Some((place.path().ok()?, lines)),
-        };
-        let lines = places.filter_map(of).flat_map(|(path, lines)| lines.into_iter().map(move |it| (path.clone(), it)));
-        lines.filter_map(|(path, line)| Some(Granting { path, reach: reach(&line)? })).collect()
+        entry_lines(agents, root).filter_map(|(path, line)| Some(Granting { path, reach: reach(&line)? })).collect()
     }
 
     /// The hosts that another entry allows and this one doesn't.
@@ -58,6 +52,19 @@ impl ReachArgs {
             model: self.model.as_ref().or(model).cloned(),
         }
     }
+}
+
+/// The command lines of hookwire in the entries of these agents that ask about a project, each with its file.
+pub(super) fn entry_lines(
+    agents: impl Iterator<Item = &'static Agent>,
+    root: &Path,
+) -> impl Iterator<Item = (PathBuf, String)> {
+    let of = |place: InstallArgs| match place.entry()? {
+        Entry::Unreadable(_) => None,
+        Entry::Asks { lines, .. } => Some((place.path().ok()?, lines)),
+    };
+    let places = agents.flat_map(move |agent| InstallArgs::each(agent, root)).filter_map(of);
+    places.flat_map(|(path, lines)| lines.into_iter().map(move |it| (path.clone(), it)))
 }
 
 /// What the command line of an entry says, read as the program will read it.

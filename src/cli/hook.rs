@@ -45,7 +45,7 @@ pub(super) struct HookArgs {
     idle_exit: Duration,
     /// Let tools change hookwire's own files without asking a person.
     #[arg(long)]
-    no_self_defence: bool,
+    pub(super) no_self_defence: bool,
     /// Judge the event here and start no host. Nothing is kept between events then.
     #[arg(long)]
     no_host: bool,

@@ -27,9 +27,10 @@ pub(super) struct StopArgs {
 
 pub(super) fn status(args: &StatusArgs, out: &mut Output) -> Result<Finding, Failure> {
     let mut hosts = running::find(args.root.as_deref())?;
-    for host in &mut hosts {
-        let about = host.about();
-        let path = &host.socket;
+    let is_none = hosts.is_empty();
+    let asked: Vec<_> = hosts.iter_mut().map(|host| (host.about(), host.socket.clone())).collect();
+    let roots: Vec<String> = asked.iter().filter_map(|(about, _)| Some(about.as_ref().ok()?.root.clone())).collect();
+    for (about, path) in asked {
         if out.json {
             out.json(&match about {
                 Ok(it) => json!({ "socket": path, "root": it.root, "pid": it.pid, "started": it.started,
@@ -40,23 +41,27 @@ pub(super) fn status(args: &StatusArgs, out: &mut Output) -> Result<Finding, Fai
             continue;
         }
         match about {
-            Ok(it) => show(&it, out),
+            Ok(it) => show(&it, roots.iter().filter(|root| **root == it.root).count() > 1, out),
             Err(error) => out.line(&out.tone(Tone::Bad, &format!("{}: it doesn't answer: {error}", path.display()))),
         }
     }
-    if hosts.is_empty() && !out.json {
+    if is_none && !out.json {
         out.line("No host runs. The first event of an agent that asks hookwire starts one.");
     }
     Ok(Finding::Fine)
 }
 
-/// A host in lines, the project first.
-fn show(host: &About, out: &mut Output) {
+/// A host in lines, the project first. Where it `is_one_of_several` of its project, its arguments tell it apart.
+fn show(host: &About, is_one_of_several: bool, out: &mut Output) {
     let root = out.tone(Tone::Strong, &host.root);
     let age = age(&host.started).map(|age| format!(", for {age}")).unwrap_or_default();
     out.line(&format!("{root}  process {}{age}, version {}", host.pid, host.version));
     let hooks = number_of(host.n_hooks, "hook");
     out.line(&format!("  {hooks} in force, generation {}; {}", host.generation, connected(&host.clients)));
+    if is_one_of_several {
+        let started = format!("  started as {}", safe(&host.program.command_line()));
+        out.line(&out.tone(Tone::Dim, &started));
+    }
     for problem in &host.not_in_force {
         let mark = out.tone(Tone::Warn, "not in force");
         out.line(&format!("  {mark}: {}", safe(problem)));

@@ -236,7 +236,17 @@ pub(super) fn uninstall(UninstallArgs { place }: &UninstallArgs, out: &mut Outpu
     Ok(Finding::Fine)
 }
 
+impl UninstallArgs {
+    pub(super) fn root(&self) -> &Path {
+        &self.place.root
+    }
+}
+
 impl InstallArgs {
+    pub(super) fn root(&self) -> &Path {
+        &self.place.root
+    }
+
     /// As if they were given so.
     pub(super) fn of(agent: &'static Agent, user: bool, root: &Path) -> InstallArgs {
         let place = PlaceOfEntry { agent, user, project: !user, root: root.to_path_buf(), dry_run: true, team: false };

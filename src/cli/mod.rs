@@ -13,6 +13,7 @@ mod docs;
 mod doctor;
 mod drive;
 mod ending;
+mod entry_hosts;
 mod explain;
 #[cfg(feature = "fleet")]
 mod fleet;
@@ -49,6 +50,7 @@ use crate::definitions::approved::DEFINITIONS;
 use crate::definitions::cases::is_definition_file;
 use crate::dialects::asked;
 use crate::dialects::{self, Dialect};
+use crate::engine::JUDGED;
 use crate::handlers::HostPort;
 use crate::host::{Host, HostOptions, LastGood, Projects};
 use crate::rpc::VERDICTS;
@@ -73,10 +75,10 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::format::debug_fn;
 use tracing_subscriber::prelude::*;
 
-const ABOUT: &str = "A hook host for AI agents: lifecycle events in, one verdict out.
+const ABOUT: &str = "Rules for coding agents, checked before each command, edit and request.
 
-Agents spawn `hookwire serve` and ask it over JSON-RPC what the hooks say; definitions are YAML, TOML or JSON files that \
-are in force as soon as they are saved. `hookwire demo` shows it happen.";
+You write a rule in a file. Your agent asks hookwire before it acts, and gets one verdict: go on, don't, ask a person, or \
+run this instead. `hookwire demo` shows it happen; `hookwire docs tutorial` goes through it with your agent.";
 
 const EXIT_CODES: &str = "Exit codes: 0 fine; 1 findings, such as a deny or an error in a definition; 2 wrong usage or an \
                           internal error. `hookwire docs exit codes` has what 1 means for each command.";
@@ -356,6 +358,13 @@ impl HostArgs {
     fn host(&self) -> Result<Arc<Host>, Failure> {
         self.definitions.host(self.options()?)
     }
+
+    /// With what the entries of installed agents let hooks reach: an event is judged as theirs are.
+    fn with_installed(&self) -> HostArgs {
+        let HostArgs { definitions, reach, .. } = self;
+        let reach = if definitions.isolated { reach.clone() } else { reach.with_installed(&definitions.root) };
+        HostArgs { reach, ..self.clone() }
+    }
 }
 
 impl ReachArgs {
@@ -396,10 +405,17 @@ impl DefinitionArgs {
     }
 
     /// A host of these definitions. A directory that was named but isn't there is an error, because the
-    /// guards in it would be missing without a word.
+    /// guards in it would be missing without a word. It is told if those in force aren't the files as they are.
     fn host(&self, options: HostOptions) -> Result<Arc<Host>, Failure> {
         let host = self.host_with(options)?;
-        self.tell_left_out();
+        let notices = host.hooks().notices.clone();
+        for notice in notices.iter() {
+            let notice = safe(&self.as_given(notice));
+            tell(format_args!("{notice}; with --project, the files judge as they are now"));
+        }
+        if notices.is_empty() {
+            self.tell_left_out();
+        }
         Ok(host)
     }
 
@@ -529,8 +545,8 @@ pub fn main() -> ExitCode {
         Command::Demo(args) if args.run => demo_run::run(&mut out),
         Command::Demo(args) => demo::run(&args, &mut out),
         Command::Docs(args) => docs::run(&args, &mut out),
-        Command::Install(args) => install::install(&args, &mut out),
-        Command::Uninstall(args) => install::uninstall(&args, &mut out),
+        Command::Install(args) => entry_hosts::renewed(args.root(), &mut out, |out| install::install(&args, out)),
+        Command::Uninstall(args) => entry_hosts::renewed(args.root(), &mut out, |out| install::uninstall(&args, out)),
         Command::Import(args) => import::run(&args, &mut out),
         Command::Doctor(args) => doctor::doctor(&args, &mut out),
         Command::Status(args) => hosts::status(&args, &mut out),
@@ -565,7 +581,11 @@ fn start_log(cli: &Cli) -> Result<(), tracing_subscriber::filter::ParseError> {
     let verdicts = if is_told { "info" } else { "off" };
     // A test tells in its result what goes wrong, so warnings would say it twice.
     let wanted = if matches!(&cli.command, Command::Test(_)) && cli.log == "warn" { "error" } else { &cli.log };
-    let filter: Targets = format!("notify=error,rmcp=off,async_nats=off,{VERDICTS}={verdicts},{wanted}").parse()?;
+    // So does a verdict that is printed.
+    let is_printed = matches!(&cli.command, Command::Dispatch(_)) && cli.log == "warn";
+    let judged = if is_printed { format!("{JUDGED}=error,") } else { String::new() };
+    let filter: Targets =
+        format!("notify=error,rmcp=off,async_nats=off,{VERDICTS}={verdicts},{judged}{wanted}").parse()?;
     let colour = Output::wants_colour(cli.color, &std::io::stderr());
     let log = tracing_subscriber::fmt::layer().with_target(false);
     let log = match cli.log_json {

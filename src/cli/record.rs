@@ -19,6 +19,9 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
+/// The file of a directory that events are recorded in.
+pub(super) const RECORDED: &str = "events.jsonl";
+
 #[derive(clap::Args)]
 pub(super) struct RecordArgs {
     /// The directory of `events.jsonl`. It is made, for you alone, if it isn't there.
@@ -52,7 +55,7 @@ impl Recorder {
     fn new(dir: &Path) -> Result<Recorder, Failure> {
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
         made.map_err(|error| Failure(format!("{}: {error}", dir.display())))?;
-        Ok(Recorder(RotatingFile { path: dir.join("events.jsonl"), max_bytes: MAX_BYTES, keep: KEPT }))
+        Ok(Recorder(RotatingFile { path: dir.join(RECORDED), max_bytes: MAX_BYTES, keep: KEPT }))
     }
 
     fn write(&self, record: &Clean) -> Result<(), Failure> {

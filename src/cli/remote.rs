@@ -93,6 +93,12 @@ fn connect(root: &Path) -> Result<Client, Failure> {
     Ok(running::only(root)?)
 }
 
+/// The run of a hook that this command is a part of, if it is part of one.
+fn occasion() -> Option<Value> {
+    let of = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
+    Some(json!({ "event": of("HOOKWIRE_EVENT_ID")?, "hook": of("HOOKWIRE_HOOK")?, "run": of("HOOKWIRE_CALL_ID")? }))
+}
+
 pub(super) fn state(args: &StateArgs, out: &mut Output) -> Result<Finding, Failure> {
     #[cfg(feature = "fleet")]
     if let Some(fleet) = &args.fleet {
@@ -122,7 +128,11 @@ pub(super) fn state(args: &StateArgs, out: &mut Output) -> Result<Finding, Failu
             Finding::Fine
         }
         StateAction::Increment { key, by, ttl: time } => {
-            print_value(out, &ask("state/increment", json!({ "key": key, "by": by, "ttlMs": ttl(time) }))?["value"]);
+            let mut params = json!({ "key": key, "by": by, "ttlMs": ttl(time) });
+            if let Some(occasion) = occasion() {
+                params["occasion"] = occasion;
+            }
+            print_value(out, &ask("state/increment", params)?["value"]);
             Finding::Fine
         }
         StateAction::CompareAndSet { key, value, expected, ttl: time } => {

@@ -2,7 +2,9 @@
 
 use super::ending;
 use super::output::{Output, Tone, safe, short, tell};
+use super::record::RECORDED;
 use super::{DefinitionArgs, Failure, Finding, HostArgs, dialect};
+use crate::definitions::slips;
 use crate::dialects::recorded::{Recorded, is_remark, unwrap_capture};
 use crate::dialects::{Dialect, NATIVE};
 use crate::event::Event;
@@ -10,6 +12,7 @@ use crate::hook::Hook;
 use crate::host::Host;
 use crate::host::{HostOptions, Purpose};
 use crate::support::json::parse_event;
+use crate::support::os_error::in_words;
 use crate::support::shell_word;
 use crate::verdict::{Decision, Verdict, Would};
 use serde::{Deserialize, Serialize};
@@ -133,10 +136,15 @@ impl EventArgs {
                     let command = shell_word::argument(&self.event);
                     Failure(format!("{}: there is no such file; for a command, write --bash {command}", self.event))
                 }
-                _ => Failure(format!("{}: {error}", self.event)),
+                _ => Failure(format!("{}: {}", self.event, in_words(&error))),
             })?
         };
         let value = parse_event(&text).map_err(|error| Failure(format!("the event is not JSON: {error}")))?;
+        if self.dialect.name() == NATIVE {
+            for (wrong, meant) in slips::of_event(&value) {
+                tell(format_args!("no event has `{}`; did you mean `{}`?", safe(&wrong), safe(&meant)));
+            }
+        }
         self.dialect.read(unwrap_capture(value)).map_err(|error| Failure(error.to_string()))
     }
 }
@@ -144,12 +152,11 @@ impl EventArgs {
 pub(super) fn dispatch(args: &DispatchArgs, out: &mut Output) -> Result<Finding, Failure> {
     let DispatchArgs { event: args, hooks } = args;
     let event = args.read()?;
-    let host = hooks.host()?;
+    let host = hooks.with_installed().host()?;
     ending::run(async |runtime| {
         // The commands of hooks reach the shared state through it.
         let _socket = super::serve::share(&host, runtime, super::serve::MAX_MESSAGE);
         let (verdict, elapsed) = host.judge_as(args.dialect, &event).await;
-        tell_notices(&host);
         if out.json {
             match reply(args.dialect, &event, &verdict) {
                 Some(reply) => out.json(&serde_json::json!({ "reply": reply, "verdict": verdict })),
@@ -164,13 +171,6 @@ pub(super) fn dispatch(args: &DispatchArgs, out: &mut Output) -> Result<Finding,
         ending::settle(&host).await;
         Ok(if verdict.decision == Decision::Allow { Finding::Fine } else { Finding::Found })
     })
-}
-
-/// Says that the definitions in force aren't the files as they are.
-pub(super) fn tell_notices(host: &Host) {
-    for notice in host.hooks().notices.iter() {
-        tell(format_args!("{}; with --project, the files judge as they are now", safe(notice)));
-    }
 }
 
 /// What hooks of a verdict would remember, if the host didn't end with the command.
@@ -218,7 +218,9 @@ fn print_verdict(out: &mut Output, verdict: &Verdict, elapsed: Duration) {
         let decision = outcome.decision.map(|it| format!(" {}", it.as_str())).unwrap_or_default();
         let would = outcome.observed.as_ref().map(|it| format!(", would {} (observe)", it.would().as_str()));
         let decision = would.unwrap_or(decision);
-        let why = outcome.why().map(|why| format!(": {}", safe(why))).unwrap_or_default();
+        // The reason above says it already.
+        let is_new = |why: &&str| !verdict.reason.as_deref().is_some_and(|reason| reason.contains(why));
+        let why = outcome.why().filter(is_new).map(|why| format!(": {}", safe(why))).unwrap_or_default();
         let status = outcome.status.as_str();
         let rejudged = if outcome.rejudged { ", again" } else { "" };
         out.line(&format!(
@@ -246,7 +248,7 @@ fn expected(path: &Path) -> Result<HashMap<usize, Verdict>, Failure> {
         verdict: Verdict,
     }
     let at = |error: String| Failure(format!("--expect {}: {error}", path.display()));
-    let file = std::fs::File::open(path).map_err(|error| at(error.to_string()))?;
+    let file = std::fs::File::open(path).map_err(|error| at(in_words(&error)))?;
     let mut expected = HashMap::new();
     for (index, text) in std::io::BufReader::new(file).lines().enumerate() {
         let text = text.map_err(|error| at(error.to_string()))?;
@@ -267,16 +269,22 @@ async fn replayed(args: &ReplayArgs, runtime: &Runtime, out: &mut Output) -> Res
         b"-" => Ok(std::io::stdin().as_fd().try_clone_to_owned()?.into()),
         _ => std::fs::File::open(&args.file),
     };
-    let file = file.map_err(|error| Failure(format!("{}: {error}", args.file.display())))?;
+    let file = file.map_err(|error| Failure(format!("{}: {}", args.file.display(), in_words(&error))))?;
+    if args.file.is_dir() {
+        let recorded = args.file.join(RECORDED);
+        let instead = if recorded.exists() { format!("; write {}", recorded.display()) } else { String::new() };
+        return Err(Failure(format!("{}: it is a directory{instead}", args.file.display())));
+    }
     let file = tokio::fs::File::from_std(file);
     // What a call ran then is not what it would run now.
     let host_of =
         |hooks: &HostArgs| hooks.definitions.host(HostOptions { purpose: Purpose::Replay, ..hooks.options()? });
-    let host = host_of(&args.hooks)?;
+    let hooks = args.hooks.with_installed();
+    let host = host_of(&hooks)?;
     let against = |path: &PathBuf| {
         let before = args.hooks.definitions.clone();
         let definitions = DefinitionArgs { hooks: vec![path.clone()], project: false, ..before };
-        host_of(&HostArgs { definitions, ..args.hooks.clone() })
+        host_of(&HostArgs { definitions, ..hooks.clone() })
     };
     let other = args.against.as_ref().map(against).transpose()?;
     let mut expected = args.expect.as_deref().map(expected).transpose()?;

@@ -10,12 +10,13 @@ use crate::running::follow::{Following, News, Take};
 use crate::running::told;
 use crate::support::amounts::{duration, number_of};
 use crate::support::json::parse;
+use crate::support::nearest::{closest, did_you_mean};
 use crate::transport::socket;
 use crate::verdict::{Decision, Observed, Status, Would};
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
@@ -91,8 +92,14 @@ impl EventsArgs {
             tell(format_args!("no host runs here yet{then}"));
         }
         let rows: Vec<Value> = past.into_inner().iter().filter_map(|line| parse(line).ok()).collect();
+        let is_event = |row: &&Value| row.get("verdict").is_some();
+        let n_known = rows.iter().filter(is_event).count();
+        let known = self.names_in(&rows);
         let (mut rows, mut ends): (Vec<_>, Vec<_>) =
             rows.into_iter().filter(|row| self.wants(row)).partition(|row| row.get("ended").is_none());
+        if n_known > 0 && rows.is_empty() {
+            tell(format_args!("{}", self.none_of(n_known, &known)));
+        }
         rows.sort_by(|a, b| at(a).cmp(at(b)));
         rows.drain(..rows.len().saturating_sub(last));
         // The end of a hook is shown where its event is.
@@ -126,6 +133,31 @@ impl EventsArgs {
             }
         }
         Ok(())
+    }
+
+    /// The names that the events have of what a filter names, for a filter that fits none: hooks, tools, sessions.
+    fn names_in(&self, rows: &[Value]) -> [BTreeSet<String>; 3] {
+        let (mut hooks, mut tools, mut sessions) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        for row in rows {
+            let outcomes = row["verdict"]["outcomes"].as_array().into_iter().flatten();
+            hooks.extend(outcomes.filter_map(|it| it["hook"].as_str()).map(str::to_string));
+            tools.extend(row["tool"].as_str().map(str::to_string));
+            if self.session.is_some() {
+                sessions.extend(told::event(row).map(|event| event.session().to_string()));
+            }
+        }
+        [hooks, tools, sessions]
+    }
+
+    /// Says that none of the events fits, and which name was probably meant.
+    fn none_of(&self, n_known: usize, known: &[BTreeSet<String>; 3]) -> String {
+        let named = [("hook", &self.hook), ("tool", &self.tool), ("session", &self.session)];
+        let strange = named.iter().zip(known).find_map(|((what, name), known)| {
+            let name = name.as_deref().filter(|name| !known.contains(*name))?;
+            let near = did_you_mean(closest(name, known.iter().map(String::as_str)));
+            Some(format!(": no event is of the {what} `{}`{}", safe(name), safe(&near)))
+        });
+        format!("none of the {} that were judged fits{}", number_of(n_known, "event"), strange.unwrap_or_default())
     }
 
     fn wants(&self, record: &Value) -> bool {

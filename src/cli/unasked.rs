@@ -6,6 +6,7 @@ use super::output::{Output, Tone, safe};
 use crate::agents::{AGENTS, Agent};
 use crate::dialects::EventRow;
 use crate::event::{CUSTOM_PREFIX, On};
+use crate::handlers::Handler;
 use crate::hook::Hook;
 use crate::syntax::diagnostic::{Diagnostic, LineIndex};
 use crate::syntax::problem::Problem;
@@ -148,9 +149,25 @@ pub(super) fn warnings(hooks: &[Arc<Hook>], root: &Path, mut text_of: impl FnMut
         let at = start + rest.char_indices().nth(column).map_or(0, |(at, _)| at);
         let problem = if note.is_by_mistake { Problem::warning } else { Problem::hint };
         let problem = problem(&(at..start + rest.len()), "never-asked", note.text);
+        let problem = match instead(hook).filter(|_| !note.is_by_mistake) {
+            Some(help) => problem.help(help),
+            None => problem,
+        };
         found.push(problem.to_diagnostic(&hook.source.file, &lines));
     }
     found
+}
+
+/// What a hook may do instead, for agents that have no moment for it.
+fn instead(hook: &Hook) -> Option<&'static str> {
+    let Handler::Guard(guard) = &hook.handler else { return None };
+    match guard.name() {
+        "step-limit" => Some("with `on: PreToolUse` it counts tool calls"),
+        "token-limit" | "cost-limit" => Some(
+            "an agent that doesn't tell what its model calls use can be held to a number of tool calls: `step-limit`",
+        ),
+        _ => None,
+    }
 }
 
 /// Prints the notes for people who are about to trust a project's hooks.

@@ -275,6 +275,7 @@ impl Compiler<'_> {
                 fingerprint: fingerprint(written.handlers.first()),
                 reaches_acts: raw.reach == Some(Reach::Acts),
                 names_path: ["tool_input_path", "${path}"].iter().any(|name| text.contains(name)),
+                copy: origin.approved.cloned(),
             })
         };
         if self.mistakes.n_errors() > errors_before {
@@ -364,7 +365,8 @@ impl Compiler<'_> {
                 Ok(found) => names.extend(found),
                 Err(unknown) => {
                     let problem = Problem::error(span, "unknown-event", unknown.message);
-                    let parts: Vec<_> = word.split(['|', ',']).map(|it| it.trim().to_string()).collect();
+                    let parts = word.split(['|', ',', ' ']).map(str::trim).filter(|it| !it.is_empty());
+                    let parts: Vec<_> = parts.map(str::to_string).collect();
                     if parts.len() > 1 && parts.iter().all(|it| dialects::canonical(it, contract.dialect).is_ok()) {
                         let problem = problem.help(format!("write a list: `[{}]`", parts.join(", ")));
                         self.mistakes.push(match value.value {
@@ -464,7 +466,8 @@ impl Compiler<'_> {
             [entry] => entry,
             [first, second, ..] => {
                 let message = format!("a hook has one handler, this has `{}` and `{}`", first.key, second.key);
-                let problem = Problem::error(&second.key_span, "several-handlers", message);
+                let problem = Problem::error(&second.key_span, "several-handlers", message)
+                    .help(format!("leave one out, or write another hook for `{}`", second.key));
                 let remove = |key: &&Entry| Fix { is_preferred: false, ..Fix::remove(&key.key) };
                 self.mistakes.push(Problem { fixes: keys.iter().map(remove).collect(), ..problem });
                 return None;

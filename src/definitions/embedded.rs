@@ -26,6 +26,9 @@ pub(crate) fn is_probe(event: &Event, verdict: &Verdict) -> bool {
     event.tool_name() == Some(PROBE) && event.session() == PROBE_SESSION && verdict.decision == Decision::Deny
 }
 
+/// Where the hooks of hookwire itself are said to be written.
+pub const BUILT_IN: &str = "built-in";
+
 /// The hooks that installed agents have outside of all others: the guard that keeps an agent from undoing them, and
 /// what shows that they are asked.
 ///
@@ -41,7 +44,7 @@ pub(crate) fn own_hooks() -> Result<Vec<Hook>, String> {
         },
         { "name": "probe", "on": "PreToolUse", "matcher": PROBE, "deny": PROBE_DENIED },
     ]);
-    let compiled = compile_json("built-in", Layer::Managed, &definitions);
+    let compiled = compile_json(BUILT_IN, Layer::Managed, &definitions);
     match compiled.problems.into_iter().next() {
         Some(problem) => Err(problem.message),
         None => Ok(compiled.hooks.into_iter().filter_map(|it| it.hook).filter_map(Arc::into_inner).collect()),

@@ -2,7 +2,7 @@
 
 use super::rules::Vocabulary;
 use super::written::Mistakes;
-use super::{excepted, rules, slips};
+use super::{excepted, rule_places, rules, slips};
 use crate::contract::{Composition, Fail, NATIVE};
 use crate::dialects::{self, EventRow};
 use crate::event::{CUSTOM_PREFIX, EventSpec, On, Phase, may_be_about_a_tool, spec};
@@ -86,6 +86,9 @@ pub(super) fn lint(
     lint.variables_without_quotes();
     lint.no_fail_direction();
     means.into_iter().for_each(|means| lint.obstacle(means));
+    if let Some(means) = means.filter(|means| means.may_start) {
+        rule_places::lint(hook, node, &means.root, mistakes);
+    }
 }
 
 impl<'a> Lint<'a> {
@@ -210,6 +213,10 @@ impl<'a> Lint<'a> {
             self.warn(Problem::warning(self.at("on"), "idle-rewrite", message));
         }
         elsewhere.into_iter().for_each(|problem| self.warn(problem));
+        let program = self.node.get("rewrite").and_then(|it| it.get("program"));
+        if let Some((node, slip)) = program.and_then(|it| Some((it, rules::of_program(it.text()?)?))) {
+            self.warn(slip.problem(&node.span, true));
+        }
         self.patch_of_something_else();
     }
 
@@ -612,6 +619,12 @@ impl<'a> Lint<'a> {
             };
             let strangers = slips::strange_variables(text, own).into_iter().filter(|it| !sets(&it.name));
             found.extend(strangers.map(|it| (run, it)));
+            if let Some(at) = slips::positional(text).filter(|_| own.style == Style::Paths) {
+                let message = format!("`{}` is empty: a shell text gets no arguments", &text[at.clone()]);
+                let help =
+                    "the path is `\"$tool_input_path\"`, the command `\"$tool_input_command\"`, the event is on stdin";
+                self.warn(Problem::warning(&run.part(&at, self.text), "unknown-name", message).help(help));
+            }
         }
         for (node, slips::Stranger { name, at, meant }) in found {
             let what = if kind == "command" && node.span == run.span { "variable" } else { "placeholder" };
@@ -647,7 +660,10 @@ impl<'a> Lint<'a> {
                 let meant = match slips::path_of_variable(name) {
                     Some(path) => path,
                     None if inherits(name) => format!("env.{name}"),
-                    None => continue,
+                    None => match slips::placeholder_of_guess(name).filter(|_| kind == "command") {
+                        Some(path) => path.to_string(),
+                        None => continue,
+                    },
                 };
                 let message = format!("no shell reads `${name}` here: placeholders are written `${{path}}`");
                 found.push((node, at.clone(), message, Some((format!("${name}"), format!("${{{meant}}}")))));
@@ -683,6 +699,12 @@ impl<'a> Lint<'a> {
                     }),
                 };
                 let is_of_calls = template::OF_CALLS.iter().any(|(name, _)| *name == path);
+                if let Some(meant) = slips::misspelt_of_calls(&path) {
+                    let problem =
+                        Problem::warning(&node.part(&at, self.text), "unknown-name", format!("no event has `{path}`"));
+                    found.push(problem.did_you_mean(&path, Some(meant)));
+                    continue;
+                }
                 let message = match &tools[..] {
                     _ if is_of_calls && no_tool => format!("`{path}` is always empty at {}", self.events.join(" and ")),
                     [first, ..] if tools.iter().all(lacks) => {
@@ -757,7 +779,7 @@ impl<'a> Lint<'a> {
             Some(member) => format!("`event` is the event's name; write `{member}`"),
             None => format!("ask first: `has({first}) && ...`"),
         });
-        self.warn(problem.fix(guarding(when.source(), &unguarded)));
+        self.warn(problem.fix(slips::guarding(when.source(), &unguarded)));
     }
 
     /// A prompt that is searched at events of tools, where it is null.
@@ -958,24 +980,4 @@ impl<'a> Lint<'a> {
             self.warn(problem.fix(closed).fix(Fix::add(key, "open", Place::BehindName)).fix(for_all));
         }
     }
-}
-
-/// The edit that makes a condition ask whether there is what it reads.
-fn guarding(source: &str, unguarded: &[String]) -> Fix {
-    let of_event = unguarded.iter().filter(|path| path.starts_with("event."));
-    let mut parts: Vec<_> = of_event.flat_map(|path| source.match_indices(path.as_str())).map(|(at, _)| at).collect();
-    if !parts.is_empty() {
-        parts.sort_unstable();
-        parts.dedup();
-        let parts = parts.into_iter().map(|at| at..at + "event.".len()).collect();
-        return Fix::new("Write the member without `event.`", Edit::Cut(parts));
-    }
-    let asked: Vec<String> = unguarded.iter().map(|path| format!("has({path})")).collect();
-    let before = format!("{} && ", asked.join(" && "));
-    // Brackets keep operators together that bind more loosely than `&&`.
-    let edit = match source.contains("||") || source.contains('?') {
-        true => Edit::Wrap { before: format!("{before}("), after: ")".into() },
-        false => Edit::Wrap { before, after: String::new() },
-    };
-    Fix::new("Ask `has()` first", edit)
 }

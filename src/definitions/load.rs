@@ -300,10 +300,10 @@ impl Loader {
             };
             if metadata.is_dir() {
                 scan.directory(&dir.path, &real, 0);
-                if scan.found.is_empty() {
-                    scan.tell_passed_over();
-                }
-                scan.passed_over.clear();
+                // Beside definitions, a file may be kept under another name to switch it off.
+                let is_alone = scan.found.is_empty();
+                scan.passed_over.retain(|path| is_alone || has_misspelt_ending(path));
+                scan.tell_passed_over();
             } else {
                 let signature = Some(Signature::from_metadata(&metadata));
                 scan.found.push(Found { path: dir.path.clone(), real, signature, is_found: false });
@@ -727,9 +727,21 @@ fn read_state(
 fn is_nearly_definition(name: &Path) -> bool {
     let text = name.to_string_lossy().to_ascii_lowercase();
     let mut endings = text.split('.').skip(1);
-    !is_definition_file(name)
-        && !is_cases_file(name)
-        && endings.any(|it| ["yaml", "yml", "toml", "json", "jsonc", "json5", "yamll", "ymal"].contains(&it))
+    !is_definition_file(name) && !is_cases_file(name) && endings.any(|it| ENDINGS.contains(&it) || is_misspelt(it))
+}
+
+const ENDINGS: [&str; 4] = ["yaml", "yml", "toml", "json"];
+
+/// Whether a name ends in a slip of an ending of definitions: `guard.ymal`.
+fn has_misspelt_ending(name: &Path) -> bool {
+    name.extension().is_some_and(|it| is_misspelt(&it.to_string_lossy().to_ascii_lowercase()))
+}
+
+fn is_misspelt(ending: &str) -> bool {
+    // Recorded events and reports may stand beside definitions.
+    let is_another = ["jsonl", "xml"].contains(&ending) || ENDINGS.contains(&ending);
+    let is_word = ending.len() > 2 && ending.chars().all(|c| c.is_ascii_alphanumeric());
+    !is_another && is_word && ENDINGS.iter().any(|it| strsim::osa_distance(it, ending) == 1)
 }
 
 fn path_diagnostic(path: &Path, code: &'static str, message: String) -> Diagnostic {
@@ -958,7 +970,7 @@ impl Scan {
         }
     }
 
-    /// Files that aren't read, where none is and these look like definitions.
+    /// Says which files aren't read and look like definitions.
     fn tell_passed_over(&mut self) {
         for path in std::mem::take(&mut self.passed_over) {
             let message = "it isn't read: definitions are in files that end in .yaml, .yml, .toml or .json";

@@ -27,9 +27,10 @@ pub(crate) mod names;
 pub mod neighbours;
 pub mod origin;
 mod policy;
+mod rule_places;
 mod rules;
 pub mod schema;
-mod slips;
+pub(crate) mod slips;
 #[cfg(test)]
 mod tests;
 pub mod watch;

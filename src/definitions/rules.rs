@@ -105,6 +105,13 @@ pub(super) fn lint(
                 let help = "name the plug-in, too: `mcp__plugin_PLUGIN_SERVER__TOOL`";
                 mistakes.push(Problem::hint(&item.span, "plugin-server", message).help(help));
             }
+            let pattern = rule.pattern().unwrap_or_default();
+            if reading == Reading::Covers && tools::known(tool).is_none() && begins_a_statement(pattern) {
+                let message =
+                    format!("`{}` lets pass what follows, too: `{} 1; DROP TABLE a`", rule.text(), first_word(pattern));
+                let help = "`hookwire init db-select-only` writes a rule that reads the whole statement";
+                mistakes.push(Problem::warning(&item.span, "open-statement", message).help(help));
+            }
         }
         if rule.is_about_text("~/") && !rule.is_about("Grep") {
             let message = format!("`~` isn't expanded here: `{}` is held against a text as it is sent", rule.text());
@@ -119,6 +126,10 @@ pub(super) fn of_tool(tool: &str, Vocabulary { is_shared, declared }: Vocabulary
         return None;
     }
     let instead = |right: &str| Meant::Instead(tool.to_string(), right.to_string());
+    if let Some(right) = with_both_underscores(tool).filter(|_| is_shared) {
+        let message = format!("no tool of an MCP server is called `{tool}`: its name has `__` between the parts");
+        return Some(Slip::new("unknown-tool", message, instead(&right)));
+    }
     let Some(known) = TOOLS.iter().find(|known| known.name.eq_ignore_ascii_case(tool)) else {
         let nearest = nearly_known(tool).or_else(|| otherwise_written(tool).filter(|_| is_shared))?;
         return Some(Slip::new("unknown-tool", format!("no agent is known to have a tool `{tool}`"), instead(nearest)));
@@ -183,6 +194,25 @@ fn words_of(name: &str) -> Vec<String> {
     words
 }
 
+/// `mcp__db__query` for `mcp_db_query`. Where the tool's name begins can only be guessed.
+fn with_both_underscores(tool: &str) -> Option<String> {
+    let rest = tool.strip_prefix("mcp_").filter(|rest| !rest.starts_with('_'))?;
+    let (server, name) = rest.split_once("__").or_else(|| rest.split_once('_'))?;
+    (!server.is_empty() && !name.is_empty()).then(|| format!("mcp__{server}__{name}"))
+}
+
+/// `SELECT *`, the beginning of SQL that only reads. A `*` stands for further statements, too.
+fn begins_a_statement(pattern: &str) -> bool {
+    const READS: [&str; 5] = ["select", "show", "explain", "describe", "with"];
+    let pattern = pattern.split_once('=').map_or(pattern, |(_, value)| value).trim();
+    pattern.ends_with('*') && READS.iter().any(|it| first_word(pattern).eq_ignore_ascii_case(it))
+}
+
+fn first_word(pattern: &str) -> &str {
+    let pattern = pattern.split_once('=').map_or(pattern, |(_, value)| value);
+    pattern.split([' ', '*']).find(|it| !it.is_empty()).unwrap_or_default()
+}
+
 /// `mcp__pay__send`, which names a server that is no plug-in's.
 fn names_server(tool: &str) -> bool {
     let server = tool.strip_prefix("mcp__").and_then(|it| it.split_once("__")).map(|(server, _)| server);
@@ -192,6 +222,12 @@ fn names_server(tool: &str) -> bool {
 /// `mcp__pay`, which names a server and no tool.
 pub(super) fn is_server(tool: &str) -> bool {
     tool.starts_with("mcp__") && tool.matches("__").count() == 1
+}
+
+/// A program's name with a letter wrong.
+pub(super) fn of_program(name: &str) -> Option<Slip> {
+    let rule = ToolRule::new(&format!("Bash({name} *)")).ok()?;
+    of_pattern(&rule).filter(|slip| slip.code == "unknown-name")
 }
 
 /// Slips of what stands around the pattern.

@@ -7,6 +7,7 @@ use crate::dialects::{DIALECTS, Dialect};
 use crate::event::{EventShape, MEMBERS};
 use crate::matching::tools::{PATCH_ARGUMENTS, TOOLS, Tool, names_path};
 use crate::support::nearest::{closest, differ_in_number};
+use crate::syntax::fix::{Edit, Fix};
 use crate::template::{OF_CALLS, Placeholders, Style, Template};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -83,9 +84,24 @@ static KNOWN: LazyLock<Known> = LazyLock::new(|| {
     Known { members, own, elsewhere }
 });
 
+/// The members of an event in hookwire's own vocabulary that are slips, each with what was probably meant.
+pub(crate) fn of_event(event: &Value) -> Vec<(String, String)> {
+    let is_about_tool = event.get("tool").is_some();
+    let members = |at: &Value, before: &str| -> Vec<String> {
+        at.as_object().into_iter().flatten().map(|(name, _)| format!("{before}{name}")).collect()
+    };
+    let paths = members(event, "").into_iter().chain(members(&event["tool"], "tool."));
+    paths.filter_map(|path| slip(&path, is_about_tool)).collect()
+}
+
 /// The beginning of a member's path that is a slip, and what was probably meant. `is_about_tool`: every
 /// event in question is about a tool call.
 pub(super) fn slip(path: &str, is_about_tool: bool) -> Option<(String, String)> {
+    if let Some(argument) = path.strip_prefix("tool.input.")
+        && let Some(meant) = nearly_argument(argument)
+    {
+        return Some((path.into(), format!("tool.input.{meant}")));
+    }
     // Nearly all conditions read these members, so the table, which takes time to make, isn't needed for them.
     if path == "tool.name"
         || path.strip_prefix("tool.input").is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
@@ -184,7 +200,77 @@ pub(super) fn strange_variables(text: &str, own: &Placeholders) -> Vec<Stranger>
         let is_tools = it.name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("tool"));
         is_tools && it.meant.is_some() && !is_set(&it.name)
     });
+    if own.style == Style::Paths {
+        found.extend(guessed_variables(text).filter(|it| !is_set(&it.name)));
+    }
     found
+}
+
+/// The variables that people guess, or know from another system, each with what it is called here. Nothing sets them.
+const GUESSED: [(&str, &[&str]); 3] = [
+    (
+        "tool_input_path",
+        &[
+            "path",
+            "file",
+            "file_path",
+            "filePath",
+            "filepath",
+            "filename",
+            "FILE",
+            "FILE_PATH",
+            "FILEPATH",
+            "FILENAME",
+            "CLAUDE_FILE_PATHS",
+            "CLAUDE_FILE_PATH",
+        ],
+    ),
+    ("tool_input_command", &["command", "cmd", "COMMAND", "CMD", "BASH_COMMAND"]),
+    ("tool_name", &["tool", "TOOL", "TOOL_NAME", "CLAUDE_TOOL_NAME"]),
+];
+
+fn guessed_variables(text: &str) -> impl Iterator<Item = Stranger> {
+    let template = Template::with_any_name(text, Style::Dollars);
+    let named: Vec<_> = template.places().map(|(name, at)| (name.to_string(), at.clone())).collect();
+    named.into_iter().filter_map(|(name, at)| {
+        let meant = guessed(&name)?;
+        Some(Stranger { name, at, meant: Some(meant) })
+    })
+}
+
+fn guessed(name: &str) -> Option<&'static str> {
+    GUESSED.iter().find(|(_, names)| names.contains(&name)).map(|(meant, _)| *meant)
+}
+
+/// The placeholder that was meant by a variable that people guess, where no shell reads it.
+pub(super) fn placeholder_of_guess(name: &str) -> Option<&'static str> {
+    match guessed(name)? {
+        "tool_input_path" => Some("path"),
+        "tool_input_command" => Some("command"),
+        _ => Some("tool.name"),
+    }
+}
+
+/// The first argument of its own that a shell text reads, outside of single quotes. It is given none.
+pub(super) fn positional(text: &str) -> Option<Range<usize>> {
+    if ["set -", "()", "function "].iter().any(|sign| text.contains(sign)) {
+        return None;
+    }
+    let (mut is_single, mut is_double) = (false, false);
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\\' if !is_single => drop(chars.next()),
+            '\'' if !is_double => is_single = !is_single,
+            '"' if !is_single => is_double = !is_double,
+            '$' if !is_single => match chars.peek() {
+                Some((_, '1'..='9' | '@' | '*')) => return Some(at..at + 2),
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+    None
 }
 
 fn strangers(text: &str, style: Style, names: &'static [&'static str], knows: fn(&str) -> bool) -> Vec<Stranger> {
@@ -211,6 +297,25 @@ fn misspelt_argument(argument: &str) -> Option<&'static str> {
 pub(super) fn misspelt_argument_of(argument: &str, tools: &[&'static Tool]) -> Option<&'static str> {
     let meant = closest(argument, tools.iter().flat_map(|tool| tool.arguments).copied())?;
     (argument.len() > 3 && !is_argument(argument) && !differ_in_number(argument, meant)).then_some(meant)
+}
+
+/// The argument of a known tool that was meant by one with one letter wrong. An unknown tool may have any other.
+fn nearly_argument(argument: &str) -> Option<&'static str> {
+    if argument.len() < 5 || is_argument(argument) {
+        return None;
+    }
+    let mut known = TOOLS.iter().flat_map(|tool| tool.arguments).copied();
+    known.find(|it| strsim::osa_distance(it, argument) == 1 && !differ_in_number(it, argument))
+}
+
+/// What a call is about, where a placeholder misspells it: `${comand}`.
+pub(super) fn misspelt_of_calls(path: &str) -> Option<&'static str> {
+    let is_known = path.contains('.') || path.len() < 4 || KNOWN.members.contains_key(path);
+    if is_known || OF_CALLS.iter().any(|(name, _)| *name == path) {
+        return None;
+    }
+    let mut names = OF_CALLS.iter().map(|(name, _)| *name);
+    names.find(|it| strsim::osa_distance(it, path) == 1 && !differ_in_number(it, path))
 }
 
 fn is_argument(name: &str) -> bool {
@@ -298,6 +403,26 @@ pub(super) fn unquoted_variable(text: &str) -> Option<&str> {
         }
     }
     None
+}
+
+/// The edit that makes a condition ask whether there is what it reads.
+pub(super) fn guarding(source: &str, unguarded: &[String]) -> Fix {
+    let of_event = unguarded.iter().filter(|path| path.starts_with("event."));
+    let mut parts: Vec<_> = of_event.flat_map(|path| source.match_indices(path.as_str())).map(|(at, _)| at).collect();
+    if !parts.is_empty() {
+        parts.sort_unstable();
+        parts.dedup();
+        let parts = parts.into_iter().map(|at| at..at + "event.".len()).collect();
+        return Fix::new("Write the member without `event.`", Edit::Cut(parts));
+    }
+    let asked: Vec<String> = unguarded.iter().map(|path| format!("has({path})")).collect();
+    let before = format!("{} && ", asked.join(" && "));
+    // Brackets keep operators together that bind more loosely than `&&`.
+    let edit = match source.contains("||") || source.contains('?') {
+        true => Edit::Wrap { before: format!("{before}("), after: ")".into() },
+        false => Edit::Wrap { before, after: String::new() },
+    };
+    Fix::new("Ask `has()` first", edit)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::contract::Fail;
 use crate::dialects;
-use crate::handlers::{KINDS, guards};
+use crate::handlers::{KINDS, guards, members};
 use crate::matching::tools::{self, DeclaredTool};
 use crate::services::models::{ModelRef, RawModel};
 use crate::support::nearest::closest;
@@ -234,22 +234,29 @@ impl Mistakes {
         let joint = if error.path.is_empty() || error.path.starts_with('[') { "" } else { "." };
         let code = if error.is_unknown_field { "unknown-field" } else { "wrong-type" };
         let message = format!("`{}{joint}{}`: {}", entry.key, error.path, error.message);
-        let help = error.suggestion().map(|it| format!("did you mean `{it}`?"));
+        let of_field = in_its_form(&entry.key, &entry.value).filter(|_| error.path.is_empty());
+        let help = error.suggestion().map(|it| format!("did you mean `{it}`?")).or(of_field).or(error.help);
         let fixes = error.fix.map(|fix| *fix).into_iter().collect();
         self.push(Problem { help, fixes, ..Problem::error(&error.span, code, message) });
     }
 
     /// A handler that hasn't the form of its key.
-    pub(super) fn misfit_of_handler(&mut self, entry: &Entry, error: DecodeError) {
+    pub(super) fn misfit_of_handler(&mut self, entry: &Entry, mut error: DecodeError) {
+        if let ("rewrite", "command") = (&*entry.key, &*error.path)
+            && let Some(text) = entry.value.get("command").and_then(Node::text)
+        {
+            let words = text.split(' ').filter(|it| !it.is_empty()).collect::<Vec<_>>().join(", ");
+            (error.help, error.fix) = (Some(format!("write its words as a list: `[{words}]`")), None);
+        }
         let is_whole = error.path.is_empty();
         let help = match entry.key.as_str() {
             "allow" => Some("write the reason as a text: `allow: It only reads.`".into()),
             "ask" => Some("write the question as a text: `ask: Is this fine?`".into()),
             "deny" => Some("write the reason as a text: `deny: Not here.`".into()),
-            "guard" if error.suggestion().is_none() => Some(guards::written_as(&entry.value)),
-            key if is_whole && entry.value.text().is_some() => {
-                AS_MAP.iter().find(|(it, _)| *it == key).map(|(_, map)| format!("write `{map}`"))
-            }
+            // An example of the whole says nothing of a setting.
+            "guard" if !error.path.contains(['.', '[']) => Some(guards::written_as(&entry.value)),
+            "script" => None,
+            key if is_whole => as_map(key, &entry.value),
             _ => None,
         };
         self.misfit(entry, error);
@@ -393,6 +400,12 @@ impl<'n> WrittenHook<'n> {
                 "tags" => raw.tags = mistakes.field(entry),
                 key if KINDS.iter().any(|kind| kind.key == key) => written.handlers.push(entry),
                 unknown => {
+                    if let Some(help) = belongs_within(unknown, entries) {
+                        written.has_misspelt_handler = true;
+                        let message = format!("unknown field `{unknown}`");
+                        mistakes.push(Problem::error(&entry.key_span, "unknown-field", message).help(help));
+                        continue;
+                    }
                     let known = COMMON_FIELDS.into_iter().chain(KINDS.iter().map(|kind| kind.key));
                     let nearest = closest(unknown, known);
                     let is_another_name = |(own, names): &(&str, &[&str])| {
@@ -402,6 +415,10 @@ impl<'n> WrittenHook<'n> {
                     let nearest = meant.or(nearest).or_else(|| dialects::mark_like(unknown));
                     written.has_misspelt_handler |= KINDS.iter().any(|kind| nearest == Some(kind.key));
                     let verdict = VERDICTS.iter().find(|(names, _)| names.contains(&unknown)).map(|(_, help)| *help);
+                    let has_handler = entries.iter().any(|it| KINDS.iter().any(|kind| kind.key == it.key));
+                    let within = members::only_with(unknown).filter(|_| nearest.is_none() && !has_handler);
+                    let within = within.map(|key| format!("it belongs into `{key}`: `{key}: {{ {unknown}: ... }}`"));
+                    let verdict = verdict.map(str::to_string).or(within);
                     written.has_misspelt_handler |= verdict.is_some();
                     // Alone, it is what people write who haven't read what it is called here.
                     let has_mark = |it: &Entry| it.key != entry.key && dialects::with_field(&it.key).is_some();
@@ -414,7 +431,7 @@ impl<'n> WrittenHook<'n> {
                         None => {
                             mistakes.unknown_field(entry, nearest);
                             if let (Some(problem), Some(help)) = (mistakes.found.last_mut(), verdict) {
-                                problem.help.get_or_insert(help.into());
+                                problem.help.get_or_insert(help);
                             }
                         }
                     }
@@ -425,13 +442,54 @@ impl<'n> WrittenHook<'n> {
     }
 }
 
-/// How handlers are written for which a text alone says too little.
-const AS_MAP: [(&str, &str); 4] = [
-    ("http", "http: { url: ... }"),
-    ("callable", "callable: { python: 'module:function' }"),
-    ("rewrite", "rewrite: { program: ... }"),
-    ("mcp", "mcp: { server: ..., tool: ... }"),
-];
+/// How a field is written that was given another form.
+fn in_its_form(key: &str, value: &Node) -> Option<String> {
+    let texts = || value.items().iter().map(Node::text).collect::<Option<Vec<_>>>();
+    match key {
+        "matcher" => texts().filter(|it| !it.is_empty()).map(|texts| format!("write `{}`", texts.join("|"))),
+        "if" | "unless" => {
+            let text = |key: &str| value.get(key).and_then(Node::text);
+            let pattern = ["command", "path", "pattern", "url"].into_iter().find_map(text)?;
+            Some(format!("a rule is a text: write `{}({pattern})`", text("tool").unwrap_or("Bash")))
+        }
+        "priority" => {
+            Some("write a number, such as `10`: what is lower runs earlier, and without one it is 100".into())
+        }
+        _ => None,
+    }
+}
+
+/// How a handler is written for which the text alone says too little.
+fn as_map(key: &str, value: &Node) -> Option<String> {
+    let text = value.text()?;
+    // An address and a path are the author's own; another text may be anything.
+    let is_word = !text.is_empty() && text.len() < 100 && !text.contains([' ', '`', '\n']);
+    Some(match key {
+        "http" if is_word => format!("write `http: {{ url: '{text}' }}`"),
+        "http" => "write `http: { url: ... }`".into(),
+        "callable" if is_word && text.contains(':') => format!("write `callable: {{ python: '{text}' }}`"),
+        "callable" => "write `callable: { python: 'module:function' }`".into(),
+        "rewrite" if is_word => format!("write `rewrite: {{ program: {text} }}`"),
+        "rewrite" => "write `rewrite: { program: ... }`".into(),
+        "mcp" => "write `mcp: { server: ..., tool: ... }`".into(),
+        _ => return None,
+    })
+}
+
+/// What to do with a field that belongs into the definition of the hook's handler.
+fn belongs_within(unknown: &str, entries: &[Entry]) -> Option<String> {
+    let Entry { key, value, .. } = entries.iter().find(|it| KINDS.iter().any(|kind| kind.key == it.key))?;
+    if key == "guard" {
+        let guard = value.text().or_else(|| Some(&value.entries().first()?.key))?;
+        return members::takes(key, Some(guard), unknown)
+            .then(|| format!("it is a setting of `{guard}`: `guard: {{ {guard}: {{ {unknown}: ... }} }}`"));
+    }
+    let within = match members::of_text(key).filter(|_| value.text().is_some()) {
+        Some(member) => format!("`{key}: {{ {member}: ..., {unknown}: ... }}`"),
+        None => format!("`{key}: {{ ..., {unknown}: ... }}`"),
+    };
+    members::takes(key, None, unknown).then(|| format!("it belongs into `{key}`: {within}"))
+}
 
 /// The fields in which other systems, and people who guess, have a decision or its reason, and how hookwire has it.
 const VERDICTS: [(&[&str], &str); 2] = [

@@ -5,6 +5,7 @@ use super::{Dialect, NATIVE};
 use crate::contract::{Composition, Contract, Exit, Fail, Judgement, TOOL_NAME, Target};
 use crate::event::{CONTEXT_MEMBERS, Event, Phase};
 use crate::matching::{MatcherRule, ToolNaming};
+use crate::support::nearest::closest;
 use crate::template::PATHS;
 use crate::verdict::{Answer, Decision};
 use serde::Deserialize;
@@ -71,8 +72,29 @@ fn reply(_: &Event, value: Value) -> Result<Answer, String> {
     if members(&value)?.contains_key("hookSpecificOutput") {
         return Err(unreadable("it is Claude Code's; give the hook `dialect: claude-code`"));
     }
-    Answer::deserialize(&value).map_err(unreadable)
+    Answer::deserialize(&value).map_err(|error| {
+        let unknown = members(&value).ok().and_then(|it| it.keys().find(|key| !MEMBERS_OF_REPLIES.contains(&&***key)));
+        let near = unknown.and_then(|unknown| Some((unknown, closest(unknown, MEMBERS_OF_REPLIES)?)));
+        match near {
+            Some((unknown, near)) => unreadable(format!("unknown field `{unknown}`; did you mean `{near}`?")),
+            None => unreadable(error.to_string()),
+        }
+    })
 }
+
+/// What a reply may have.
+const MEMBERS_OF_REPLIES: [&str; 10] = [
+    "decision",
+    "reason",
+    "subject",
+    "patch",
+    "replace",
+    "stop",
+    "userMessages",
+    "additionalContext",
+    "context",
+    "retry",
+];
 
 /// 0 is fine and stdout may hold a reply, 2 is a deny with stderr as the reason, anything else
 /// failed.

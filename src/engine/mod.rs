@@ -3,7 +3,7 @@
 //! Knows neither JSON-RPC nor files. [`decide`] is the place to start reading hookwire.
 
 pub mod aggregate;
-pub(crate) use run::panic_text;
+pub(crate) use run::{JUDGED, panic_text};
 mod aside;
 mod calls;
 mod compose;

@@ -375,6 +375,9 @@ fn finish(
         Ok(answer) => Ok(answer),
         Err(Failure::Error(error) | Failure::Stopped(error) | Failure::CutOff(error)) => Err(error),
     });
+    if let (Err(Failure::Error(error)), Some(copy)) = (&mut result, &hook.copy) {
+        *error = copy.as_written(error);
+    }
     let event = moment.event();
     let mut said = None;
     // A vocabulary may read a reply that it doesn't understand as an allow. A hook that fails closed
@@ -453,6 +456,9 @@ fn finish(
     HookRun { answer, outcome: Box::new(outcome), has_failed, is_cut_off, claim: None }
 }
 
+/// The target of what is logged of a hook and stands in the verdict, too.
+pub(crate) const JUDGED: &str = "hookwire::judged";
+
 /// The answer that a failure counts as, by the hook's direction.
 fn failed(hook: &Hook, event: &Event, error: &str) -> Answer {
     // The verdict doesn't wait for a detached hook, so its failure decides nothing.
@@ -467,11 +473,15 @@ fn failed(hook: &Hook, event: &Event, error: &str) -> Answer {
         (answer.subject, answer.replace) = (None, false);
     }
     match answer.decision.filter(|_| !hook.observe) {
-        None => {
+        // No verdict says how such a hook ends.
+        None if hook.detached => {
             tracing::warn!(hook = %hook.name, %error, event = %event.name, event_id = %event.id, "Hook failed; it decides nothing.")
         }
+        None => {
+            tracing::warn!(target: JUDGED, hook = %hook.name, %error, event = %event.name, event_id = %event.id, "Hook failed; it decides nothing.")
+        }
         Some(decision) => {
-            tracing::warn!(hook = %hook.name, %error, event = %event.name, event_id = %event.id, decision = decision.as_str(), "Hook failed.")
+            tracing::warn!(target: JUDGED, hook = %hook.name, %error, event = %event.name, event_id = %event.id, decision = decision.as_str(), "Hook failed.")
         }
     }
     answer

@@ -8,6 +8,7 @@ mod on;
 
 pub use on::On;
 
+use crate::support::json::without_types;
 use crate::support::nearest::{UnknownName, closest};
 use crate::support::shell_word;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -448,6 +449,13 @@ impl Event {
         let name = match event {
             Some(Value::String(name)) => name.as_str(),
             Some(_) => return Err(NotAnEvent("`event` is a string".into())),
+            None if object.contains_key("hook_event_name") => {
+                return Err(NotAnEvent(
+                    "`event` is missing: with `hook_event_name`, this is an agent's own payload, which needs its `dialect`, such \
+                     as claude-code"
+                        .into(),
+                ));
+            }
             None => {
                 return Err(NotAnEvent(
                     "`event` is missing: the name of the moment; an agent's own payload needs its `dialect`".into(),
@@ -764,8 +772,8 @@ fn take_for_call(event: &mut Map<String, Value>) -> Result<(), NotAnEvent> {
 fn check_shape(data: &Value) -> Result<(), NotAnEvent> {
     if let Err(error) = EventShape::deserialize(data) {
         return Err(NotAnEvent(match misfit(data) {
-            Some(member) => format!("`{member}`: {error}"),
-            None => error.to_string(),
+            Some(member) => format!("`{member}`: {}", without_types(&error)),
+            None => without_types(&error),
         }));
     }
     Ok(())
@@ -912,7 +920,7 @@ mod tests {
             (json!({}), "`event` is missing: the name of the moment; an agent's own payload needs its `dialect`"),
             (json!({"event": 3}), "`event` is a string"),
             (json!({"event": "PreTolUse"}), "unknown event `PreTolUse`; did you mean `PreToolUse`?"),
-            (json!({"event": "Stop", "step": "x"}), "`step`: invalid type: string \"x\", expected u64"),
+            (json!({"event": "Stop", "step": "x"}), "`step`: invalid type: string \"x\", expected a whole number"),
             (json!({"event": "Stop", "tool": {}}), "`tool`: missing field `name`"),
             (json!({"event": "PostToolUse", "tool": {}}), "`tool.name` is missing: the event is about a tool"),
             (json!({"event": "PreToolUse", "tool": {"name": ""}}), "`tool.name` is missing: the event is about a tool"),

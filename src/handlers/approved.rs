@@ -70,6 +70,13 @@ impl Approved {
         dir.strip_prefix(tree(&self.state)).map_or_else(|_| dir.to_path_buf(), |rest| self.root.join(rest))
     }
 
+    /// A text with the places of the copy as people know them, in the project.
+    pub(crate) fn as_written(&self, text: &str) -> String {
+        let copy = tree(&self.state);
+        let (copy, root) = (copy.to_string_lossy(), self.root.to_string_lossy());
+        text.replace(&format!("{copy}/"), &format!("{root}/")).replace("/./", "/")
+    }
+
     /// Looks whether the copy is what was approved, all of it and nothing else: what lies beside a script may be loaded
     /// in the place of what the script names.
     ///

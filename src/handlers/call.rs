@@ -11,6 +11,7 @@ use crate::matching::{Asker, Facts};
 use crate::services::client::Client;
 #[cfg(feature = "models")]
 use crate::services::models::{Bound, ModelRef};
+use crate::services::state::Occasion;
 use crate::syntax::source::{Layer, Source};
 use crate::template::{self, Style};
 use crate::verdict::Verdict;
@@ -21,6 +22,7 @@ use std::cell::RefCell;
 use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -94,6 +96,13 @@ pub trait Judge: Send + Sync {
 }
 
 impl Call<'_> {
+    /// What this run counts for, as no other does.
+    pub(super) fn occasion(&self) -> Occasion {
+        static RUNS: AtomicU64 = AtomicU64::new(0);
+        let run = RUNS.fetch_add(1, Ordering::Relaxed).to_string();
+        Occasion { event: self.moment.event().id.clone(), hook: self.hook.name.clone(), run: run.into() }
+    }
+
     /// Whether an agent waits for the run before it acts.
     pub(super) fn is_at_gate(&self) -> bool {
         !self.hook.detached && self.moment.event().spec.phase == Phase::Gate

@@ -153,6 +153,7 @@ impl Kind for Callable {
             deadline_ms: millis(call.hook.timeout).min(budget),
             event: &call.moment.payload(call.hook.contract),
             session: event.session(),
+            occasion: call.occasion(),
             handed: &handed,
             idle: self.idle,
         };

@@ -10,7 +10,9 @@ use super::effect::{Effect, Program};
 use super::environment::{MAX_VARIABLE, Secrets, Variables, changed, environment};
 use super::error::HandlerError;
 use super::kind::{Kind, TextKind};
-use super::means::{Means, Obstacle, missing_program, missing_script, program_obstacle, shell_obstacle};
+use super::means::{
+    Means, Obstacle, from_definition, missing_program, missing_script, program_obstacle, shell_obstacle,
+};
 use super::named_files::{ApprovedCommand, Words, run_by_text, run_by_words};
 use super::output_log::OutputLog;
 use super::process;
@@ -217,7 +219,14 @@ impl Kind for Command {
                 let mistake = shell_text::mistake(text, means.may_start).map(|it| it.at("run"));
                 mistake.or_else(|| shell_obstacle(text, &self.env))
             }
-            Run::Program { program, .. } => program_obstacle(program, &self.env, &self.dir),
+            Run::Program { program, .. } => program_obstacle(program, &self.env, &self.dir).map(|obstacle| {
+                match from_definition(program, &self.dir, &means.root) {
+                    Some(meant) => obstacle.help(format!(
+                        "the project has it: write `{meant}`, because the path starts at the definition's directory"
+                    )),
+                    None => obstacle,
+                }
+            }),
         };
         let first = match &self.run {
             Run::Shell(text) => text.split_whitespace().next().unwrap_or_default(),

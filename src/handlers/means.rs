@@ -67,6 +67,14 @@ impl Means {
     }
 }
 
+/// How a program of the project is named from a definition's directory, where it is named as from the root.
+pub(super) fn from_definition(program: &str, dir: &Path, root: &Path) -> Option<String> {
+    let bare = program.strip_prefix("./").unwrap_or(program);
+    let n_up = dir.strip_prefix(root).ok()?.components().count();
+    let is_there = program.contains('/') && !Path::new(program).is_absolute() && root.join(bare).is_file();
+    (is_there && n_up > 0).then(|| format!("{}{bare}", "../".repeat(n_up)))
+}
+
 /// What keeps a program from being started, given its environment. One with a slash is looked for from `dir`.
 pub(super) fn program_obstacle(program: &str, env: &[(String, String)], dir: &Path) -> Option<Obstacle> {
     let obstacle = |message| Some(Obstacle::new("no-program", message));

@@ -27,6 +27,7 @@ mod kind;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod means;
+pub(crate) mod members;
 mod named_files;
 mod output_log;
 mod pattern;

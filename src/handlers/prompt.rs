@@ -136,7 +136,8 @@ impl Kind for Prompt {
     }
 
     fn obstacle(&self, hook: &HookView<'_>, means: &Means) -> Option<Obstacle> {
-        means.model_obstacle(self.model.as_ref(), hook.source.layer, hook.contract.has_small_model)
+        let obstacle = means.model_obstacle(self.model.as_ref(), hook.source.layer, hook.contract.has_small_model)?;
+        Some(if self.model.is_some() { obstacle.at("model") } else { obstacle })
     }
 
     fn effect(&self) -> Option<Effect> {
@@ -385,8 +386,12 @@ pub(super) fn read(text: &str, nonce: &str) -> Result<Verdict, String> {
     if text.is_empty() {
         return Err("it is empty".into());
     }
-    let value = crate::support::json::parse(without_fence(text))
-        .map_err(|error| format!("it is not one JSON object: {error}"))?;
+    let value = crate::support::json::parse(without_fence(text)).map_err(|error| {
+        match text.starts_with('{') || text.starts_with("```") {
+            true => format!("it is not one JSON object: {error}"),
+            false => "it is not one JSON object, but other text; a larger model may keep to what it is told".into(),
+        }
+    })?;
     // A list of the members in order would do for serde.
     if !value.is_object() {
         return Err("it is not one JSON object".into());

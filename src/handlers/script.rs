@@ -15,6 +15,7 @@ use super::realms::realm;
 use crate::contract::NATIVE;
 use crate::event::On;
 use crate::handlers::call::HookView;
+use crate::matching::paths::normalise;
 use crate::services::state::Scope;
 use crate::syntax::values::{schema_of, text_or_map};
 use crate::verdict::Answer;
@@ -128,6 +129,12 @@ impl std::fmt::Debug for Script {
     }
 }
 
+/// Whether a text is a path of a script, and no script.
+fn is_path(code: &str) -> bool {
+    let code = code.trim();
+    [".js", ".mjs", ".cjs", ".ts"].iter().any(|ending| code.ends_with(ending)) && !code.contains(['\n', ' ', '(', ';'])
+}
+
 impl Kind for Script {
     type Raw = RawScript;
 
@@ -141,9 +148,11 @@ impl Kind for Script {
             (None, Some(file)) => {
                 let path = cx.dir.join(&file);
                 let code = (cx.read)(&path);
-                let missing = |problem| {
-                    Mistake::new("file", format!("can't read the script {}: {problem}", path.display()))
-                        .help("a relative path starts at the definition's directory")
+                let missing = |problem: String| {
+                    // Where it is looked for is said once.
+                    let problem = problem.split(" (os error ").next().unwrap_or_default().to_lowercase();
+                    Mistake::new("file", format!("can't read the script {file}: {problem}"))
+                        .help(format!("it is looked for at {}", normalise(&path).display()))
                 };
                 let name = Path::new(&file).file_name().unwrap_or_default().to_string_lossy().into_owned();
                 (code.map_err(missing)?, name, "file")
@@ -166,6 +175,9 @@ impl Kind for Script {
                 false => (line, offset(&code, line, column), message),
             };
             match is_inline {
+                // A path is no JavaScript.
+                true if is_path(&code) => Mistake::new(field, format!("not valid JavaScript: {message}"))
+                    .help(format!("to name a file, write `script: {{ file: {} }}`", code.trim())),
                 true => Mistake {
                     at: Some(at..code.len().min(at + 1)),
                     ..Mistake::new(field, format!("not valid JavaScript: {message}"))
@@ -216,6 +228,7 @@ impl Kind for Script {
             is_native: call.hook.contract.dialect == crate::contract::NATIVE,
             scope: Scope::of(event.text("/session")),
             store: call.services.state.clone(),
+            occasion: call.occasion(),
         };
         // Only hooks of trusted layers may run here: others could be quick until they are trusted, and slow then.
         let is_vouched_for = call.hook.source.layer.is_trusted();

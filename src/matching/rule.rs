@@ -27,7 +27,7 @@ use std::path::Path;
 
 pub(crate) use judge::declaration;
 
-pub use explain::Finding;
+pub use explain::{Finding, after_why};
 pub use judge::holds;
 
 /// How a list of rules is held against what a call is about.

@@ -3,6 +3,7 @@
 use super::protocol::code;
 use crate::lsp;
 use crate::services::state::StateError;
+use crate::support::json::without_types;
 use jsonrpsee_types::ErrorObjectOwned;
 use serde::Serialize;
 use serde_json::Value;
@@ -28,7 +29,7 @@ impl RpcError {
 
     /// The params are not what the method takes.
     pub fn params(message: impl Display) -> RpcError {
-        RpcError::new(code::INVALID_PARAMS, format!("invalid params: {message}"))
+        RpcError::new(code::INVALID_PARAMS, format!("invalid params: {}", without_types(&message)))
     }
 
     /// The request can't be served now.

@@ -10,6 +10,7 @@ use crate::matching::call::Subject;
 use crate::matching::rule::ToolRule;
 use crate::matching::shell::{Command, Script};
 use crate::policy::{self, Policy};
+use crate::verdict::Decision;
 use std::sync::Arc;
 
 impl ExplainResult {
@@ -30,12 +31,15 @@ impl ExplainResult {
             })
             .collect();
         let commands = commands(facts);
+        let mut unseen: Vec<String> = Vec::new();
+        let hooks = hooks.iter().map(|hook| explain(hook, facts, &commands, &mut unseen)).collect();
         ExplainResult {
             acts: if facts.tool().is_some() { facts.acts_told() } else { Vec::new() },
             broken: broken.to_vec(),
             policy,
-            hooks: hooks.iter().map(|hook| explain(hook, facts, &commands)).collect(),
+            hooks,
             commands,
+            unseen,
             notices: Vec::new(),
             generation: None,
             hash: None,
@@ -49,7 +53,7 @@ fn sender(facts: &Facts) -> &'static Contract {
     &original.unwrap_or(dialects::native()).contract
 }
 
-fn explain(hook: &Arc<Hook>, facts: &Facts, commands: &[ReadCommand]) -> Explanation {
+fn explain(hook: &Arc<Hook>, facts: &Facts, commands: &[ReadCommand], unseen: &mut Vec<String>) -> Explanation {
     let (applies, kept_out_by, opaque) = match hook.applies(facts) {
         Ok(doubt) => (true, None, doubt.map(|doubt| doubt.why.into_owned())),
         Err(failed) => (false, Some(hook.miss(failed, facts)), None),
@@ -57,14 +61,21 @@ fn explain(hook: &Arc<Hook>, facts: &Facts, commands: &[ReadCommand]) -> Explana
     // What an event or a matcher keeps out isn't asked for more.
     let is_rule = kept_out_by.as_ref().is_none_or(|it| matches!(&*it.test, "if" | "unless" | "when"));
     let rules = if is_rule { hook.rules(facts) } else { Vec::new() };
+    for text in rules.iter().filter_map(|(_, _, found)| found.unseen.as_ref()) {
+        if !unseen.contains(text) {
+            unseen.push(text.clone());
+        }
+    }
     let rules = rules.into_iter().map(|(field, rule, found)| RuleExplanation {
         field: field.into(),
         rule: rule.text().to_string(),
         holds: found.holds,
-        why: found.why,
+        why: found.told(),
     });
     let rules = rules.collect();
     let decision = hook.handler.fixed().map(|(decision, _)| decision);
+    // What stands in for a broken definition always fails, and says what that means.
+    let decision = decision.or_else(|| hook.is_broken().then_some(Decision::Deny));
     let exception = if applies { exception(hook, facts, commands) } else { None };
     let (observe, hook, source) = (hook.observe, hook.name.clone(), hook.source.clone());
     Explanation { hook, source, applies, kept_out_by, opaque, decision, exception, observe, rules }

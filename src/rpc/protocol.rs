@@ -355,6 +355,9 @@ pub struct ExplainResult {
     /// What the call does to files, by whatever means: `reads /p/.env`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub acts: Vec<String>,
+    /// What the call does but doesn't show, each once. The rules that miss end their `why` with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unseen: Vec<String>,
     /// Definitions that are not in force as written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub broken: Vec<String>,
@@ -608,6 +611,21 @@ pub struct StateIncrement {
     /// How long a new number is kept, in milliseconds; absent: for good. One that is there keeps its own time.
     #[serde(default)]
     pub ttl_ms: Option<u64>,
+    /// The run of a hook that counts. An event counts once, also where a rewrite makes the hook judge it again.
+    #[serde(default)]
+    pub occasion: Option<StateOccasion>,
+}
+
+/// One run of a hook about an event, as its environment names them.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct StateOccasion {
+    /// The event: `HOOKWIRE_EVENT_ID`.
+    pub event: String,
+    /// The hook's name: `HOOKWIRE_HOOK`.
+    pub hook: String,
+    /// The run: `HOOKWIRE_CALL_ID`.
+    pub run: String,
 }
 
 /// `state/list`.

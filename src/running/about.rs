@@ -1,6 +1,7 @@
 //! What a running host says of itself: its program, its project, the definitions in force there.
 
 use super::Running;
+use crate::definitions::embedded::BUILT_IN;
 use crate::journal::Recent;
 use crate::support::program::Program;
 use crate::syntax::source::Layer;
@@ -26,7 +27,7 @@ pub struct About {
     pub not_in_force: Vec<String>,
     /// Its project.
     pub root: String,
-    /// How many hooks are in force.
+    /// How many hooks are in force, without those of hookwire itself.
     pub n_hooks: usize,
     /// Their generation.
     pub generation: u64,
@@ -50,6 +51,7 @@ impl Running {
             path: PathBuf,
         }
         let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
+        let is_written = |hook: &Value| hook["source"]["file"] != BUILT_IN;
         let hello = self.client.request("initialize", &json!({ "capabilities": {} }))?;
         let recent = self.client.request("hooks/recent", &json!({ "limit": 0 }))?.to_string();
         let recent: Recent<'_> = serde_json::from_str(&recent)?;
@@ -67,7 +69,7 @@ impl Running {
             clients: recent.clients.into_iter().map(Cow::into_owned).collect(),
             not_in_force,
             root: recent.root.into_owned(),
-            n_hooks: list["hooks"].as_array().map_or(0, Vec::len),
+            n_hooks: list["hooks"].as_array().into_iter().flatten().filter(|it| is_written(it)).count(),
             generation: recent.generation,
             hash: text(&list["hash"]),
             directories: directories.into_iter().map(|it| (it.layer, it.path)).collect(),

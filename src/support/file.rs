@@ -1,5 +1,6 @@
 //! Files as they are read: regular ones of bounded size, and what tells that one has changed.
 
+use crate::support::os_error::in_words;
 use std::fmt;
 use std::fs::{self, Metadata};
 use std::io::{Read, Write};
@@ -121,8 +122,8 @@ pub(crate) fn open(path: &Path) -> Result<(fs::File, Metadata), String> {
         // Opening a named pipe would wait for a writer.
         options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
     }
-    let file = options.open(path).map_err(|error| error.to_string())?;
-    let metadata = file.metadata().map_err(|error| error.to_string())?;
+    let file = options.open(path).map_err(|error| in_words(&error))?;
+    let metadata = file.metadata().map_err(|error| in_words(&error))?;
     if metadata.is_dir() {
         return Err("it is a directory".to_string());
     }

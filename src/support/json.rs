@@ -200,6 +200,20 @@ impl Visitor<'_> for Digits {
     }
 }
 
+/// What serde says of a misfit, without the names of Rust's types: people who write JSON know none of them.
+pub fn without_types(error: &impl std::fmt::Display) -> String {
+    let text = error.to_string();
+    let known =
+        [("u64", "a whole number"), ("usize", "a whole number"), ("i64", "a whole number"), ("f64", "a number")];
+    let types = known.iter().find_map(|(name, words)| Some((text.find(&format!("expected {name}"))?, *name, *words)));
+    match types {
+        Some((at, name, words)) => {
+            format!("{}expected {words}{}", &text[..at], &text[at + "expected ".len() + name.len()..])
+        }
+        None => text,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,6 +15,7 @@ pub(crate) mod looks;
 #[cfg(feature = "script")]
 pub(crate) mod memory;
 pub mod nearest;
+pub mod os_error;
 pub mod places;
 pub(crate) mod process;
 pub mod program;

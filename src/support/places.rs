@@ -35,6 +35,11 @@ pub fn settle_for_agent(named: Places, is_foreign: impl Fn(&Path) -> bool) {
     let _ = SETTLED.set(Settled::for_agent(named, is_foreign, password_home));
 }
 
+/// The places of a process that an agent starts in this environment.
+pub fn as_agent(named: Places) -> Places {
+    Settled::for_agent(named, |_| false, password_home).read
+}
+
 fn get() -> &'static Settled {
     SETTLED.get_or_init(|| Settled::new(Places::default(), password_home))
 }

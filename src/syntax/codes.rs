@@ -179,6 +179,9 @@ codes! {
     "one-name": "A tool is written with the name that one agent has for it, so the rule is for that agent alone.",
         File("hooks:\n  - { name: a, on: PreToolUse, matcher: bash, deny: Not here. }\n"),
         "Write the name of the family, such as `Bash`, which is that of every agent.";
+    "open-statement": "A rule lets a statement pass by how it begins, so what follows passes, too.",
+        File("hooks:\n  - { name: a, on: PreToolUse, matcher: run_sql, unless: run_sql(SELECT *), deny: Only SELECT. }\n"),
+        "Read the whole statement: `hookwire init db-select-only` writes a rule that does.";
     "path-as-option": "A path that begins with `-` would be read as an option.",
         File("hooks:\n  - { name: a, on: PreToolUse, matcher: Write, fail: closed, command: 'cat \"$tool_input_path\"' }\n"),
         "Write `--` before it.";
@@ -230,7 +233,7 @@ codes! {
     "unknown-field": "A field that nothing knows. What it was to say isn't said, so the hook may be no guard.",
         File("hooks:\n  - { name: a, on: PreToolUse, mathcer: Bash, deny: Not here. }\n"),
         "Correct its name. `hookwire docs definitions` has all fields.";
-    "unknown-name": "A condition or placeholder names what no event has.",
+    "unknown-name": "A condition, a rule or a placeholder names what isn't there.",
         File("hooks:\n  - { name: a, on: PreToolUse, when: tol.name == 'Bash', deny: Not here. }\n"),
         "Write what the message proposes. `hookwire docs protocol` has the members of each event.";
     "unknown-tool": "A rule names a tool that no agent is known to have.",

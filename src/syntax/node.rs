@@ -297,6 +297,8 @@ pub struct DecodeError {
     pub message: String,
     /// The edit that mends it: the name that was probably meant, e.g. `matcher` for `mathcer`, or quotes.
     pub fix: Option<Box<Fix>>,
+    /// What to write instead, where no edit of the word says it.
+    pub help: Option<String>,
     /// It is a field that nothing here knows.
     pub is_unknown_field: bool,
     /// The way from the decoded node to the place, e.g. `http.headers` or `on[1]`; empty for the
@@ -309,7 +311,16 @@ pub struct DecodeError {
 impl DecodeError {
     fn unplaced(message: String) -> DecodeError {
         let path = String::new();
-        DecodeError { span: 0..0, message, fix: None, is_unknown_field: false, path, placed: false, duplicate: false }
+        DecodeError {
+            span: 0..0,
+            message,
+            fix: None,
+            help: None,
+            is_unknown_field: false,
+            path,
+            placed: false,
+            duplicate: false,
+        }
     }
 
     /// The name that was probably meant.
@@ -342,12 +353,14 @@ impl DecodeError {
     }
 
     fn unknown(what: &str, name: &str, expected: &[&'static str]) -> DecodeError {
+        let closest = closest(name, expected.iter().copied()).or_else(|| meant_by(name, expected));
         let expected_names = match expected {
-            [] => "none is expected here".to_owned(),
-            names => format!("expected {}", one_of(names)),
+            [] => ", none is expected here".to_owned(),
+            // The one that is meant stands in the help; a long list would hide it.
+            names if closest.is_some() && names.len() > MAX_NAMES => String::new(),
+            names => format!(", expected {}", one_of(names)),
         };
-        let mut error = Self::unplaced(format!("unknown {what} `{}`, {expected_names}", clip(name)));
-        let closest = closest(name, expected.iter().copied());
+        let mut error = Self::unplaced(format!("unknown {what} `{}`{expected_names}", clip(name)));
         error.fix = closest.map(|closest| Box::new(Fix::replace(name, closest)));
         error
     }
@@ -385,6 +398,27 @@ impl de::Error for DecodeError {
         if is_scalar && matches!(expected.as_str(), "a string" | "a character") {
             error.message.push_str("; quote it if it is meant as text");
             error.fix = Some(Box::new(Fix::new("Quote it", Edit::Quote)));
+        }
+        if let Unexpected::Str(text) = found {
+            match expected.as_str() {
+                "true or false" => {
+                    let word = SWITCHES.iter().find(|(_, words)| words.iter().any(|it| it.eq_ignore_ascii_case(text)));
+                    error.fix = word.map(|(word, _)| Box::new(Fix::replace(text, word)));
+                }
+                "a list" => {
+                    let is_plain = text.chars().all(|c| c.is_alphanumeric() || "_-.*/:".contains(c));
+                    let quote = if is_plain { "" } else { "'" };
+                    error.help = Some(format!("write a list: `[{quote}{}{quote}]`", clip(text)));
+                    error.fix = Some(Box::new(Fix::new("Write a list", Edit::Items(vec![text.to_string()]))));
+                }
+                number if number.contains("number") => {
+                    error.help = Some(match text.parse::<f64>() {
+                        Ok(_) => format!("write it without quotes: `{}`", clip(text)),
+                        Err(_) => "write a number, such as `10`".into(),
+                    });
+                }
+                _ => {}
+            }
         }
         error
     }
@@ -654,6 +688,29 @@ impl<'de> de::VariantAccess<'de> for VariantAccess<'de> {
     ) -> Result<V::Value, DecodeError> {
         self.content(|node| de::Deserializer::deserialize_struct(node, "", fields, visitor))
     }
+}
+
+/// So many names are told beside the one that is meant.
+const MAX_NAMES: usize = 6;
+
+/// The words with which other formats, and older YAML, say yes and no.
+const SWITCHES: [(&str, &[&str]); 2] = [("true", &["yes", "on", "y", "true"]), ("false", &["no", "off", "n", "false"])];
+
+/// Words that mean the same where a decision or a direction is expected.
+const SYNONYMS: [(&str, &[&str]); 5] = [
+    ("deny", &["block", "forbid", "refuse", "reject", "stop"]),
+    ("ask", &["confirm", "prompt", "approve"]),
+    ("allow", &["permit", "accept", "pass", "approve"]),
+    ("closed", &["deny", "block", "shut"]),
+    ("open", &["allow", "pass"]),
+];
+
+/// The name that another word stands for, where only one of those expected can be meant.
+fn meant_by(word: &str, expected: &[&'static str]) -> Option<&'static str> {
+    let is_it = |(_, words): &&(&str, &[&str])| words.contains(&word);
+    let mut meant = SYNONYMS.iter().filter(is_it).filter_map(|(name, _)| expected.iter().find(|it| *it == name));
+    let first = meant.next()?;
+    meant.next().is_none().then_some(*first)
 }
 
 /// Serde names Rust types; the author of a file knows none of them.

@@ -291,7 +291,11 @@ export async function rejects() { await null; throw new RangeError("later") }
             "python: 'broken:unjson'",
             "failed to call `broken:unjson`: what it returned can't be JSON: Object of type set is not JSON serializable",
         ),
-        ("misspelt", "python: 'broken:misspelt'", "failed to read the reply: unknown field `decison`, expected one of"),
+        (
+            "misspelt",
+            "python: 'broken:misspelt'",
+            "failed to read the reply: unknown field `decison`; did you mean `decision`?",
+        ),
         ("leaves", "python: 'broken:leaves'", "failed to call `broken:leaves`: SystemExit: 3 (DIR/broken.py:12)"),
         (
             "class",

@@ -111,6 +111,11 @@ fn cases() -> Vec<(&'static str, Vec<Say>, Comes)> {
         ("error", vec![Say::error(500, "internal")], Error("it answered 500: internal")),
         ("bad request", vec![Say::error(400, "no such model")], Error("it answered 400: no such model")),
         (
+            "wrong place",
+            vec![Say::error(404, "no such model")],
+            Error("it answered 404: no such model; are the model's name and its `url` right?"),
+        ),
+        (
             "redirect",
             vec![Say::Status(302, vec![("location", "http://127.0.0.1:1/".into())], String::new())],
             Error("redirects"),

@@ -376,7 +376,7 @@ fn mistakes_are_placed() {
         ("''", "5:13: the script is empty"),
         ("{ code: a, file: b }", "5:30: a script has `code` or `file`, this has both"),
         ("{ args: {} }", "5:13: a script needs `code` or `file`"),
-        ("{ file: gone.js }", "5:21: can't read the script gone.js: No such file or directory (os error 2)"),
+        ("{ file: gone.js }", "5:21: can't read the script gone.js: no such file or directory"),
         ("{ file: bad.js }", "5:21: bad.js:2: not valid JavaScript: unexpected token in expression: 'const'"),
         ("{ code: a, memory: 12 }", "5:32: `script.memory`: a script has between 4 MiB and 1024 MiB of memory"),
         ("{ code: a, memory: big }", "5:32: `script.memory`: `big` is no size; write `64MiB`"),

@@ -69,6 +69,34 @@ impl World {
     }
 }
 
+/// Hooks are asked again about what another hook made of a call, and have still seen one call.
+#[test]
+fn an_event_counts_once_where_a_rewrite_is_judged_again() {
+    let world = World::new(
+        "
+defaults: { fail: closed }
+hooks:
+  - { name: command, on: PreToolUse, matcher: Bash, command: 'hookwire state increment commands >&2' }
+  - { name: script, on: PreToolUse, matcher: Bash, script: \"state.increment('scripts')\" }
+  - { name: callable, on: PreToolUse, matcher: Bash, callable: { python: 'count.py:count' } }
+  - { name: pnpm, on: PreToolUse, if: Bash(npm *), rewrite: { program: pnpm } }
+",
+    );
+    let function = "from hookwire import state\n\ndef count():\n    state.increment('callables')\n";
+    std::fs::create_dir_all(world.root.path().join("hooks")).unwrap();
+    std::fs::write(world.root.path().join("hooks/count.py"), function).unwrap();
+    let mut host = world.host(&[]);
+    for n in 1..=2 {
+        let verdict = host.bash("npm i");
+        let again = verdict["outcomes"].as_array().unwrap().iter().filter(|it| it["rejudged"] == true).count();
+        assert_eq!((verdict["decision"].as_str(), again), (Some("allow"), 3), "{verdict}");
+        for key in ["commands", "scripts", "callables"] {
+            let found = host.request("state/get", json!({ "key": key, "session": "s" }));
+            assert_eq!(found, json!({ "value": n }), "{key}");
+        }
+    }
+}
+
 #[test]
 fn state_over_the_wire() {
     let world = World::new("hooks: []");

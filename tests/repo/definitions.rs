@@ -306,8 +306,9 @@ fn exit_codes() {
         (&["good/a.yaml", "bad/a.yaml"], 1, "2 errors"),
         (&["good/a.yaml"], 0, "0 errors, 0 warnings"),
         (&["--hooks", "missing"], 2, "hookwire: --hooks missing: no such file or directory"),
-        (&["good"], 2, "hookwire: good: it is a directory; write --hooks good"),
-        (&["missing.yaml"], 2, "hookwire: missing.yaml: No such file"),
+        (&["good"], 0, "0 hooks in force, 0 errors, 0 warnings"),
+        (&["bad", "good/a.yaml"], 1, "2 errors"),
+        (&["missing.yaml"], 2, "hookwire: missing.yaml: no such file or directory"),
         (&["--no-such-flag"], 2, "--no-such-flag"),
     ] {
         let mut command = hookwire();

@@ -1231,8 +1231,40 @@ fn what_installed_entries_let_hooks_reach_is_no_finding() {
     assert!(doctor.contains(lacks) || doctor.contains(&lacks.replace("config.toml", "hooks.json")), "{doctor}");
     let of_one = told(&["doctor", "claude-code", "--project"]);
     assert!(!of_one.contains(refused), "{of_one}");
+    let call = r#"{"event":"PostToolUse","tool":{"name":"Bash","input":{"command":"ls"}}}"#;
+    assert!(told(&["dispatch", "--project", call]).contains(refused));
+    told(&[&["install", "codex"], &allow[..]].concat());
+    assert!(!told(&["dispatch", "--project", call]).contains(refused), "each entry allows it");
     // Who leaves the agents' definitions out goes by no agent.
     assert!(told(&["check", "--project", "--isolated"]).contains(refused));
+}
+
+/// An entry with other options reaches a host that has them. The one with the earlier options has nobody left to serve.
+#[test]
+fn a_host_that_no_entry_reaches_ends() {
+    for project in Project::each() {
+        let said = |args: &[&str]| String::from_utf8(project.run(args, "").stdout).unwrap();
+        let ask = || {
+            let path = project.root().join(".claude/settings.local.json");
+            let installed: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+            let command = installed["hooks"]["PreToolUse"][0]["hooks"][0]["command"].as_str().unwrap();
+            let words: Vec<&str> = command.split(' ').skip(1).collect();
+            assert_eq!(project.run(&words, &event("ls").to_string()).status.code(), Some(0), "{command}");
+            project.hosts()
+        };
+        said(&["install", "claude-code", "--live"]);
+        let first = ask();
+        assert_eq!(first.len(), 1);
+        let again = said(&["install", "claude-code", "--live"]);
+        assert!(again.contains("guarded already") && project.hosts() == first, "nothing has changed: {again}");
+        let other = said(&["install", "claude-code", "--live", "--allow-host", "127.0.0.1:9000"]);
+        assert!(other.contains("The host of the earlier entry has ended"), "{other}");
+        assert!(project.hosts().is_empty());
+        let second = ask();
+        assert!(second.len() == 1 && second != first, "{second:?}");
+        said(&["uninstall", "claude-code"]);
+        assert!(project.hosts().is_empty(), "nobody asks any more");
+    }
 }
 
 /// What a team commits names nothing of this machine, and the agent's PATH finds the program.
@@ -1295,8 +1327,7 @@ fn a_host_is_shown_with_what_is_not_in_force_and_stopped() {
     project.hook("ls");
     let [host] = project.hosts()[..] else { panic!("one host runs") };
     let status = said(&["status"], 0);
-    // Two are hookwire's own.
-    for part in [format!("  process {host}, for "), "5 hooks in force".into(), "nobody is connected".into()] {
+    for part in [format!("  process {host}, for "), "3 hooks in force".into(), "nobody is connected".into()] {
         assert!(status.contains(&part), "{part}: {status}");
     }
     fs::write(project.root().join(".hookwire/guard.yaml"), "hooks: [").unwrap();

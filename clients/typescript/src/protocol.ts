@@ -390,6 +390,8 @@ export interface ExplainResult {
   notices?: string[];
   /** For a tool call: what each file's policy says of it before any hook is asked. */
   policy?: PolicyExplanation[];
+  /** What the call does but doesn't show, each once. The rules that miss end their `why` with it. */
+  unseen?: string[];
 }
 
 /** Why a hook would or would not run. */
@@ -939,6 +941,8 @@ export interface StateIncrement {
   by?: number | null;
   /** The key, of 1 to 512 bytes. */
   key: string;
+  /** The run of a hook that counts. An event counts once, also where a rewrite makes the hook judge it again. */
+  occasion?: StateOccasion | null;
   /** The session; absent: the values that everybody shares. */
   session?: string | null;
   /** How long a new number is kept, in milliseconds; absent: for good. One that is there keeps its own time. */
@@ -967,6 +971,16 @@ export interface StateList {
   prefix?: string;
   /** The session; absent: the values that everybody shares. */
   session?: string | null;
+}
+
+/** One run of a hook about an event, as its environment names them. */
+export interface StateOccasion {
+  /** The event: `HOOKWIRE_EVENT_ID`. */
+  event: string;
+  /** The hook's name: `HOOKWIRE_HOOK`. */
+  hook: string;
+  /** The run: `HOOKWIRE_CALL_ID`. */
+  run: string;
 }
 
 /** `state/set`. */

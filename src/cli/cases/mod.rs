@@ -78,6 +78,22 @@ struct Tried {
     is_updated: bool,
 }
 
+impl Tested {
+    /// For a report: a file whose cases can't be tried.
+    fn unread(file: &Path, problem: &str) -> Tested {
+        let tried = Tried {
+            name: "its cases are read".into(),
+            line: 1,
+            took: Duration::ZERO,
+            mismatch: Some(problem.to_string()),
+            is_broken: false,
+            is_updated: false,
+        };
+        let (broken, untouched) = (Vec::new(), Vec::new());
+        Tested { file: file.display().to_string(), results: vec![tried], broken, untouched, coverage: None }
+    }
+}
+
 impl Tried {
     fn has_failed(&self) -> bool {
         self.mismatch.is_some() && !self.is_updated
@@ -155,8 +171,21 @@ async fn once(given: &[PathBuf], args: &TestArgs, runtime: &Runtime, out: &mut O
     }
     let mut tested = Vec::new();
     let mut copied = None;
+    // One file that can't be read keeps no other from being tried.
+    let mut problems = Vec::new();
     for file in files {
-        tested.push(test(&file, args, runtime, &mut copied).await?);
+        match test(&file, args, runtime, &mut copied).await {
+            Ok(it) => tested.push(it),
+            Err(Failure(problem)) => {
+                if out.format != Format::Text {
+                    tested.push(Tested::unread(&file, &problem));
+                }
+                problems.push(problem);
+            }
+        }
+    }
+    if tested.is_empty() {
+        return Err(Failure(problems.join("\n")));
     }
     match out.format {
         Format::Json => tested.iter().for_each(|it| it.json(out)),
@@ -170,6 +199,9 @@ async fn once(given: &[PathBuf], args: &TestArgs, runtime: &Runtime, out: &mut O
     }
     if tested.iter().all(|it| it.results.is_empty()) && !args.filter.is_empty() {
         return Err(Failure(format!("--filter {}: no case is called so", shell_word::argument(&args.filter))));
+    }
+    if !problems.is_empty() {
+        return Err(Failure(problems.join("\n")));
     }
     let failed = tested.iter().any(|it| it.results.iter().any(Tried::has_failed));
     if let Some((_, left_out)) = copied.filter(|(_, left_out)| failed && !left_out.is_empty()) {

@@ -265,12 +265,35 @@ fn describe(verdict: &Verdict) -> String {
         found.push_str(&format!(": {reason}"));
     }
     if let Some(subject) = &verdict.subject {
-        found.push_str(&format!(", as {subject}"));
+        found.push_str(&match subject["command"].as_str() {
+            Some(command) => format!(", as the command `{command}`"),
+            None => format!(", as the subject {}", as_written(subject)),
+        });
     }
     if !verdict.additional_context.is_empty() {
-        found.push_str(&format!(", with the context {:?}", verdict.additional_context.join("\n")));
+        found.push_str(&format!(", with the context `{}`", verdict.additional_context.join("\n")));
     }
     found
+}
+
+/// A value as a case has it, in a line.
+fn as_written(value: &Value) -> String {
+    let is_plain = |text: &str| {
+        text.starts_with(|c: char| c.is_ascii_alphabetic())
+            && text.chars().all(|c| c.is_alphanumeric() || " _-./".contains(c))
+            && !["true", "false", "null", "yes", "no"].contains(&text)
+    };
+    let text = |text: &str| if is_plain(text) { text.to_string() } else { Value::from(text).to_string() };
+    match value {
+        Value::String(it) => text(it),
+        Value::Array(items) => format!("[{}]", items.iter().map(as_written).collect::<Vec<_>>().join(", ")),
+        Value::Object(members) if members.is_empty() => "{}".into(),
+        Value::Object(members) => {
+            let members = members.iter().map(|(key, value)| format!("{}: {}", text(key), as_written(value)));
+            format!("{{ {} }}", members.collect::<Vec<_>>().join(", "))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
+    }
 }
 
 impl CameOut {
@@ -307,7 +330,7 @@ impl std::fmt::Display for Expected {
             Expected::Allow => f.write_str("allow"),
             Expected::Doubt => f.write_str("doubt"),
             Expected::Command(command) => write!(f, "the command `{command}`"),
-            Expected::Subject(subject) => write!(f, "the subject {subject}"),
+            Expected::Subject(subject) => write!(f, "the subject {}", as_written(subject)),
             Expected::Context(part) => write!(f, "a context with `{part}`"),
         }
     }

@@ -218,6 +218,9 @@ pub(crate) fn items(root: &Node) -> Option<&[Node]> {
 }
 
 fn from_root(root: &Node, lines: &LineIndex<'_>) -> Result<(Cases, Vec<Span>), Vec<Problem>> {
+    if let NodeValue::Seq(_) = &root.value {
+        return Err(vec![wrong(&root.span, "expected a map, found a list").help("write `cases:` above the list")]);
+    }
     let raw: RawFile = decode(root).map_err(|error| vec![mistake(error)])?;
     let Some(items) = items(root) else { return Err(vec![wrong(&root.span, "a list of `cases` is expected")]) };
     let mut problems = Vec::new();
@@ -275,7 +278,8 @@ fn wrong(span: &Span, message: &str) -> Problem {
 fn mistake(error: DecodeError) -> Problem {
     let suggestion = error.suggestion().map(|right| format!("did you mean `{right}`?"));
     let problem = wrong(&error.span, &error.to_string());
-    suggestion.map_or(problem.clone(), |help| problem.help(help))
+    let help = suggestion.or(error.help);
+    help.map_or(problem.clone(), |help| problem.help(help))
 }
 
 impl RawCase {
@@ -352,7 +356,12 @@ impl Step {
             EventSource::Recorded { file, line, dialect } => {
                 let place = format!("{}:{line}", file.display());
                 let failed = |error: String| format!("{place}: {error}");
-                let (opened, _) = file::open(&scene.files.join(file)).map_err(failed)?;
+                let path = scene.files.join(file);
+                let unopened = |error| match std::path::absolute(&path) {
+                    Ok(path) => failed(format!("{error}, at {}", path.display())),
+                    Err(_) => failed(error),
+                };
+                let (opened, _) = file::open(&path).map_err(unopened)?;
                 let mut lines = BufReader::new(opened.take(MAX_SESSION)).lines();
                 let text = lines.nth(line - 1).ok_or_else(|| failed("the file has fewer lines".into()))?;
                 let text = text.map_err(|error| failed(error.to_string()))?;

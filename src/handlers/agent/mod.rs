@@ -199,6 +199,7 @@ impl Kind for Agent {
     fn obstacle(&self, hook: &HookView<'_>, means: &Means) -> Option<Obstacle> {
         let of_tools = || self.tools.iter().find_map(|tool| tool.obstacle(hook, means));
         let model = means.model_obstacle(self.model.as_ref(), hook.source.layer, hook.contract.has_small_model);
+        let model = if self.model.is_some() { model.map(|it| it.at("model")) } else { model };
         // A hint hides no reason why the tools can't be had.
         match model {
             Some(model) if model.code != "small-model" => Some(model),

@@ -35,6 +35,7 @@ use super::effect::Effect;
 use super::error::HandlerError;
 use super::kind::{Kind, TextKind};
 use super::means::{Means, Obstacle};
+use super::members;
 use super::said::Redactor;
 use crate::event::{EventSpec, On};
 use crate::support::nearest::closest;
@@ -264,6 +265,15 @@ pub fn meant(guard: &Node) -> Option<&'static GuardRow> {
 
 /// How a guard is written, for one whose form is wrong.
 pub fn written_as(guard: &Node) -> String {
+    if let [first, second, ..] = guard.entries()
+        && members::takes("guard", Some(&first.key), &second.key)
+    {
+        let (name, setting) = (&first.key, &second.key);
+        return format!("indent `{setting}` below `{name}`: `guard: {{ {name}: {{ {setting}: ... }} }}`");
+    }
+    if let NodeValue::Seq(_) = &guard.value {
+        return "a hook has one guard: write a hook for each".into();
+    }
     let row = |name: &str| GUARDS.iter().find(|row| row.name == name);
     match meant(guard) {
         Some(row) => format!("write `{}`", row.written()),

@@ -1,7 +1,7 @@
 //! One run of a script, as its caller, the threads and the realm see it.
 
 use crate::handlers::digits::Handed;
-use crate::services::state::{Scope, Store};
+use crate::services::state::{Occasion, Scope, Store};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -47,6 +47,8 @@ pub(in crate::handlers) struct RunRequest {
     /// The scope of the values in `state`.
     pub scope: Scope,
     pub store: Store,
+    /// What its increments count for.
+    pub occasion: Occasion,
 }
 
 impl RunRequest {
@@ -108,6 +110,7 @@ impl Job {
             is_native: true,
             scope: Scope::Global,
             store,
+            occasion: Occasion { event: "hostile".into(), hook: "hostile".into(), run: "hostile".into() },
         };
         Arc::new(request.job(None, None))
     }

@@ -206,7 +206,7 @@ impl Current {
             }
             "increment" => {
                 let by = value.as_number().cloned().unwrap_or_else(|| 1.into());
-                Some(hand(&store.increment(scope, key, &by, ttl)?.into())?)
+                Some(hand(&store.increment_once(scope, key, &by, ttl, &job.request.occasion)?.into())?)
             }
             "compareAndSet" => {
                 let expected = expected.as_deref().map(read).transpose()?;

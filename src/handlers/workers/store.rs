@@ -100,7 +100,10 @@ fn operate(
         Operation::Increment => {
             let by = given(request.by.unwrap_or_else(|| 1.into()).into())?;
             let by = by.as_number().cloned().unwrap_or_else(|| 1.into());
-            store.increment(&scope, key, &by, ttl).map(Value::Number)
+            match asker {
+                Some(asker) => store.increment_once(&scope, key, &by, ttl, &asker.occasion).map(Value::Number),
+                None => store.increment(&scope, key, &by, ttl).map(Value::Number),
+            }
         }
         Operation::CompareAndSet => {
             let expected = request.expected.filter(|it| !it.is_null()).map(given).transpose()?;

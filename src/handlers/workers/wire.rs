@@ -8,6 +8,7 @@
 //! to ask the store.
 
 use super::super::digits::Handed;
+use crate::services::state::Occasion;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use serde::{Deserialize, Deserializer};
@@ -29,6 +30,8 @@ pub(in crate::handlers) struct Request<'a> {
     /// JSON.
     pub(in crate::handlers) event: &'a Bytes,
     pub(in crate::handlers) session: &'a str,
+    /// What its increments count for.
+    pub(in crate::handlers) occasion: Occasion,
     /// What it gets from the store is noted here.
     pub(in crate::handlers) handed: &'a Arc<Mutex<Handed>>,
     /// How long the worker is to stay up after it.

@@ -5,6 +5,7 @@
 use super::super::digits::{Handed, Language};
 use super::super::output_log::OutputLog;
 use super::launch::Launch;
+use crate::services::state::Occasion;
 
 use super::sources::Sources;
 use super::wire::{Request, cancel_line};
@@ -94,6 +95,8 @@ struct InFlight {
 #[derive(Clone)]
 pub(super) struct Asker {
     pub(super) session: Arc<str>,
+    /// What its increments count for.
+    pub(super) occasion: Occasion,
     /// JSON.
     pub(super) event: Bytes,
     pub(super) handed: Arc<Mutex<Handed>>,
@@ -188,9 +191,9 @@ impl Worker {
         state.was_called = true;
         self.log.flow.refill();
         let (event, handed) = (request.event.clone(), request.handed.clone());
-        state
-            .calls
-            .insert(id, InFlight { reply: sender, asker: Asker { session: request.session.into(), event, handed } });
+        let occasion = request.occasion.clone();
+        let asker = Asker { session: request.session.into(), occasion, event, handed };
+        state.calls.insert(id, InFlight { reply: sender, asker });
         Some((Registered { worker: self, id, is_sent: false, _permit: permit }, receiver))
     }
 

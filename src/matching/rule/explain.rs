@@ -14,6 +14,24 @@ pub struct Finding {
     pub holds: Option<bool>,
     /// The command, path or word that made or broke the match.
     pub why: String,
+    /// Why the rule may hold all the same for something that the call does but doesn't show.
+    pub unseen: Option<String>,
+}
+
+impl Finding {
+    fn new(holds: impl Into<Option<bool>>, why: impl Into<String>) -> Finding {
+        Finding { holds: holds.into(), why: why.into(), unseen: None }
+    }
+
+    /// All of it in one text.
+    pub fn told(&self) -> String {
+        format!("{}{}", self.why, self.unseen.as_deref().map(after_why).unwrap_or_default())
+    }
+}
+
+/// How a text goes on that says what a call doesn't show.
+pub fn after_why(unseen: &str) -> String {
+    format!("; not shown: {unseen}")
 }
 
 impl Condition {
@@ -51,24 +69,24 @@ impl Condition {
 impl ToolRule {
     /// What the rule says of an event by itself, and why.
     pub fn explain(&self, facts: &Facts, asker: Asker, reading: Reading) -> Finding {
-        let doubt = |why: &str| Finding { holds: None, why: why.to_string() };
+        let doubt = |why: &str| Finding::new(None, why);
         facts.ask("explain", || self.find(facts, asker, reading)).unwrap_or_else(doubt)
     }
 
     fn find(&self, facts: &Facts, asker: Asker, reading: Reading) -> Finding {
-        let no = |why: &str| Finding { holds: Some(false), why: why.to_string() };
+        let no = |why: &str| Finding::new(false, why);
         let Some(tool) = facts.tool() else { return no("the event names no tool") };
         if !self.names_tool(tool, facts, asker) && !self.names_patch(facts.patched(asker)) {
             if reading == Reading::Hits {
                 match Asked::alone(self, facts, asker).by_other_means() {
-                    (Truth::Yes, Some(why)) => return Finding { holds: Some(true), why },
-                    (Truth::Opaque(why), _) => return Finding { holds: None, why: why.into_owned() },
+                    (Truth::Yes, Some(why)) => return Finding::new(true, why),
+                    (Truth::Opaque(why), _) => return Finding::new(None, why),
                     _ => {}
                 }
             }
             let is_asked = reading == Reading::Hits && asker.acts && self.is_about_files();
             return match Asked::alone(self, facts, asker).if_shell() {
-                Truth::Opaque(why) if reading == Reading::Hits => Finding { holds: None, why: why.into_owned() },
+                Truth::Opaque(why) if reading == Reading::Hits => Finding::new(None, why),
                 _ if is_asked => no(&match facts.read_from_above(asker).filter(|_| self.is_about("Read")) {
                     Some(path) => format!("the call reads {path} and what is below, where no such file is looked for"),
                     None => "as far as it is told, the call does nothing with such a file".into(),
@@ -81,25 +99,25 @@ impl ToolRule {
             Truth::Yes => true,
             Truth::No => false,
             Truth::Delegates(why) => {
-                unseen = why.split_once("holds: ").map(|(_, why)| format!("; not shown: {why}"));
+                unseen = why.split_once("holds: ").map(|(_, why)| why.to_string());
                 false
             }
-            Truth::Opaque(why) => return Finding { holds: None, why: why.into_owned() },
+            Truth::Opaque(why) => return Finding::new(None, why),
         };
         if matches!(self.argument, Argument::Any) {
-            return Finding { holds: Some(holds), why: format!("any call of `{tool}`") };
+            return Finding::new(holds, format!("any call of `{tool}`"));
         }
         if let Argument::Named(named) = &self.argument {
             let name = &named.name;
             let value = facts.event.at("/tool/input").and_then(|input| input.get(name));
             let why =
                 value.map_or_else(|| format!("no `{name}`"), |value| format!("`{name}` is {}", quoted_value(value)));
-            return Finding { holds: Some(holds), why };
+            return Finding::new(holds, why);
         }
         let call = facts.call(asker.layer);
         let mut subjects = call.alternatives.iter().chain(&call.patch);
         let told = subjects.find_map(|subject| self.decisive(subject, holds, reading, asker.any_depth));
-        Finding { holds: Some(holds), why: told.unwrap_or_default() + &unseen.unwrap_or_default() }
+        Finding { unseen, ..Finding::new(holds, told.unwrap_or_default()) }
     }
 
     /// What the rule says as an exception of a condition that is read for hits, and why: it covers the call, or one command
@@ -107,7 +125,7 @@ impl ToolRule {
     fn explain_exception(&self, condition: &Condition, facts: &Facts, asker: Asker) -> Finding {
         let mut whole = self.explain(facts, asker, Reading::Covers);
         if let Some(path) = self.act_taken(facts, asker) {
-            return Finding { holds: Some(true), why: path };
+            return Finding::new(true, path);
         }
         let is_about = |tool: &str| self.names_tool(tool, facts, asker);
         if !facts.tool().is_some_and(is_about) {
@@ -124,7 +142,7 @@ impl ToolRule {
                     };
                     let mut commands = script.commands().iter().filter(is_hit).peekable();
                     if let (Some(false), Some(hit)) = (whole.holds, commands.peek()) {
-                        whole.why = format!("`{}` doesn't fit", hit.normal());
+                        whole = Finding::new(false, format!("`{}` doesn't fit", hit.normal()));
                     }
                     let is_excepted = |command: &&shell::Command| {
                         self.commands().iter().any(|own| shell::excepts(own, command, &place))
@@ -138,7 +156,7 @@ impl ToolRule {
                 Subject::Unclear(_) => None,
             };
             if let Some(why) = taken {
-                return Finding { holds: Some(true), why };
+                return Finding::new(true, why);
             }
         }
         whole

@@ -229,7 +229,7 @@ fn a_rule_says_what_made_or_broke_the_match() {
         };
         let facts = facts(Path::new("/p"), &row.tool, &row.input);
         let found = ToolRule::new(&row.rule).unwrap().explain(&facts, ASKER, reading);
-        ((found.holds, found.why.to_string()), (row.holds, row.why))
+        ((found.holds, found.told()), (row.holds, row.why))
     });
 }
 
@@ -245,7 +245,8 @@ fn an_exception_says_which_command_it_is_asked_for() {
     ] {
         let facts = facts(Path::new("/p"), "Bash", &json!({"command": command}));
         let (_, unless) = condition.explain(&facts, ASKER, Reading::Hits);
-        assert_eq!(unless, [Finding { holds: Some(holds), why: why.into() }], "{command}");
+        let told: Vec<_> = unless.iter().map(|it| (it.holds, it.told())).collect();
+        assert_eq!(told, [(Some(holds), why.to_string())], "{command}");
     }
 }
 

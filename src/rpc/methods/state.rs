@@ -5,10 +5,11 @@
 
 use crate::rpc::error::RpcResult;
 use crate::rpc::protocol::{
-    StateCompareAndSet, StateDeleted, StateIncrement, StateItems, StateKey, StateList, StateSet, StateValue,
+    StateCompareAndSet, StateDeleted, StateIncrement, StateItems, StateKey, StateList, StateOccasion, StateSet,
+    StateValue,
 };
 use crate::rpc::session::Session;
-use crate::services::state::Scope;
+use crate::services::state::{Occasion, Scope};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -26,9 +27,15 @@ pub(super) async fn set(session: &Session, params: StateSet) -> RpcResult<()> {
 }
 
 pub(super) async fn increment(session: &Session, params: StateIncrement) -> RpcResult<StateValue> {
-    let StateIncrement { key, session: owner, by, ttl_ms } = params;
-    let by = by.unwrap_or(1.into());
-    let sum = session.state().increment(&Scope::of(owner.as_deref()), &key, &by, ttl(ttl_ms))?;
+    let StateIncrement { key, session: owner, by, ttl_ms, occasion } = params;
+    let (by, scope, ttl) = (by.unwrap_or(1.into()), Scope::of(owner.as_deref()), ttl(ttl_ms));
+    let sum = match occasion {
+        Some(StateOccasion { event, hook, run }) => {
+            let occasion = Occasion { event: event.into(), hook: hook.into(), run: run.into() };
+            session.state().increment_once(&scope, &key, &by, ttl, &occasion)?
+        }
+        None => session.state().increment(&scope, &key, &by, ttl)?,
+    };
     session.state().saved().await?;
     Ok(StateValue { value: Some(Value::Number(sum)), set: None })
 }

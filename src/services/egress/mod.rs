@@ -18,6 +18,7 @@ pub use url::HostPort;
 pub(crate) use url::{EgressError, Grants, check_url};
 
 use crate::services::fakes::Fakes;
+use crate::support::os_error::in_words;
 use crate::syntax::source::Layer;
 use addresses::refusal;
 use bytes::Bytes;
@@ -26,10 +27,11 @@ use reqwest::header::{self, HeaderMap, HeaderName};
 use reqwest::{Client, Url};
 use std::error::Error;
 use std::fmt;
+use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use url::{LOCALHOST, check_text, failed, host, is_localhost, not_granted, refused, without_dot};
+use url::{LOCALHOST, check_text, failed, host, is_localhost, not_granted, port, refused, without_dot};
 
 /// A response of any status but 3xx.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -279,5 +281,14 @@ fn explain(url: &Url, error: reqwest::Error) -> EgressError {
         }
         innermost = cause;
     }
-    failed(url, innermost.to_string())
+    failed(
+        url,
+        match innermost.downcast_ref::<std::io::Error>() {
+            Some(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                format!("nothing listens on port {}; is the service started?", port(url))
+            }
+            Some(error) => in_words(error),
+            None => innermost.to_string(),
+        },
+    )
 }

@@ -43,6 +43,8 @@ pub(crate) enum EgressError {
     Failed { host: String, reason: String },
 }
 
+const NO_SCHEME: &str = "it begins with no scheme: write http:// or https:// before it";
+
 /// Checks a URL without a look-up. A name that passes may still be refused for
 /// the addresses behind it.
 pub(crate) fn check_url(text: &str, grants: &Grants) -> Result<Url, EgressError> {
@@ -50,7 +52,15 @@ pub(crate) fn check_url(text: &str, grants: &Grants) -> Result<Url, EgressError>
     if raw_authority(text).contains('@') {
         return Err(bad_url("it carries a user name or a password"));
     }
-    let url = Url::parse(text).map_err(|error| bad_url(&error.to_string()))?;
+    let url = Url::parse(text).map_err(|error| match text {
+        _ if !text.contains("://") => bad_url(NO_SCHEME),
+        _ if text.contains(' ') => bad_url("it contains a blank"),
+        _ => bad_url(&error.to_string()),
+    })?;
+    // `localhost:9000/x`, whose host looks like a scheme.
+    if is_localhost(url.scheme()) && !text.contains("://") {
+        return Err(bad_url(NO_SCHEME));
+    }
     if !matches!(url.scheme(), "http" | "https") {
         return Err(bad_url("its scheme is not http or https"));
     }
@@ -174,7 +184,7 @@ pub(super) fn host(url: &Url) -> &str {
     without_dot(url.host_str().unwrap_or_default())
 }
 
-fn port(url: &Url) -> u16 {
+pub(super) fn port(url: &Url) -> u16 {
     url.port_or_known_default().unwrap_or_default()
 }
 

@@ -128,6 +128,12 @@ impl<'a> Bound<'a> {
             mask(&mut response, key.as_deref());
             let wait = match response.status {
                 429 | 503 | 529 if tried < RETRIES => retry_after(&response.headers).unwrap_or(WAIT * 2_u32.pow(tried)),
+                404 => {
+                    return Err(format!(
+                        "{}; are the model's name and its `url` right? An API like OpenAI's is mostly below /v1",
+                        refusal(&response)
+                    ));
+                }
                 _ => return Err(refusal(&response)),
             };
             if Instant::now().checked_add(wait).is_none_or(|again| again >= self.deadline) {

@@ -4,8 +4,11 @@
 //! counters. It lives in memory; an [opened](Store::open) one keeps itself in a file too, written
 //! behind (see [`Store::saved`]).
 
+mod counted;
 mod file;
 pub mod runs;
+
+pub use counted::Occasion;
 
 use crate::support::decimal::fits_double;
 use parking_lot::{Mutex, MutexGuard};

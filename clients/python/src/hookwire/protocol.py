@@ -421,6 +421,8 @@ class ExplainResult(TypedDict):
     notices: NotRequired[list[str]]
     # For a tool call: what each file's policy says of it before any hook is asked.
     policy: NotRequired[list[PolicyExplanation]]
+    # What the call does but doesn't show, each once. The rules that miss end their `why` with it.
+    unseen: NotRequired[list[str]]
 
 
 class Explanation(TypedDict):
@@ -959,6 +961,8 @@ class StateIncrement(TypedDict):
     by: NotRequired[float | None]
     # The key, of 1 to 512 bytes.
     key: str
+    # The run of a hook that counts. An event counts once, also where a rewrite makes the hook judge it again.
+    occasion: NotRequired[StateOccasion | None]
     # The session; absent: the values that everybody shares.
     session: NotRequired[str | None]
     # How long a new number is kept, in milliseconds; absent: for good. One that is there keeps its own time.
@@ -990,6 +994,17 @@ class StateList(TypedDict):
     prefix: NotRequired[str]
     # The session; absent: the values that everybody shares.
     session: NotRequired[str | None]
+
+
+class StateOccasion(TypedDict):
+    """One run of a hook about an event, as its environment names them."""
+
+    # The event: `HOOKWIRE_EVENT_ID`.
+    event: str
+    # The hook's name: `HOOKWIRE_HOOK`.
+    hook: str
+    # The run: `HOOKWIRE_CALL_ID`.
+    run: str
 
 
 class StateSet(TypedDict):
