@@ -13,7 +13,7 @@ mod query;
 use crate::running::told;
 use crate::support::places;
 use crate::support::visible::cut;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use query::{ANY, Query, facet, millis};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use serde_json::Value;
@@ -51,8 +51,8 @@ pub type Result<T> = std::result::Result<T, String>;
 /// See the module.
 pub struct History {
     writer: Mutex<Connection>,
-    /// Another connection, because a search doesn't wait for what is being written or let go.
-    reader: Mutex<Connection>,
+    /// Another connection, because a search doesn't wait for what is being written or let go. What is in memory has one.
+    reader: Option<Mutex<Connection>>,
 }
 
 /// What a person wants of it.
@@ -170,7 +170,7 @@ impl History {
                 ));
             }
         }
-        Ok(History { writer: Mutex::new(db), reader: Mutex::new(connect()?) })
+        Ok(History { writer: Mutex::new(db), reader: Some(Mutex::new(connect()?)) })
     }
 
     /// An empty one in memory, for events that are kept elsewhere.
@@ -180,7 +180,11 @@ impl History {
     pub fn in_memory() -> Result<History> {
         let db = Connection::open_in_memory().map_err(said)?;
         db.execute_batch(TABLES).map_err(said)?;
-        Ok(History(Mutex::new(db)))
+        Ok(History { writer: Mutex::new(db), reader: None })
+    }
+
+    fn reader(&self) -> MutexGuard<'_, Connection> {
+        self.reader.as_ref().unwrap_or(&self.writer).lock()
     }
 
     /// What is wanted of it.
@@ -188,7 +192,7 @@ impl History {
     /// # Errors
     /// It can't be read.
     pub fn wishes(&self) -> Result<Wishes> {
-        let db = self.reader.lock();
+        let db = self.reader();
         let wish = |name: &str, default: u32| {
             let found = db.query_row("SELECT value FROM wish WHERE name = ?1", [name], |row| row.get(0));
             found.optional().map(|it| it.unwrap_or(default)).map_err(said)
@@ -262,7 +266,7 @@ impl History {
             (Some(behind), Order::Oldest) => first = first.max(behind.saturating_add(1)),
             (None, _) => {}
         }
-        let mut db = self.reader.lock();
+        let mut db = self.reader();
         // Of one moment: what the index names is there.
         let seen = db.transaction().map_err(said)?;
         if let Some(matched) = matched {
@@ -305,7 +309,7 @@ impl History {
     pub fn before_newest(&self, n: usize) -> Result<Option<i64>> {
         let n = i64::try_from(n).unwrap_or(i64::MAX);
         let found = "SELECT id FROM event ORDER BY id DESC LIMIT 1 OFFSET ?1";
-        self.reader.lock().query_row(found, [n], |row| row.get(0)).optional().map_err(said)
+        self.reader().query_row(found, [n], |row| row.get(0)).optional().map_err(said)
     }
 
     /// How many events there are, and the bytes of the file.
@@ -313,7 +317,7 @@ impl History {
     /// # Errors
     /// It can't be read.
     pub fn size(&self) -> Result<(u64, u64)> {
-        let db = self.reader.lock();
+        let db = self.reader();
         Ok((parts::count(&db)?.max(0).cast_unsigned(), bytes(&db)?))
     }
 
@@ -487,7 +491,7 @@ mod tests {
         for batch in [rest, late] {
             write(&history, &batch.into_iter().map(event).collect::<Vec<_>>());
         }
-        let parts: i64 = history.reader.lock().query_row("SELECT count(*) FROM part", [], |row| row.get(0)).unwrap();
+        let parts: i64 = history.reader().query_row("SELECT count(*) FROM part", [], |row| row.get(0)).unwrap();
         assert!(parts > 2, "{parts}");
         let pages = |query: &str, order: Order| {
             let (mut all, mut behind) = (Vec::new(), None);
@@ -509,7 +513,7 @@ mod tests {
         let wishes = Wishes { is_on: true, days: 1, mebibytes: 100 };
         assert_eq!(history.trim(wishes, at(1000) + Duration::from_secs(24 * 3600)), Ok(999));
         assert_eq!(pages("push", Order::Oldest), pushes.iter().copied().filter(|n| *n >= 1000).collect::<Vec<_>>());
-        let left: i64 = history.reader.lock().query_row("SELECT count(*) FROM part", [], |row| row.get(0)).unwrap();
+        let left: i64 = history.reader().query_row("SELECT count(*) FROM part", [], |row| row.get(0)).unwrap();
         assert!(left < parts, "{left} of {parts}");
         write(&history, &[event(3), event(2001)]);
         let found = pages("push", Order::Oldest);
