@@ -147,9 +147,10 @@ fn sets_the_scene(file: &Path) -> bool {
 /// It can't be kept; for people.
 pub(crate) fn open(settings: &Settings, cases: TryCases) -> Result<Option<Follower>, String> {
     let Some(Followed { pins, code }) = &settings.definitions else { return Ok(None) };
-    // Other keys are another fleet: what was in force by these says nothing of those.
+    // Other keys are another fleet: what was in force by these says nothing of those. And what one host has found sound
+    // with code isn't so for one that permits none.
     let keys: Vec<String> = pins.signers.keys().map(ToString::to_string).collect();
-    let digest = crate::support::digest::of_bytes(keys.join(" ").as_bytes());
+    let digest = crate::support::digest::of_bytes(format!("{} {code}", keys.join(" ")).as_bytes());
     let dir = super::data()?.join(format!("{}-{}", pins.channel, digest.get(..12).unwrap_or_default()));
     let judge = Arc::new(Soundness { code: *code, cases });
     let follower = Follower::open(&dir, pins.clone(), judge);

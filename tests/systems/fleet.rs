@@ -144,8 +144,21 @@ async fn what_a_team_publishes_judges_on_every_host() {
     // The other host of the project ends with the test.
     assert!(said(&stopped).contains("has ended"), "{}", said(&stopped));
 
-    // It comes back, and with it what is published then: a part of the hosts first, then all.
+    // What somebody has changed on the disk isn't believed, and nothing passes in its place.
+    host.close();
+    let stores = fs::read_dir(scene.at("data/fleet")).unwrap().map(|it| it.unwrap().path());
+    let guard = stores.map(|it| it.join("current/files/guard.yaml")).find(|it| it.exists()).unwrap();
+    fs::write(guard, "hooks: []").unwrap();
+    let mut host = scene.host();
+    let verdict = host.bash("ls");
+    assert!(verdict["reason"].as_str().unwrap_or_default().contains("guard.yaml was changed"), "{verdict}");
+
+    // The server comes back, and with it what was signed.
     scene.servers.restart(0);
+    eventually("the signed definitions come again", || (brief(&host.bash("ls")) == "allow").then_some(()));
+    assert!(brief(&host.bash("git push --force")).contains("deny by no-force-push"));
+
+    // A part of the hosts first, then all.
     scene.write("team/guard.yaml", &GUARD.replace("no-force-push", "no-force"));
     let (code, text) = scene.publish(&["team", "--canary", "99.9"]);
     assert!(code == Some(0) && text.contains("to the canary of main, 99.9 %") && text.contains("in force"), "{text}");
