@@ -12,54 +12,73 @@ use crate::transport::socket;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::io::{BufRead, IsTerminal};
+#[cfg(feature = "fleet")]
+use std::path::PathBuf;
 
 #[derive(clap::Args)]
 pub(super) struct ApprovalsArgs {
     /// Show this question alone, and the whole of it.
-    id: Option<String>,
+    pub(super) id: Option<String>,
     /// Wait, and show each new question when it comes; Ctrl-C ends it.
     #[arg(long, conflicts_with = "id")]
     watch: bool,
-    /// The questions of a fleet instead.
+    /// The questions of a fleet instead: a settings file, or servers as nats://HOST[,HOST].
     #[cfg(feature = "fleet")]
-    #[command(flatten)]
-    server: super::fleet::ServerArgs,
+    #[arg(long, value_name = "FILE|nats://HOST", conflicts_with = "watch")]
+    pub(super) fleet: Option<String>,
 }
 
 #[derive(clap::Args)]
 pub(super) struct ApproveArgs {
     /// The question, as `hookwire approvals` names it; without it, the only one that waits.
-    id: Option<String>,
+    pub(super) id: Option<String>,
     /// Do this instead: the new value of what was asked about, as JSON.
     #[arg(long, value_name = "JSON")]
+    #[cfg_attr(feature = "fleet", arg(conflicts_with = "fleet"))]
     input: Option<String>,
     /// A message for the agent.
     #[arg(long)]
-    reason: Option<String>,
+    pub(super) reason: Option<String>,
     /// Give the same answer to the same question for the rest of the session.
     #[arg(long)]
     remember: bool,
     /// Don't ask on a terminal whether you mean it. What is approved is shown all the same.
     #[arg(long)]
-    yes: bool,
+    pub(super) yes: bool,
     #[cfg(feature = "fleet")]
     #[command(flatten)]
-    in_fleet: super::fleet::approvals::AnswerArgs,
+    pub(super) signed: SignedArgs,
 }
 
 #[derive(clap::Args)]
 pub(super) struct DenyArgs {
     /// The question, as `hookwire approvals` names it; without it, the only one that waits.
-    id: Option<String>,
+    pub(super) id: Option<String>,
     /// Why; the agent reads it.
     #[arg(long)]
-    reason: Option<String>,
+    pub(super) reason: Option<String>,
     /// Give the same answer to the same question for the rest of the session.
     #[arg(long)]
     remember: bool,
     #[cfg(feature = "fleet")]
     #[command(flatten)]
-    in_fleet: super::fleet::approvals::AnswerArgs,
+    pub(super) signed: SignedArgs,
+}
+
+/// For an answer to a question of a fleet.
+#[cfg(feature = "fleet")]
+#[derive(clap::Args)]
+pub(super) struct SignedArgs {
+    /// Answer a question of this fleet: a settings file, or servers as nats://HOST[,HOST].
+    #[arg(long, value_name = "FILE|nats://HOST", requires = "key", conflicts_with = "remember")]
+    pub(super) fleet: Option<String>,
+    /// With --fleet: your private key, as `hookwire fleet key` has written it.
+    #[arg(long, value_name = "FILE", requires = "fleet")]
+    pub(super) key: Option<PathBuf>,
+    /// With --fleet: a file with the key's passphrase on its first line. Without it, HOOKWIRE_PASSPHRASE counts, else you
+    /// are asked.
+    #[arg(long, value_name = "FILE", requires = "fleet")]
+    pub(super) passphrase_file: Option<PathBuf>,
 }
 
 /// Every running host with the questions that wait there. For one that doesn't answer, a line is printed: others may
@@ -77,13 +96,6 @@ fn hosts() -> Result<Vec<(Client, ApprovalList)>, Failure> {
 }
 
 pub(super) fn approvals(args: &ApprovalsArgs, out: &mut Output) -> Result<Finding, Failure> {
-    #[cfg(feature = "fleet")]
-    if args.server.fleet.is_some() {
-        if args.watch {
-            return Err(Failure("--watch is for the questions of this machine, not of a fleet".into()));
-        }
-        return super::fleet::approvals::list(&args.server, args.id.as_deref(), out);
-    }
     let extent = if args.id.is_some() { Extent::Whole } else { Extent::Folded };
     let mut known = HashSet::new();
     let is_wanted = |id: &str| args.id.as_ref().is_none_or(|wanted| wanted == id);
@@ -145,15 +157,6 @@ fn show_new(lists: Vec<ApprovalList>, known: &mut HashSet<String>, extent: Exten
 }
 
 pub(super) fn approve(args: &ApproveArgs, out: &mut Output) -> Result<Finding, Failure> {
-    #[cfg(feature = "fleet")]
-    if args.in_fleet.is_named() {
-        if args.input.is_some() || args.remember {
-            return Err(Failure("--input and --remember are for a question of this machine, not of a fleet".into()));
-        }
-        let (approves, reason) = (true, args.reason.as_deref());
-        let reply = super::fleet::approvals::Reply { approves, reason, yes: args.yes };
-        return super::fleet::approvals::answer(&args.in_fleet, args.id.as_deref(), &reply, out);
-    }
     let mut reply = json!({ "decision": "approve", "reason": args.reason, "remember": args.remember });
     if let Some(input) = &args.input {
         let input =
@@ -175,15 +178,6 @@ pub(super) fn approve(args: &ApproveArgs, out: &mut Output) -> Result<Finding, F
 }
 
 pub(super) fn deny(args: &DenyArgs, out: &mut Output) -> Result<Finding, Failure> {
-    #[cfg(feature = "fleet")]
-    if args.in_fleet.is_named() {
-        if args.remember {
-            return Err(Failure("--remember is for a question of this machine, not of a fleet".into()));
-        }
-        let (approves, reason) = (false, args.reason.as_deref());
-        let reply = super::fleet::approvals::Reply { approves, reason, yes: true };
-        return super::fleet::approvals::answer(&args.in_fleet, args.id.as_deref(), &reply, out);
-    }
     let (mut host, root, approval) = find(args.id.as_deref())?;
     // Without a name, it may be another one than the person has seen.
     if args.id.is_none() && !out.json {

@@ -532,6 +532,14 @@ pub fn main() -> ExitCode {
         Command::Suggest(args) => history::suggest(&args, &mut out),
         Command::Inspect(args) => inspect::run(&args, &mut out),
         Command::Record(args) => record::run(&args),
+        #[cfg(feature = "fleet")]
+        Command::State(args) if args.fleet.is_some() => fleet::state::run(&args, &mut out),
+        #[cfg(feature = "fleet")]
+        Command::Approvals(args) if args.fleet.is_some() => fleet::approvals::list(&args, &mut out),
+        #[cfg(feature = "fleet")]
+        Command::Approve(args) if args.signed.fleet.is_some() => fleet::approvals::approve(&args, &mut out),
+        #[cfg(feature = "fleet")]
+        Command::Deny(args) if args.signed.fleet.is_some() => fleet::approvals::deny(&args, &mut out),
         Command::State(args) => remote::state(&args, &mut out),
         Command::Approvals(args) => approvals::approvals(&args, &mut out),
         Command::Approve(args) => approvals::approve(&args, &mut out),

@@ -13,7 +13,7 @@ use std::time::Duration;
 #[derive(clap::Args)]
 pub(super) struct StateArgs {
     #[command(subcommand)]
-    action: StateAction,
+    pub(super) action: StateAction,
     /// The session that the values belong to; in a hook's command, the event's session.
     #[arg(long, global = true, env = "HOOKWIRE_SESSION")]
     session: Option<String>,
@@ -26,7 +26,7 @@ pub(super) struct StateArgs {
     /// Use the values that all hosts of this fleet share: a settings file, or servers as nats://HOST[,HOST].
     #[cfg(feature = "fleet")]
     #[arg(long, global = true, value_name = "FILE|nats://HOST")]
-    fleet: Option<String>,
+    pub(super) fleet: Option<String>,
 }
 
 #[derive(clap::Subcommand)]
@@ -100,10 +100,6 @@ fn occasion() -> Option<Value> {
 }
 
 pub(super) fn state(args: &StateArgs, out: &mut Output) -> Result<Finding, Failure> {
-    #[cfg(feature = "fleet")]
-    if let Some(fleet) = &args.fleet {
-        return super::fleet::state::run(fleet, &args.action, out);
-    }
     let mut host = connect(&args.root)?;
     let session = args.session.as_ref().filter(|session| !args.shared && !session.is_empty());
     let mut ask = |method: &str, mut params: Value| {

@@ -1,6 +1,6 @@
 //! `approvals`, `approve` and `deny` with `--fleet`: questions of any host, answered with an approver's key.
 
-use super::super::approvals::{Extent, says_yes, show};
+use super::super::approvals::{ApprovalsArgs, ApproveArgs, DenyArgs, Extent, SignedArgs, says_yes, show};
 use super::super::ending::runtime;
 use super::super::output::{Output, Tone};
 use super::super::{Failure, Finding};
@@ -13,29 +13,10 @@ use hookwire_fleet::asks::{self, Answered, Decision, Question};
 use hookwire_fleet::server::Server;
 use serde_json::{Value, json};
 use std::io::IsTerminal;
-use std::path::PathBuf;
-
-/// A fleet whose questions are answered, and what signs the answers.
-#[derive(clap::Args)]
-pub(in crate::cli) struct AnswerArgs {
-    #[command(flatten)]
-    server: ServerArgs,
-    /// With --fleet: the approver's private key, as `hookwire fleet key` has written it.
-    #[arg(long, value_name = "FILE", requires = "fleet")]
-    key: Option<PathBuf>,
-    #[command(flatten)]
-    passphrase: PassphraseArgs,
-}
-
-impl AnswerArgs {
-    /// Whether a question of a fleet is answered.
-    pub(in crate::cli) fn is_named(&self) -> bool {
-        self.server.fleet.is_some()
-    }
-}
 
 /// Lists the questions of a fleet that wait, or shows the one that is named.
-pub(in crate::cli) fn list(server: &ServerArgs, id: Option<&str>, out: &mut Output) -> Result<Finding, Failure> {
+pub(in crate::cli) fn list(args: &ApprovalsArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let (server, id) = (ServerArgs { fleet: args.fleet.clone() }, args.id.as_deref());
     let waiting = runtime()?.block_on(async {
         let (server, _) = server.connect().await?;
         Ok::<_, Failure>(asks::waiting(&server).await?)
@@ -52,29 +33,37 @@ pub(in crate::cli) fn list(server: &ServerArgs, id: Option<&str>, out: &mut Outp
     Ok(Finding::Fine)
 }
 
-/// What is answered.
-pub(in crate::cli) struct Reply<'a> {
-    /// Whether it is a yes.
-    pub(in crate::cli) approves: bool,
-    /// Why.
-    pub(in crate::cli) reason: Option<&'a str>,
-    /// Don't ask on a terminal whether it is meant.
-    pub(in crate::cli) yes: bool,
+/// Answers a question of a fleet with yes: the one that is named, or the only one.
+pub(in crate::cli) fn approve(args: &ApproveArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let ApproveArgs { id, reason, yes, signed, .. } = args;
+    let reply = Reply { decision: Decision::Approve, reason: reason.as_deref(), is_meant: *yes };
+    answer(signed, id.as_deref(), &reply, out)
 }
 
-/// Answers a question of a fleet: the one that is named, or the only one.
-pub(in crate::cli) fn answer(
-    args: &AnswerArgs,
-    id: Option<&str>,
-    reply: &Reply<'_>,
-    out: &mut Output,
-) -> Result<Finding, Failure> {
+/// Answers a question of a fleet with no.
+pub(in crate::cli) fn deny(args: &DenyArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let DenyArgs { id, reason, signed, .. } = args;
+    let reply = Reply { decision: Decision::Deny, reason: reason.as_deref(), is_meant: true };
+    answer(signed, id.as_deref(), &reply, out)
+}
+
+/// What is answered.
+struct Reply<'a> {
+    decision: Decision,
+    reason: Option<&'a str>,
+    /// Nobody need be asked on a terminal whether it is meant.
+    is_meant: bool,
+}
+
+fn answer(args: &SignedArgs, id: Option<&str>, reply: &Reply<'_>, out: &mut Output) -> Result<Finding, Failure> {
     let runtime = runtime()?;
     let no_key = || Failure("an answer is signed: name your private key by --key FILE".into());
     let file = args.key.clone().ok_or_else(no_key)?;
-    let key = args.passphrase.read_keys(&[file])?.pop().ok_or_else(no_key)?;
+    let passphrase = PassphraseArgs { passphrase_file: args.passphrase_file.clone() };
+    let key = passphrase.read_keys(&[file])?.pop().ok_or_else(no_key)?;
+    let server = ServerArgs { fleet: args.fleet.clone() };
     let (server, question): (Server, Question) = runtime.block_on(async {
-        let (server, _) = args.server.connect().await?;
+        let (server, _) = server.connect().await?;
         let mut waiting = asks::waiting(&server).await?;
         waiting.retain(|it| id.is_none_or(|id| is_named(it, id)));
         match (waiting.len(), waiting.pop(), id) {
@@ -89,12 +78,11 @@ pub(in crate::cli) fn answer(
     })?;
     // Nobody can mean what they haven't seen, so it is shown before the answer counts.
     show_question(&question, Extent::Whole, out);
-    let decision = if reply.approves { Decision::Approve } else { Decision::Deny };
-    if reply.approves && !reply.yes && std::io::stdin().is_terminal() && !says_yes("Approve this?")? {
+    if !reply.is_meant && std::io::stdin().is_terminal() && !says_yes("Approve this?")? {
         out.line("It still waits.");
         return Ok(Finding::Found);
     }
-    let answered = runtime.block_on(asks::answer(&server, &question, decision, reply.reason, &key))?;
+    let answered = runtime.block_on(asks::answer(&server, &question, reply.decision, reply.reason, &key))?;
     match answered {
         Answered::First if out.json => out.json(&json!({ "ask": question.ask, "answered": true })),
         Answered::First => out.line("Answered."),

@@ -23,7 +23,7 @@ pub(super) struct KeyArgs {
 pub(super) struct PassphraseArgs {
     /// A file with the passphrase on its first line. Without it, HOOKWIRE_PASSPHRASE counts, else you are asked.
     #[arg(long, value_name = "FILE")]
-    passphrase_file: Option<PathBuf>,
+    pub(super) passphrase_file: Option<PathBuf>,
 }
 
 /// The variable that may hold the passphrase: an argument list can be read by every user of the machine.

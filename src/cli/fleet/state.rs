@@ -1,7 +1,7 @@
 //! `hookwire state --fleet`: the values that hooks of all hosts of a fleet share.
 
 use super::super::output::Output;
-use super::super::remote::{StateAction, json_or_text, print_value};
+use super::super::remote::{StateAction, StateArgs, json_or_text, print_value};
 use super::super::{Failure, Finding};
 use super::ServerArgs;
 use crate::services::state::add;
@@ -13,13 +13,12 @@ use std::time::Duration;
 /// How long a command waits for the servers.
 const WAIT: Duration = Duration::from_secs(10);
 
-pub(in crate::cli) fn run(fleet: &str, action: &StateAction, out: &mut Output) -> Result<Finding, Failure> {
+pub(in crate::cli) fn run(args: &StateArgs, out: &mut Output) -> Result<Finding, Failure> {
     super::super::ending::run(async |_| {
-        let args = ServerArgs { fleet: Some(fleet.to_string()) };
-        let (server, _) = args.connect().await?;
+        let (server, _) = ServerArgs { fleet: args.fleet.clone() }.connect().await?;
         let name = |key: &str| key.parse::<Name>().map_err(|error| Failure(format!("the key: {error}")));
         let found = |found| if found { Finding::Fine } else { Finding::Found };
-        Ok(match action {
+        Ok(match &args.action {
             StateAction::Get { key } => {
                 let value = get(&server, &name(key)?, WAIT).await?;
                 value.iter().for_each(|value| print_value(out, value));
