@@ -17,6 +17,7 @@
 //! | [`publish`] | publishing a bundle, and what became of it |
 //! | [`follow`] | a host's side of that; `store` has it on disk |
 //! | [`hosts`] | what hosts report of themselves |
+//! | [`pool`] | hosts that answer for clients which have none of their own |
 //!
 //! # Invariants
 //!
@@ -38,6 +39,7 @@ pub mod follow;
 pub mod hosts;
 pub mod key;
 pub mod name;
+pub mod pool;
 pub mod publish;
 pub mod server;
 mod store;
