@@ -1,7 +1,7 @@
 //! `hookwire serve`.
 
 use super::ending::{self, LEAVE, SHUTDOWN, runtime};
-use super::fleet::Joining;
+use super::fleet::{Answering, Joining};
 use super::output::tell;
 use super::record::Recording;
 use super::{Failure, Finding, StandingArgs};
@@ -54,6 +54,10 @@ pub(super) struct ServeArgs {
     /// With --listen http: a web page's origin that may ask, such as https://ide.example; may be given several times.
     #[arg(long, value_name = "ORIGIN")]
     origin: Vec<Origin>,
+    /// Answer for a pool of the fleet, and not on stdin and stdout: hosts of a pool share the events of clients that have
+    /// no host. A signal lets this one finish what it has begun.
+    #[arg(long, value_name = "NAME", conflicts_with = "idle_exit")]
+    pool: Option<String>,
     /// With --listen: end once nobody has been connected for this long.
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     idle_exit: Option<Duration>,
@@ -111,6 +115,9 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
         let socket = socket.map_err(|error| Failure(format!("--listen unix:{}: {error}", path.display())))?;
         return listen(args, socket);
     }
+    if args.pool.is_some() {
+        return answer_pool(args);
+    }
     if std::io::stdin().is_terminal() {
         tell(format_args!(
             "waiting for JSON-RPC, one message a line; Ctrl-D ends it. An agent starts this command and \
@@ -118,7 +125,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
         ));
     }
     let protocol = stdio::take_stdout()?;
-    let (host, runtime) = start(args)?;
+    let (host, runtime, answering) = start(args)?;
     let recording = record(args, &host, &runtime)?;
     let (gone, client_is_gone) = mpsc::channel();
     let outbox = Outbox::new(protocol, move || {
@@ -129,7 +136,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
     let connection = Arc::new(Connection::new(session));
     end_when_gone(connection.clone(), recording.clone(), client_is_gone)?;
     let ending = connection.clone();
-    end_on_signal(&runtime, recording.clone(), move || {
+    end_on_signal(&runtime, &answering, recording.clone(), move || {
         ending.abandon();
         ending.drain(Duration::ZERO, SHUTDOWN);
         remove_socket(&ending);
@@ -143,7 +150,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
 
 /// Serves whoever connects, and nobody else.
 fn listen(args: &ServeArgs, socket: Socket) -> Result<Finding, Failure> {
-    let (host, runtime) = start(args)?;
+    let (host, runtime, answering) = start(args)?;
     let recording = record(args, &host, &runtime)?;
     host.engine.services.socket.get_or_init(|| socket.path().into());
     socket.serve(guests(&host, &runtime, args.max_message))?;
@@ -152,7 +159,7 @@ fn listen(args: &ServeArgs, socket: Socket) -> Result<Finding, Failure> {
         tell(format_args!("listening on {path}; an agent connects to it and sends JSON-RPC"));
     }
     let path = socket.path().to_path_buf();
-    end_on_signal(&runtime, recording.clone(), move || drop(std::fs::remove_file(path)))?;
+    end_on_signal(&runtime, &answering, recording.clone(), move || drop(std::fs::remove_file(path)))?;
     let root = host.root().to_path_buf();
     // Only a host that a hook has started has somebody who starts the next.
     let retires = CancellationToken::new();
@@ -164,6 +171,7 @@ fn listen(args: &ServeArgs, socket: Socket) -> Result<Finding, Failure> {
     socket.await_idle(args.idle_exit.unwrap_or(Duration::MAX), is_over);
     // Who has connected meanwhile is answered; who only listens is left in the end.
     let (socket, retired) = (socket.retire()?, Instant::now());
+    answering.leave();
     socket.await_idle(Duration::ZERO, |_| retired.elapsed() > LAST_GUESTS);
     runtime.block_on(super::ending::settle(&host));
     end(runtime, recording.as_deref());
@@ -173,7 +181,7 @@ fn listen(args: &ServeArgs, socket: Socket) -> Result<Finding, Failure> {
 /// Serves whoever has the token, over HTTP, and the project's socket beside it.
 fn listen_http(args: &ServeArgs, address: &Address) -> Result<Finding, Failure> {
     let given = given_token(args)?;
-    let (host, runtime) = start(args)?;
+    let (host, runtime, answering) = start(args)?;
     let listener = runtime.block_on(Listener::bind(address.clone()));
     let listener = listener.map_err(|error| Failure(format!("--listen {address}: {error}")))?;
     let recording = record(args, &host, &runtime)?;
@@ -200,17 +208,33 @@ fn listen_http(args: &ServeArgs, address: &Address) -> Result<Finding, Failure> 
     });
     let shared = socket.as_ref().map(|socket| socket.path().to_path_buf());
     let own = [made.clone(), shared];
-    end_on_signal(&runtime, recording.clone(), move || {
+    end_on_signal(&runtime, &answering, recording.clone(), move || {
         own.iter().flatten().for_each(|path| drop(std::fs::remove_file(path)));
     })?;
     let root = host.root().to_path_buf();
     guests.await_idle(args.idle_exit.unwrap_or(Duration::MAX), |n_guests| {
         retires.is_cancelled() || n_guests == 0 && !root.is_dir()
     });
+    answering.leave();
     runtime.block_on(super::ending::settle(&host));
     made.iter().for_each(|path| drop(std::fs::remove_file(path)));
     end(runtime, recording.as_deref());
     Ok(Finding::Fine)
+}
+
+/// Answers for a pool, and serves the project's socket beside it.
+fn answer_pool(args: &ServeArgs) -> Result<Finding, Failure> {
+    let (host, runtime, answering) = start(args)?;
+    let recording = record(args, &host, &runtime)?;
+    let socket = if args.no_share { None } else { share(&host, &runtime, args.max_message) };
+    let shared = socket.as_ref().map(|socket| socket.path().to_path_buf());
+    end_on_signal(&runtime, &answering, recording.clone(), move || {
+        shared.iter().for_each(|path| drop(std::fs::remove_file(path)));
+    })?;
+    answering.wait();
+    runtime.block_on(super::ending::settle(&host));
+    end(runtime, recording.as_deref());
+    Ok(Finding::Found)
 }
 
 /// The token that the user gave, and where it is.
@@ -233,8 +257,8 @@ fn given_token(args: &ServeArgs) -> Result<Option<(Token, String)>, Failure> {
     Ok(Some((token, held_in)))
 }
 
-/// A host that watches its definitions, and what runs its hooks.
-fn start(args: &ServeArgs) -> Result<(Arc<Host>, Runtime), Failure> {
+/// A host that watches its definitions, what runs its hooks, and its work for a pool.
+fn start(args: &ServeArgs) -> Result<(Arc<Host>, Runtime, Answering), Failure> {
     // First, because what it does about signals holds for the files that the host opens.
     let runtime = runtime()?;
     let purpose = if args.pass_through { Purpose::PassThrough } else { Purpose::Judge };
@@ -245,11 +269,12 @@ fn start(args: &ServeArgs) -> Result<(Arc<Host>, Runtime), Failure> {
         tracing::error!("Pass-through: every event is allowed and no hook runs.");
     }
     host.watch()?;
+    let answering = Answering::begin(&joining, args.pool.as_deref(), &host, &runtime)?;
     joining.follow(&host, &runtime);
     if let Ok(program) = std::env::current_exe() {
         process_tree::enable_reaper(program, vec!["reaper".into()]);
     }
-    Ok((host, runtime))
+    Ok((host, runtime, answering))
 }
 
 /// Begins to record, if that is wanted.
@@ -334,10 +359,13 @@ fn remove_socket(connection: &Connection) {
 
 fn end_on_signal(
     runtime: &Runtime,
+    answering: &Answering,
     recording: Option<Arc<Recording>>,
     clean_up: impl FnOnce() + Clone + Send + 'static,
 ) -> std::io::Result<()> {
+    let answering = answering.clone();
     let end = move |code: u8| {
+        answering.leave();
         clean_up();
         recording.iter().for_each(|it| it.finish());
         process_tree::leave(LEAVE);

@@ -32,6 +32,8 @@ pub(crate) struct Settings {
     pub(crate) server: server::Settings,
     /// What is followed.
     pub(crate) definitions: Option<Followed>,
+    /// The pool that judges for `hookwire hook`, which has no host of its own then.
+    pub(crate) pool: Option<Name>,
 }
 
 /// Which published definitions are in force.
@@ -53,6 +55,7 @@ struct Raw {
     #[serde(default)]
     tls: Tls,
     definitions: Option<RawFollowed>,
+    pool: Option<Name>,
 }
 
 #[derive(Deserialize)]
@@ -97,7 +100,7 @@ impl Settings {
             return Err(format!("--fleet {given}: there is no such file; a server is written nats://HOST:4222"));
         }
         let server = server::Settings::from_urls(given).map_err(|error| format!("--fleet: {error}"))?;
-        Ok(Settings { file: None, server, definitions: None })
+        Ok(Settings { file: None, server, definitions: None, pool: None })
     }
 
     fn read(path: &Path) -> Result<Settings, String> {
@@ -139,7 +142,7 @@ impl Settings {
             let channel = channel.unwrap_or_else(|| Name::nearest(CHANNEL));
             Ok(Followed { pins: Pins { channel, signers }, code })
         });
-        Ok(Settings { file: None, server, definitions: definitions.transpose()? })
+        Ok(Settings { file: None, server, definitions: definitions.transpose()?, pool: raw.pool })
     }
 
     /// Where they come from, for people.
@@ -161,6 +164,7 @@ mod tests {
         for (text, line, problem) in [
             (format!("{servers}serverz = 1\n"), Some(2), "serverz"),
             (format!("{servers}host = \"a.b\"\n"), Some(2), "no name here"),
+            (format!("{servers}pool = \"a.*\"\n"), Some(2), "no name here"),
             (format!("{servers}[definitions]\nkeys = []\n"), Some(2), "no key is pinned"),
             (format!("{servers}[definitions]\nkeys = [\"ed25519:x\"]\n"), Some(3), "ed25519:"),
             (format!("{servers}[definitions]\nkeys = [\"{KEY}\"]\nthreshold = 2\n"), Some(2), "the threshold is 2"),

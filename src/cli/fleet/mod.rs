@@ -4,10 +4,12 @@ mod cases;
 mod init;
 mod join;
 mod key;
+mod pool;
 pub(super) mod publish;
 mod status;
 
 pub(super) use join::{Joining, published};
+pub(super) use pool::{Answering, Pool};
 
 use super::output::Output;
 use super::{Failure, Finding};
