@@ -15,6 +15,8 @@ mod examples;
 mod file_rules;
 #[cfg(feature = "fleet")]
 mod fleet;
+#[cfg(feature = "fleet")]
+mod fleet_pool;
 mod generate;
 mod hooks_article;
 mod import;
