@@ -2,6 +2,7 @@
 //! again, and what many sessions try and nobody looks at may be worth a guard. Nothing of it is in force by itself.
 
 use crate::running::told;
+use crate::services::approval::DENIED;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -131,7 +132,7 @@ impl Suggestions {
         let reason = verdict["reason"].as_str().unwrap_or_default();
         match verdict["decision"].as_str() {
             Some("allow") => asked.n_yes += 1,
-            Some("deny") if reason.contains("denied by a person") => asked.n_no += 1,
+            Some("deny") if reason.contains(DENIED) => asked.n_no += 1,
             Some("ask") if !call.1.is_empty() && self.open.len() < MAX_OPEN => drop(self.open.insert(call, key)),
             _ => {}
         }

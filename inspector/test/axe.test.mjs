@@ -2,7 +2,7 @@
 import test from "node:test";
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { browse } from "./browser.mjs";
+import { browse, VIEWS } from "./browser.mjs";
 import { serve } from "./serve.mjs";
 
 const axe = await readFile(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
@@ -41,12 +41,7 @@ for (const colorScheme of ["light", "dark"]) {
       `timeline?event=${of((it) => it.verdict.subject)}`,
       `timeline?event=${of((it) => it.verdict.outcomes.some((o) => o.opaque))}`,
       `timeline?event=${of((it) => JSON.stringify(it.params).includes("make release") && it.event === "PreToolUse")}`,
-      "approvals",
-      "charts",
-      "definitions",
-      "try",
-      "proposals",
-      "history",
+      ...VIEWS,
     ];
     for (const view of views) {
       await page.evaluate((it) => {

@@ -4,6 +4,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+/** The views beside the timeline. */
+export const VIEWS = ["approvals", "charts", "definitions", "try", "proposals", "history"];
+
 export async function browse({
   colorScheme = "dark",
   width = 1440,

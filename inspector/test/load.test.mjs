@@ -51,15 +51,21 @@ async function tasksWhile(page, context, run) {
 
 const rows = (page) => page.evaluate(() => document.querySelectorAll(".list .row").length);
 
-test("10,000 events a minute while somebody filters and reads", async (t) => {
-  const server = await serve({ many: 2000 });
-  const { page, context, problems, close } = await browse();
+/** The page with so many events, until the test ends. */
+async function open(t, many) {
+  const server = await serve({ many });
+  const { close, ...browser } = await browse();
   t.after(async () => {
     await close();
     server.close();
   });
-  await page.goto(server.address());
-  await page.locator(".row.event").first().waitFor();
+  await browser.page.goto(server.address());
+  await browser.page.locator(".row.event").first().waitFor();
+  return { server, ...browser };
+}
+
+test("10,000 events a minute while somebody filters and reads", async (t) => {
+  const { server, page, context, problems } = await open(t, 2000);
   const timer = setInterval(() => {
     for (let i = 0; i < 17; i++) server.next({ flat: true });
   }, 100);
@@ -98,14 +104,7 @@ test("10,000 events a minute while somebody filters and reads", async (t) => {
 });
 
 test("a scroll through 100,000 events", async (t) => {
-  const server = await serve({ many: 101_500 });
-  const { page, context, problems, close } = await browse();
-  t.after(async () => {
-    await close();
-    server.close();
-  });
-  await page.goto(server.address());
-  await page.locator(".row.event").first().waitFor();
+  const { server, page, context, problems } = await open(t, 101_500);
   let last = "";
   for (let quiet = 0; quiet < 3;) {
     await page.waitForTimeout(500);

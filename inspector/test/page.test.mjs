@@ -2,7 +2,7 @@
 import test from "node:test";
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { browse } from "./browser.mjs";
+import { browse, VIEWS } from "./browser.mjs";
 import { approval, HOSTILE } from "./data.mjs";
 import { serve } from "./serve.mjs";
 
@@ -463,16 +463,7 @@ test("a hostile event does nothing, wherever its texts are shown", async (t) => 
   await check("the event");
   await page.locator(".more").first().click();
   await check("all of it");
-  for (const view of [
-    "timeline?group=session",
-    "timeline?group=agent",
-    "approvals",
-    "charts",
-    "definitions",
-    "try",
-    "proposals",
-    "history",
-  ]) {
+  for (const view of ["timeline?group=session", "timeline?group=agent", ...VIEWS]) {
     await go(`#/${view}`);
     await page.waitForTimeout(500);
     await check(view);
@@ -488,16 +479,7 @@ test("a hostile event does nothing, wherever its texts are shown", async (t) => 
 test("at 400 % zoom nothing is lost sideways", async (t) => {
   const { page, go, seqOf, end } = await open(t, { width: 320, height: 256, reducedMotion: "reduce" });
   await rowsOf(page).first().waitFor();
-  for (const view of [
-    "timeline",
-    `timeline?event=${seqOf((it) => it.verdict.subject)}`,
-    "approvals",
-    "charts",
-    "definitions",
-    "try",
-    "proposals",
-    "history",
-  ]) {
+  for (const view of ["timeline", `timeline?event=${seqOf((it) => it.verdict.subject)}`, ...VIEWS]) {
     await go(`#/${view}`);
     await page.waitForTimeout(300);
     assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 320, view);

@@ -69,6 +69,7 @@ pages! {
     "observing",
     "diagnostics",
     "teams",
+    "fleet",
     "protocol",
     "conformance",
     "dialects",

@@ -77,7 +77,7 @@ impl Report<'_> {
 
 pub(super) fn doctor(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failure> {
     let looked_at = |agent: &&Agent| args.agents.is_empty() || args.agents.iter().any(|it| it.name == agent.name);
-    let granting = Granting::each(&AGENTS.iter().filter(looked_at).collect::<Vec<_>>(), &args.hooks.definitions.root);
+    let granting = Granting::each(AGENTS.iter().filter(looked_at), &args.hooks.definitions.root);
     let hooks = HostArgs { reach: args.hooks.reach.with_entries(&granting), ..args.hooks.clone() };
     let host = hooks.definitions.host_with(hooks.options()?)?;
     let mut report = Report { out, about: String::new(), is_bad: false };

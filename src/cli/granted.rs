@@ -18,8 +18,8 @@ pub(super) struct Granting {
 
 impl Granting {
     /// The entries of these agents that ask about a project.
-    pub(super) fn each<'a>(agents: impl IntoIterator<Item = &'a &'static Agent>, root: &Path) -> Vec<Granting> {
-        let places = agents.into_iter().flat_map(|agent| InstallArgs::each(agent, root));
+    pub(super) fn each(agents: impl Iterator<Item = &'static Agent>, root: &Path) -> Vec<Granting> {
+        let places = agents.flat_map(|agent| InstallArgs::each(agent, root));
         let of = |place: InstallArgs| match place.entry()? {
             Entry::Unreadable(_) => None,
             Entry::Asks { lines, .. } => Some((place.path().ok()?, lines)),
@@ -43,7 +43,7 @@ impl Granting {
 impl ReachArgs {
     /// Adds what every installed entry says. What only some agents allow fails in the others, so it isn't added.
     pub(super) fn with_installed(&self, root: &Path) -> ReachArgs {
-        self.with_entries(&Granting::each(&AGENTS.iter().collect::<Vec<_>>(), root))
+        self.with_entries(&Granting::each(AGENTS.iter(), root))
     }
 
     /// Adds what each of these entries says.

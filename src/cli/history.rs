@@ -93,8 +93,7 @@ fn show(proposal: &Proposal, out: &mut Output) {
 #[cfg(feature = "history")]
 mod kept {
     use super::*;
-    use crate::history::{History, Order};
-    use crate::support::places;
+    use crate::history::{History, Order, directory};
 
     /// Hands on the newest so many events, or all, in the order of time.
     pub(super) fn each(
@@ -103,7 +102,7 @@ mod kept {
         take: &mut dyn FnMut(&str) -> ControlFlow<()>,
     ) -> Result<(), Failure> {
         // To look is not to begin one.
-        let Some(dir) = places::data().map(|it| it.join("history")).filter(|it| it.is_dir()) else { return Ok(()) };
+        let Some(dir) = directory().filter(|it| it.is_dir()) else { return Ok(()) };
         let history = History::open(&dir).map_err(Failure)?;
         let Some(last) = last else { return history.each(query, None, |it| take(&it.line)).map_err(Failure) };
         let newest = history.search(query, None, Order::Newest, last).map_err(Failure)?;

@@ -367,7 +367,6 @@ fn holds_definitions(root: &Node) -> bool {
     }
 }
 
-/// A policy by the name that other systems have for it: a file that looks like rules, and holds none.
 /// Cases in a file that isn't called as those are, so that nobody tries them.
 fn misnamed_cases(path: &Path, root: &Node) -> Option<Problem> {
     let NodeValue::Map(entries) = &root.value else { return None };
@@ -382,6 +381,7 @@ fn misnamed_cases(path: &Path, root: &Node) -> Option<Problem> {
     Some(Problem::warning(&entry.key_span, "not-definitions", message).help(help))
 }
 
+/// A policy by the name that other systems have for it: a file that looks like rules, and holds none.
 fn misnamed_policy(root: &Node) -> Option<Problem> {
     let NodeValue::Map(entries) = &root.value else { return None };
     let entry = entries.iter().find(|it| {

@@ -87,8 +87,8 @@ fn is_condition(text: &str) -> bool {
     compares && When::new(text).is_ok()
 }
 
-/// The rule that was probably meant by a text that is none: one whose bracket isn't closed, a URL behind `domain:`, a command without its tool, a tool
-/// and its pattern without brackets.
+/// The rule that was probably meant by a text that is none: one whose bracket isn't closed, a URL behind `domain:`, a
+/// command without its tool, a tool and its pattern without brackets.
 fn meant(text: &str) -> Option<String> {
     if let Some((before, host)) = text.split_once("domain:") {
         let host = host_of_url(host.strip_suffix(')')?)?;

@@ -12,7 +12,7 @@ use crate::event::{Event, EventSpec, Phase};
 use crate::handlers::Moment;
 use crate::hook::Hook;
 use crate::hook_set::Selected;
-use crate::services::approval::{Approval, ApprovalReply};
+use crate::services::approval::ApprovalReply;
 use crate::services::approvals::{self, NoAnswer, Remember};
 use crate::syntax::source::Layer;
 use crate::verdict::{Answer, Decision, Outcome, Status};
@@ -561,17 +561,7 @@ impl Chain {
             reply => reply,
         };
         let (decision, reasons) = match &reply {
-            Ok(reply) => {
-                let said = reply.reason.as_deref().map(|said| format!(": {said}")).unwrap_or_default();
-                match reply.decision {
-                    Approval::Approve => (Decision::Allow, format!("approved by a person{said}")),
-                    // In other systems what a person says is the whole reason.
-                    Approval::Deny => match &reply.reason {
-                        Some(bare) if limits.contract.dialect != NATIVE => (Decision::Deny, bare.clone()),
-                        _ => (Decision::Deny, format!("{reason} (denied by a person{said})")),
-                    },
-                }
-            }
+            Ok(reply) => reply.decided(&reason, limits.contract.dialect == NATIVE),
             Err(NoAnswer::Silence(error)) => (Decision::Deny, format!("{reason} ({error})")),
             Err(NoAnswer::Error(error)) => (Decision::Deny, format!("{reason} (failed to {error})")),
         };

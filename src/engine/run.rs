@@ -477,8 +477,8 @@ fn failed(hook: &Hook, event: &Event, error: &str) -> Answer {
     answer
 }
 
-/// The record of what a hook that observes would have done. Its answer ends here: every run that has an answer is made by [`finish`],
-/// so no composition and no dialect can let it count. `counts`: a decision would have counted.
+/// The record of what a hook that observes would have done. Its answer ends here: every run that has an answer is made by
+/// [`finish`], so no composition and no dialect can let it count. `counts`: a decision would have counted.
 fn observed(answer: Box<Answer>, event: &Event, counts: bool) -> Observed {
     Observed {
         rewrote: changes(&answer, event),

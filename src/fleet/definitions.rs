@@ -164,7 +164,9 @@ pub(crate) async fn follow(host: Weak<Host>, member: Arc<Member>, follower: Opti
     let _following = follower.map(|it| Task(tokio::spawn(it.run(member.server.clone()))));
     let Some(mut changes) = host.upgrade().map(|it| it.changes()) else { return };
     let mut link = member.server.link();
-    let (mut swaps, mut is_stale) = (0, false);
+    let (mut swaps, mut is_stale, mut trouble) = (0, false, None);
+    // The first connection takes a moment, which is no trouble.
+    let mut is_late = false;
     loop {
         let now = status.borrow_and_update().clone();
         let Some(host) = host.upgrade() else { return };
@@ -185,15 +187,22 @@ pub(crate) async fn follow(host: Weak<Host>, member: Arc<Member>, follower: Opti
         let is_up = matches!(*link.borrow_and_update(), Link::Up(_));
         if is_up {
             let _ = member.server.ready(Duration::from_secs(5)).await;
-            if let Err(error) = hosts::put(&member.server, member.who(), report).await {
-                tracing::warn!("This host couldn't report to the fleet: {error}");
-            }
         }
+        // While the server is away, this says so at once.
+        let problem = hosts::put(&member.server, member.who(), report).await.err().map(|it| it.to_string());
+        // Said once, not twice a minute.
+        if trouble.is_none()
+            && let Some(problem) = &problem
+            && (is_up || is_late)
+        {
+            tracing::warn!("This host can't report to its fleet, and judges by what it has: {problem}");
+        }
+        trouble = problem.filter(|_| is_up || is_late);
         tokio::select! {
             changed = status.changed() => if changed.is_err() && files.is_some() { return },
             changed = link.changed() => if changed.is_err() { return },
             _ = changes.recv() => {}
-            () = tokio::time::sleep(report_pause()) => {}
+            () = tokio::time::sleep(report_pause()) => is_late = true,
         }
     }
 }

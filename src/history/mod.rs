@@ -7,6 +7,7 @@
 mod query;
 
 use crate::running::told;
+use crate::support::places;
 use crate::support::visible::cut;
 use parking_lot::Mutex;
 use query::{ANY, Query, facet, millis};
@@ -15,7 +16,7 @@ use serde_json::Value;
 use std::fs::{DirBuilder, File};
 use std::ops::ControlFlow;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// How long another process may take to write.
@@ -94,6 +95,11 @@ pub enum Order {
 
 fn said(error: impl std::fmt::Display) -> String {
     format!("the history: {error}")
+}
+
+/// Where the history of this user is kept, if the user has a home directory. It need not be there yet.
+pub fn directory() -> Option<PathBuf> {
+    places::data().map(|it| it.join("history"))
 }
 
 impl History {

@@ -70,16 +70,10 @@ impl Query {
                 return Err(wrong("it has no value"));
             }
             match key {
-                "since" | "until" if is_out || is_open => {
-                    return Err(wrong("a time is written as 7d, 2h or 2026-11-28"));
-                }
-                "since" => {
-                    query.since =
-                        Some(time(value, now).ok_or_else(|| wrong("a time is written as 7d, 2h or 2026-11-28"))?)
-                }
-                "until" => {
-                    query.until =
-                        Some(time(value, now).ok_or_else(|| wrong("a time is written as 7d, 2h or 2026-11-28"))?)
+                "since" | "until" => {
+                    let at = time(value, now).filter(|_| !is_out && !is_open);
+                    let at = at.ok_or_else(|| wrong("a time is written as 7d, 2h or 2026-11-28"))?;
+                    if key == "since" { &mut query.since } else { &mut query.until }.replace(at);
                 }
                 "text" => {
                     // A word without letters and digits is in no index.

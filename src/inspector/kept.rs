@@ -6,11 +6,10 @@ use super::tried::Definition;
 use crate::dialects::recorded::Recorded;
 use crate::handlers::Effect;
 use crate::handlers::guards::without_secrets;
-use crate::history::{History, Order, Wishes, Written};
+use crate::history::{History, Order, Wishes, Written, directory};
 use crate::running::follow::{Following, News};
 use crate::suggest::Suggestions;
 use crate::support::json::parse;
-use crate::support::places;
 use crate::transport::socket;
 use parking_lot::Mutex;
 use serde::Deserialize;
@@ -90,7 +89,7 @@ impl Kept {
     /// The history of this user; whether it is written is as the person said last.
     pub(super) fn start() -> Kept {
         let kept = Kept::default();
-        let is_there = places::data().is_some_and(|it| it.join("history").is_dir());
+        let is_there = directory().is_some_and(|it| it.is_dir());
         let wishes = if is_there { kept.history().and_then(|it| it.wishes()) } else { Ok(Wishes::default()) };
         kept.is_on.store(wishes.is_ok_and(|it| it.is_on), Ordering::Relaxed);
         kept
@@ -102,8 +101,8 @@ impl Kept {
         }
         let _one = self.changing.lock();
         if self.writer.get().is_none() {
-            let dir = places::data().ok_or("there is no home directory in which a history is kept")?;
-            let history = Arc::new(History::open(&dir.join("history"))?);
+            let dir = directory().ok_or("there is no home directory in which a history is kept")?;
+            let history = Arc::new(History::open(&dir)?);
             let (waiting, rows) = sync_channel(MAX_WAITING);
             let (into, n_lost) = (history.clone(), self.n_lost.clone());
             let write = move || write(&into, &rows, &n_lost);

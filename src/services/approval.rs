@@ -1,5 +1,6 @@
 //! What a person is asked and what they say, whoever asks them.
 
+use crate::verdict::Decision;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -52,6 +53,21 @@ pub struct ApprovalReply {
     /// Give the same answer to the same question for the rest of the session.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub remember: bool,
+}
+
+/// How a reason begins behind the question, where a person has said no.
+pub const DENIED: &str = "denied by a person";
+
+impl ApprovalReply {
+    /// The decision that it comes to, and why. In other systems what a person says is the whole reason of a "no".
+    pub fn decided(&self, question: &str, is_native: bool) -> (Decision, String) {
+        let said = self.reason.as_deref().map(|said| format!(": {said}")).unwrap_or_default();
+        match (self.decision, &self.reason) {
+            (Approval::Approve, _) => (Decision::Allow, format!("approved by a person{said}")),
+            (Approval::Deny, Some(bare)) if !is_native => (Decision::Deny, bare.clone()),
+            (Approval::Deny, _) => (Decision::Deny, format!("{question} ({DENIED}{said})")),
+        }
+    }
 }
 
 /// The news that other questions wait for a person than before.

@@ -1,27 +1,20 @@
 //! Whether `hookwire run` holds who has connected over TCP. The kernel names no process there: the connection is looked
 //! for among the open files of those that are held.
 
-#[cfg(target_os = "linux")]
 use super::peer::filters;
-#[cfg(target_os = "linux")]
 use hookwire_ask::programs;
 use std::net::SocketAddr;
-#[cfg(target_os = "linux")]
 use std::path::{Path, PathBuf};
 
 /// What the program is called below which processes are held.
-#[cfg(target_os = "linux")]
 const HOLDERS: [&str; 2] = [programs::SMALL, programs::TYPED];
 /// So many processes up is looked for it.
-#[cfg(target_os = "linux")]
 const MOST_PARENTS: usize = 256;
 /// A connection that stands, in the table of them.
-#[cfg(target_os = "linux")]
 const ESTABLISHED: &str = "01";
 
 /// Whether who has connected is, or may be, held. While something is held, somebody who can't be found may be it: a
-/// connection can be handed on while it is looked for.
-#[cfg(target_os = "linux")]
+/// connection can be handed on while it is looked for. Where the kernel has no filters, nothing is.
 pub fn is_held(theirs: SocketAddr, ours: SocketAddr) -> bool {
     let Some(own) = filters("self") else { return false };
     let (mut held, mut free) = (Vec::new(), Vec::new());
@@ -37,14 +30,7 @@ pub fn is_held(theirs: SocketAddr, ours: SocketAddr) -> bool {
         || !free.iter().any(|it| has_open(it, &socket) == Some(true))
 }
 
-/// Nothing holds a process here.
-#[cfg(not(target_os = "linux"))]
-pub fn is_held(_: SocketAddr, _: SocketAddr) -> bool {
-    false
-}
-
 /// The numbers of the processes that run.
-#[cfg(target_os = "linux")]
 fn processes() -> impl Iterator<Item = String> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|it| it.file_name().into_string().ok()).filter(|it| it.bytes().all(|byte| byte.is_ascii_digit()))
@@ -52,7 +38,6 @@ fn processes() -> impl Iterator<Item = String> {
 
 /// Whether a process that holds others is, or may be, above this one. What leaves its parent comes to the one that holds
 /// it.
-#[cfg(target_os = "linux")]
 fn is_below_holder(process: &str) -> bool {
     let mut at = process.to_string();
     for _ in 0..MOST_PARENTS {
@@ -70,7 +55,6 @@ fn is_below_holder(process: &str) -> bool {
 }
 
 /// What their end of the connection is called among open files, as long as somebody has it.
-#[cfg(target_os = "linux")]
 fn socket(theirs: SocketAddr, ours: SocketAddr) -> Option<String> {
     let (theirs, ours) = (written(theirs)?, written(ours)?);
     for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
@@ -87,7 +71,6 @@ fn socket(theirs: SocketAddr, ours: SocketAddr) -> Option<String> {
 }
 
 /// An address as the table has it; one of version 6 that stands for it ends alike.
-#[cfg(target_os = "linux")]
 fn written(address: SocketAddr) -> Option<String> {
     match address {
         SocketAddr::V4(it) => Some(format!("{:08X}:{:04X}", u32::from_ne_bytes(it.ip().octets()), it.port())),
@@ -96,7 +79,6 @@ fn written(address: SocketAddr) -> Option<String> {
 }
 
 /// Whether a process has a file open; `None`: that can't be seen.
-#[cfg(target_os = "linux")]
 fn has_open(process: &str, socket: &Path) -> Option<bool> {
     let files = std::fs::read_dir(format!("/proc/{process}/fd")).ok()?;
     Some(files.flatten().any(|it| std::fs::read_link(it.path()).is_ok_and(|it| it == socket)))

@@ -536,7 +536,7 @@ export interface Item {
 }
 
 /** Where a definition came from, outermost first. Inner layers may add and tighten. */
-export type Layer = "managed" | "user" | "hooks" | "project" | "session";
+export type Layer = "managed" | "fleet" | "user" | "hooks" | "project" | "session";
 
 /** `hooks/list`. */
 export interface ListParams {

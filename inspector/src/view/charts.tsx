@@ -12,6 +12,7 @@ import { clock, number, span, tick, times, took } from "../time";
 import { Section } from "./event";
 import { Filter } from "./filter";
 import { Mark } from "./marks";
+import { Columns, ofNumbers, unseen } from "./parts";
 import { Empty, Head } from "./shell";
 
 /** The strongest at the bottom, where lengths compare best. */
@@ -369,34 +370,18 @@ function Sessions({ sums }: { sums: Sums }): JSX.Element {
     <>
       <div class="table-box" tabIndex={0} role="group" aria-label="Sessions">
         <table class="table">
-          <thead>
-            <tr>
-              <th scope="col">session</th>
-              <th scope="col">agent</th>
-              <th scope="col" class="n">
-                events
-              </th>
-              <th scope="col">
-                <span class="hidden">compared</span>
-              </th>
-              <th scope="col" class="n">
-                denied
-              </th>
-              <th scope="col" class="n">
-                lasted
-              </th>
-              {hasTokens && (
-                <th scope="col" class="n">
-                  tokens
-                </th>
-              )}
-              {hasCost && (
-                <th scope="col" class="n">
-                  cost
-                </th>
-              )}
-            </tr>
-          </thead>
+          <Columns
+            of={[
+              "session",
+              "agent",
+              ofNumbers("events"),
+              unseen("compared"),
+              ofNumbers("denied"),
+              ofNumbers("lasted"),
+              hasTokens && ofNumbers("tokens"),
+              hasCost && ofNumbers("cost"),
+            ]}
+          />
           <tbody>
             {sorted.map((it) => (
               <tr key={it.key}>

@@ -14,6 +14,7 @@ import type { Diagnostic, HookCases, HookCounts, HookInfo, ListResult, Recent, T
 import { chosenHost, ChooseHost } from "./choose";
 import { Section } from "./event";
 import { Icon } from "./marks";
+import { Columns, ofNumbers, unseen } from "./parts";
 import { Place } from "./path";
 import { draft } from "./rule";
 import { Dialog, Empty, Head, Problem } from "./shell";
@@ -173,41 +174,17 @@ function FileHooks({
       <Diagnostics all={diagnostics} />
       <div class="table-box" tabIndex={0} role="group" aria-label={`Hooks of ${oneLine(file)}`}>
         <table class="table hooks">
-          <thead>
-            <tr>
-              <th scope="col" class="w-hook">
-                hook
-              </th>
-              <th scope="col" class="w-on">
-                on
-              </th>
-              <th scope="col" class="w-does">
-                does
-              </th>
-              <th scope="col" class="w-fails">
-                fails
-              </th>
-              <th scope="col" class="n">
-                matched
-              </th>
-              <th scope="col" class="n">
-                denied
-              </th>
-              <th scope="col" class="n">
-                asked
-              </th>
-              <th scope="col" class="n">
-                rewrote
-              </th>
-              <th scope="col" class="n">
-                failed
-              </th>
-              <th scope="col" class="w-cases">
-                {known.cases !== undefined && !isBuiltIn ? "cases" : <span class="hidden">cases</span>}
-              </th>
-              <th scope="col">{isBuiltIn ? <span class="hidden">where</span> : "where"}</th>
-            </tr>
-          </thead>
+          <Columns
+            of={[
+              { word: "hook", class: "w-hook" },
+              { word: "on", class: "w-on" },
+              { word: "does", class: "w-does" },
+              { word: "fails", class: "w-fails" },
+              ...["matched", "denied", "asked", "rewrote", "failed"].map(ofNumbers),
+              known.cases !== undefined && !isBuiltIn ? { word: "cases", class: "w-cases" } : unseen("cases", "w-cases"),
+              isBuiltIn ? unseen("where") : "where",
+            ]}
+          />
           <tbody>
             {hooks.map((hook) => (
               <HookRow

@@ -8,6 +8,7 @@ import { oneLine, Quoted } from "../text";
 import { times } from "../time";
 import type { Proposal } from "../wire";
 import { Raw } from "./event";
+import { ViewLink } from "./parts";
 import { draft } from "./rule";
 import { Empty, Head, Problem } from "./shell";
 
@@ -27,17 +28,7 @@ export function Proposals(): JSX.Element {
         (loaded.unknown ? (
           <Empty title="This build of hookwire proposes no rules">
             <p>
-              The{" "}
-              <a
-                href="#/try"
-                onClick={(it) => {
-                  it.preventDefault();
-                  go({ view: "try" });
-                }}
-              >
-                Try
-              </a>{" "}
-              view takes one that you write.
+              The <ViewLink to="try">Try</ViewLink> view takes one that you write.
             </p>
           </Empty>
         ) : (
@@ -48,17 +39,7 @@ export function Proposals(): JSX.Element {
         <Empty title="Nothing to propose yet">
           <p>
             Proposals come from the record: answers that you give again and again, and calls that are stopped again and again.
-            Switch the record on in{" "}
-            <a
-              href="#/history"
-              onClick={(it) => {
-                it.preventDefault();
-                go({ view: "history" });
-              }}
-            >
-              History
-            </a>
-            , and come back later.
+            Switch the record on in <ViewLink to="history">History</ViewLink>, and come back later.
           </p>
         </Empty>
       )}

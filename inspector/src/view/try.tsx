@@ -14,6 +14,7 @@ import type { Against, Decision, Diagnostic, ExplainResult, Json, Judged, Tried 
 import { chosenHost, ChooseHost } from "./choose";
 import { eventOf, Raw, Section, Subject } from "./event";
 import { Mark } from "./marks";
+import { Columns, ViewLink } from "./parts";
 import { Place } from "./path";
 import { draft, RuleEditor } from "./rule";
 import { Empty, Head, Problem } from "./shell";
@@ -120,15 +121,9 @@ export function Try(): JSX.Element {
             <h2>This rule</h2>
             <span class="quiet-text">
               a{" "}
-              <a
-                href="#/definitions"
-                onClick={(it) => {
-                  it.preventDefault();
-                  change({ view: "definitions" });
-                }}
-              >
+              <ViewLink to="definitions" keeps>
                 definition
-              </a>{" "}
+              </ViewLink>{" "}
               in YAML
             </span>
           </div>
@@ -392,15 +387,9 @@ function Past({ text }: { text: string }): JSX.Element {
         <p class="quiet-text">
           Every recorded event is judged with this text and with the file of its name as it is now. The differences are listed
           here.{" "}
-          <a
-            href="#/history"
-            onClick={(it) => {
-              it.preventDefault();
-              change({ view: "history" });
-            }}
-          >
+          <ViewLink to="history" keeps>
             History
-          </a>{" "}
+          </ViewLink>{" "}
           says what is recorded.
         </p>
       )}
@@ -426,14 +415,7 @@ function Differences({ all }: { all: Against["differences"] }): JSX.Element {
   return (
     <div class="table-box" tabIndex={0} role="group" aria-label="Differences">
       <table class="table">
-        <thead>
-          <tr>
-            <th scope="col">time</th>
-            <th scope="col">what</th>
-            <th scope="col">was</th>
-            <th scope="col">would be</th>
-          </tr>
-        </thead>
+        <Columns of={["time", "what", "was", "would be"]} />
         <tbody>
           {all.map((it, nth) => {
             const at = Date.parse(it.record.at);

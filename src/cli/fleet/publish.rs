@@ -44,6 +44,9 @@ pub(in crate::cli) struct PublishArgs {
     /// To a part of the hosts first: so many of a hundred. It is always the same ones.
     #[arg(long, value_name = "PERCENT", num_args = 0..=1, default_missing_value = "5", value_parser = permille)]
     canary: Option<u16>,
+    /// The revision, where what is there was signed by a key that nobody has any more. It must be above all before.
+    #[arg(long, value_name = "N")]
+    revision: Option<u64>,
     /// For how long hosts take it. Where it is in force by then, it stays.
     #[arg(long, value_name = "DURATION", default_value = "90d", value_parser = humantime::parse_duration)]
     expires: Duration,
@@ -109,7 +112,12 @@ async fn send(
     let (server, followed) = args.server.connect().await?;
     let (channel, signers) = whom(args, followed, keys)?;
     let seen = Channel::read(&server, &channel, &signers).await?;
-    let revision = seen.next_revision().map_err(Failure)?;
+    let next = || {
+        seen.next_revision().map_err(|problem| {
+            Failure(format!("{problem}; pin the key that has signed it, or name the next --revision"))
+        })
+    };
+    let revision = args.revision.map_or_else(next, Ok)?;
     let files = match given {
         Some(files) => files,
         None => {

@@ -9,7 +9,6 @@ use super::super::kind::{Kind, TextKind};
 use super::guard_kind::{GuardKind, gates};
 use crate::contract::NATIVE;
 use crate::event::EventSpec;
-use crate::services::approval;
 use crate::services::approvals::{self, Remember};
 use crate::support::visible::safe;
 use crate::syntax::values::RawDuration;
@@ -130,18 +129,9 @@ impl Kind for Approval {
             },
             Err(approvals::NoAnswer::Error(error)) => return Err(HandlerError(error)),
         };
-        let said = reply.reason.as_deref().map(|said| format!(": {said}")).unwrap_or_default();
-        Ok(match reply.decision {
-            approval::Approval::Approve => Answer {
-                subject: reply.subject,
-                ..Answer::decide(Decision::Allow, format!("approved by a person{said}"))
-            },
-            // In other systems what a person says is the whole reason.
-            approval::Approval::Deny => match reply.reason {
-                Some(bare) if hook.contract.dialect != NATIVE => Answer::decide(Decision::Deny, bare),
-                _ => Answer::decide(Decision::Deny, format!("{message} (denied by a person{said})")),
-            },
-        })
+        let (decision, reason) = reply.decided(&message, hook.contract.dialect == NATIVE);
+        let subject = reply.subject.filter(|_| decision == Decision::Allow);
+        Ok(Answer { subject, ..Answer::decide(decision, reason) })
     }
 
     fn effect(&self) -> Option<Effect> {

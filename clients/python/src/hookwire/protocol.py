@@ -1138,7 +1138,7 @@ Fail = Literal["open", "closed", "ask"]
 Honour = Literal["allow", "deny", "ask", "defer", "rewrite"]
 
 # Where a definition came from, outermost first. Inner layers may add and tighten.
-Layer = Literal["managed", "user", "hooks", "project", "session"]
+Layer = Literal["managed", "fleet", "user", "hooks", "project", "session"]
 
 # One turn.
 Message = Union["MessageUser", "MessageAssistant", "MessageTools"]

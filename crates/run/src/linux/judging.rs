@@ -119,14 +119,6 @@ impl Judge<'_> {
         let real_path = program.file.as_ref().map(|it| it.real_path.clone()).unwrap_or_default();
         let real_name = base_name(real_path.as_os_str().as_bytes());
         let mut names: Vec<(Vec<u8>, PathBuf)> = Vec::new();
-        let is_known = |names: &[(Vec<u8>, PathBuf)], name: &[u8]| {
-            names.iter().any(|(known, _)| base_name(known) == base_name(name))
-        };
-        let add = |names: &mut Vec<(Vec<u8>, PathBuf)>, name: &[u8], path: &Path| {
-            if !is_known(names, name) {
-                names.push((name.to_vec(), path.to_owned()));
-            }
-        };
         if snapshot.every || snapshot.has_name(base_name(&own)) {
             add(&mut names, &own, &real_path);
         }
@@ -134,17 +126,24 @@ impl Judge<'_> {
             add(&mut names, &program.path, &real_path);
         }
         let Some(file) = &program.file else { return names };
-        let mut others: Vec<(&[u8], &Path)> = Vec::new();
-        if snapshot.has_name(real_name) {
-            others.push((real_path.as_os_str().as_bytes(), &real_path));
-        }
-        if let Some(named) = &file.kind.named {
-            others.push((named.path.as_os_str().as_bytes(), &named.path));
-        }
-        others.retain(|(name, _)| !is_known(&names, name));
+        let real = snapshot.has_name(real_name).then_some(&*real_path);
+        let others = real.into_iter().chain(file.kind.named.as_ref().map(|it| &*it.path));
+        let is_new = |path: &&Path| !is_among(&names, path.as_os_str().as_bytes());
+        let others: Vec<&Path> = others.filter(is_new).collect();
         if !others.is_empty() && !snapshot.is_own_name(base_name(&own), file, self.supervisor.since) {
-            others.into_iter().for_each(|(name, path)| add(&mut names, name, path));
+            others.into_iter().for_each(|path| add(&mut names, path.as_os_str().as_bytes(), path));
         }
         names
+    }
+}
+
+/// Whether a name is there already. Rules know a program by its name without a directory.
+fn is_among(names: &[(Vec<u8>, PathBuf)], name: &[u8]) -> bool {
+    names.iter().any(|(known, _)| base_name(known) == base_name(name))
+}
+
+fn add(names: &mut Vec<(Vec<u8>, PathBuf)>, name: &[u8], path: &Path) {
+    if !is_among(names, name) {
+        names.push((name.to_vec(), path.to_owned()));
     }
 }

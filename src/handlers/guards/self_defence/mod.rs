@@ -72,7 +72,7 @@ const PATHS: &[&str] = &["**/.hookwire/**", "~/.config/hookwire/**", "~/.local/s
 /// What only a person has hookwire do, by its first words. Its language server has definitions trusted, too.
 const COMMANDS: &str = "\
     trust|serve|stop|approve|deny|inspect|uninstall|install|import|state set|state increment|state compare-and-set|\
-    state delete|check --fix|check --migrate|test --update";
+    state delete|check --fix|check --migrate|test --update|publish|fleet init|fleet key";
 
 /// What shows and asks nothing of anybody.
 const HARMLESS: &[&str] = &["trust list", "trust show*"];

@@ -1,0 +1,97 @@
+//! How long an edit takes to be in force on a thousand hosts, and what a host costs: real connections to a real server,
+//! many hosts in one process.
+//!
+//! `cargo test --release -p hookwire-fleet --test thousand -- --ignored --nocapture`; HOSTS says how many.
+
+mod common;
+
+use common::{LONG, Servers};
+use hookwire_fleet::bundle::{Files, Manifest, Stage};
+use hookwire_fleet::envelope::Signers;
+use hookwire_fleet::follow::{Follower, Judge, Pins, Status};
+use hookwire_fleet::hosts::now;
+use hookwire_fleet::key::SecretKey;
+use hookwire_fleet::publish::{Channel, publish};
+use hookwire_fleet::server::Server;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use tokio::sync::watch;
+
+struct Sound;
+
+impl Judge for Sound {
+    fn check(&self, _: &Path) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn stand_in(&self, problem: &str) -> (String, String) {
+        ("stand-in.yaml".into(), problem.into())
+    }
+
+    fn version(&self) -> &str {
+        "1.0.0"
+    }
+}
+
+/// The resident memory of this process, in KiB.
+fn memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|it| it.starts_with("VmRSS:")).unwrap_or_default();
+    line.split_whitespace().nth(1).and_then(|it| it.parse().ok()).unwrap_or_default()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a measurement: it takes minutes, and the machine for itself"]
+async fn an_edit_is_in_force_on_all_hosts() {
+    let Some(servers) = Servers::start(1).await else { return };
+    let n: usize = std::env::var("HOSTS").ok().and_then(|it| it.parse().ok()).unwrap_or(1000);
+    let (team, key) = (servers.connect("publisher").await, SecretKey::generate().unwrap());
+    let pins = Pins { channel: "main".parse().unwrap(), signers: Signers::new([key.public()], 1).unwrap() };
+    let dir = TempDir::new().unwrap();
+    let before = memory();
+    let mut hosts: Vec<watch::Receiver<Status>> = Vec::new();
+    for at in 0..n {
+        let server = Server::start(&servers.settings("host-a")).unwrap();
+        let follower = Follower::open(&dir.path().join(at.to_string()), pins.clone(), Arc::new(Sound)).unwrap();
+        hosts.push(follower.status());
+        server.ready(LONG).await.unwrap();
+        tokio::spawn(follower.run(server));
+    }
+    println!("{n} hosts: {} KiB each", (memory().saturating_sub(before)) / n as u64);
+    for round in 1..=5 {
+        let files = TempDir::new().unwrap();
+        std::fs::write(files.path().join("guard.yaml"), format!("# {round}\n{}", "x".repeat(20_000))).unwrap();
+        let files = Files::read(files.path()).unwrap();
+        let seen = Channel::read(&team, &pins.channel, &pins.signers).await.unwrap();
+        let manifest = Manifest {
+            channel: pins.channel.clone(),
+            revision: seen.next_revision().unwrap(),
+            stage: Stage::All,
+            created: now(),
+            expires: now() + 3600,
+            min_host: None,
+            message: None,
+            files: files.entries.clone(),
+        };
+        let began = Instant::now();
+        let waits = hosts.iter().cloned().map(|mut status| {
+            let revision = manifest.revision;
+            tokio::spawn(async move {
+                let is_there = |it: &Status| it.in_force.as_ref().is_some_and(|it| it.revision == revision);
+                let waited = tokio::time::timeout(LONG, status.wait_for(is_there)).await;
+                waited.is_ok().then(|| began.elapsed())
+            })
+        });
+        let waits: Vec<_> = waits.collect();
+        publish(&team, &manifest, &files, &[&key], &seen).await.unwrap();
+        let mut took: Vec<Duration> = Vec::new();
+        for wait in waits {
+            took.push(wait.await.unwrap().expect("a host didn't take it"));
+        }
+        took.sort();
+        let at = |part: f64| took[((took.len() - 1) as f64 * part) as usize];
+        println!("round {round}: p50 {:?}, p99 {:?}, all {:?}", at(0.5), at(0.99), at(1.0));
+    }
+}
