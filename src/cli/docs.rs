@@ -70,6 +70,7 @@ pages! {
     "diagnostics",
     "teams",
     "fleet",
+    "fleet-pool",
     "protocol",
     "conformance",
     "dialects",

@@ -173,6 +173,9 @@ export class Hooks {
   /** Any request of the protocol. Rejects with HostGone without a host, and with RequestFailed if it refuses. */
   async request(method: string, params?: unknown, { deadline = this.deadline, signal }: Patience = {}): Promise<any> {
     signal?.throwIfAborted();
+    if (this.#pool && method !== "hooks/dispatch") {
+      throw new RequestFailed(-32601, `a pool answers hooks/dispatch, not ${method}`);
+    }
     const connection = this.#host();
     let abort = () => {};
     let timer: NodeJS.Timeout | undefined;

@@ -119,7 +119,6 @@ export class PoolConnection {
   }
 
   request(method: string, params: any, pending: Pending): number {
-    if (method !== "hooks/dispatch") throw new RequestFailed(-32601, `a pool answers hooks/dispatch, not ${method}`);
     if (this.gone !== undefined) throw new HostGone(this.gone);
     const id = ++this.#lastId;
     const payload = Buffer.from(JSON.stringify({ jsonrpc: "2.0", id, method, params }));

@@ -260,6 +260,8 @@ class _Client:
         connection.request("hooks/register", {"hooks": hooks})[1].add_done_callback(check)
 
     def _send(self, method: str, params: Any) -> tuple[Connection | PoolConnection, int, Future[Any]]:
+        if self._pool is not None and method != "hooks/dispatch":
+            raise RequestFailed(-32601, f"a pool answers hooks/dispatch, not {method}")
         connection = self._host()
         return connection, *connection.request(method, params)
 

@@ -118,8 +118,6 @@ class PoolConnection:
         self._thread.start()
 
     def request(self, method: str, params: Any) -> tuple[int, Future[Any]]:
-        if method != "hooks/dispatch":
-            raise RequestFailed(-32601, f"a pool answers hooks/dispatch, not {method}")
         future: Future[Any] = Future()
         with self._lock:
             if self.gone is not None:
@@ -169,7 +167,7 @@ class PoolConnection:
         try:
             sock = self._connect()
             self._serve(sock)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as problem:
             self.end(f"the pool {self._pool.name} can't be asked: {problem or type(problem).__name__}")
         finally:
             self.end("the connection has ended")
