@@ -9,6 +9,7 @@ use serde_json::json;
 use servers::{Servers, program};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -106,6 +107,7 @@ fn by_hook(scene: &Scene, command: &str, deadline: f64) -> (String, f64) {
     let found = match (specific["permissionDecision"].as_str(), specific["updatedInput"]["command"].as_str()) {
         (Some("deny"), _) => format!("denied: {}", specific["permissionDecisionReason"].as_str().unwrap_or_default()),
         (_, Some(rewritten)) => rewritten.to_string(),
+        (None, None) if output.status.code() == Some(2) => format!("denied: {text}"),
         (None, None) if text.is_empty() && output.status.success() => command.to_string(),
         _ => text,
     };
@@ -124,17 +126,10 @@ fn hook(scene: &Scene, command: &str, deadline: f64, fail: &str) -> Output {
     child.wait_with_output().unwrap()
 }
 
-fn by_client(client: &[&str], scene: &Scene, command: &str, deadline: f64) -> (String, f64) {
-    let settings = scene.servers.settings("thin-a");
-    let output = Command::new(client[0])
-        .args(&client[1..])
-        .args([&settings.servers.join(","), "main", "thin-a"])
-        .arg(settings.password_file.unwrap())
-        .args(["", command, &deadline.to_string()])
-        .current_dir(repo("clients"))
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .output()
-        .unwrap();
+fn ask_by_client(client: &[&str], args: &[&str]) -> (String, f64) {
+    let mut command = Command::new(client[0]);
+    command.args(&client[1..]).args(args).current_dir(repo("clients")).env("PYTHONDONTWRITEBYTECODE", "1");
+    let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}{error}");
@@ -142,14 +137,33 @@ fn by_client(client: &[&str], scene: &Scene, command: &str, deadline: f64) -> (S
     (found.to_string(), seconds.parse().unwrap())
 }
 
-fn by_python(scene: &Scene, command: &str, deadline: f64) -> (String, f64) {
-    by_client(&["python3", "-W", "error::ResourceWarning", "python/tests/ask_pool.py"], scene, command, deadline)
+fn by_client(client: &[&str], scene: &Scene, command: &str, deadline: f64) -> (String, f64) {
+    let settings = scene.servers.settings("thin-a");
+    let (servers, password) = (settings.servers.join(","), settings.password_file.unwrap().display().to_string());
+    ask_by_client(client, &[&servers, "main", "thin-a", &password, "", command, &deadline.to_string()])
 }
 
-const TYPESCRIPT: [&str; 3] = ["node", "--experimental-strip-types", "--no-warnings"];
+const PYTHON: [&str; 4] = ["python3", "-W", "error::ResourceWarning", "python/tests/ask_pool.py"];
+const TYPESCRIPT: [&str; 4] = ["node", "--experimental-strip-types", "--no-warnings", "typescript/test/ask-pool.ts"];
+
+/// Whether there is a Node that runs TypeScript; without it, the test says so and is over.
+fn runs_typescript() -> bool {
+    if !is_there("node") {
+        return false;
+    }
+    let tried = Command::new("node").args(&TYPESCRIPT[1..3]).args(["--eval", "0"]).output().unwrap();
+    if !tried.status.success() {
+        println!("SKIPPED: this Node runs no TypeScript; Node 22.6 does");
+    }
+    tried.status.success()
+}
+
+fn by_python(scene: &Scene, command: &str, deadline: f64) -> (String, f64) {
+    by_client(&PYTHON, scene, command, deadline)
+}
 
 fn by_typescript(scene: &Scene, command: &str, deadline: f64) -> (String, f64) {
-    by_client(&[&TYPESCRIPT[..], &["typescript/test/ask-pool.ts"]].concat(), scene, command, deadline)
+    by_client(&TYPESCRIPT, scene, command, deadline)
 }
 
 /// Whatever dies: a verdict of a host that lives, or one failure in time, and nothing else.
@@ -216,13 +230,8 @@ fn the_python_client_asks_a_pool() {
 
 #[test]
 fn the_typescript_client_asks_a_pool() {
-    if !is_there("node") {
-        return;
-    }
-    if Command::new(TYPESCRIPT[0]).args(&TYPESCRIPT[1..]).args(["--eval", "0"]).output().unwrap().status.success() {
+    if runs_typescript() {
         holds(by_typescript);
-    } else {
-        println!("SKIPPED: this Node runs no TypeScript; Node 22.6 does");
     }
 }
 
@@ -253,4 +262,97 @@ fn a_pool_that_fails_goes_the_way_of_the_entry() {
     let begun = Instant::now();
     let _ = hook(&scene, "ls", 0.001, "closed");
     assert!(begun.elapsed() < Duration::from_secs_f64(SLACK));
+}
+
+/// A server that says what it likes: it answers each request with `says`, in which `{inbox}` stands for where a reply is
+/// awaited, and ends the connection behind `{end}`.
+fn hostile_server(says: String) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let says = says.clone();
+            std::thread::spawn(move || talk(stream, &says));
+        }
+    });
+    port
+}
+
+fn talk(mut stream: TcpStream, says: &str) -> std::io::Result<()> {
+    let info = json!({ "server_id": "S", "version": "2.15.1", "headers": true, "max_payload": 1 << 20, "proto": 1 });
+    write!(stream, "INFO {info}\r\n")?;
+    let mut lines = BufReader::new(stream.try_clone()?).lines();
+    while let Some(Ok(line)) = lines.next() {
+        let words: Vec<&str> = line.split(' ').collect();
+        match words[..] {
+            ["PING"] => stream.write_all(b"PONG\r\n")?,
+            ["HPUB", _, inbox, ..] => {
+                stream.write_all(says.replace("{inbox}", inbox).replace("{end}", "").as_bytes())?;
+                if says.ends_with("{end}") {
+                    return stream.shutdown(std::net::Shutdown::Both);
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// A message with a header and a payload, for where a reply is awaited.
+fn message(header: &str, payload: &str) -> String {
+    let header = format!("NATS/1.0\r\n{header}\r\n\r\n");
+    format!("HMSG {{inbox}} 1 {} {}\r\n{header}{payload}\r\n", header.len(), header.len() + payload.len())
+}
+
+/// Of whatever a server may say, only an answer is one. A client that believed anything else would let the act pass.
+fn believes_only_answers(client: &[&str]) {
+    const DONE: &str = "Hookwire-State: done";
+    let allow = r#"{"jsonrpc":"2.0","id":1,"result":{"decision":"allow"}}"#;
+    let deep = "[".repeat(100_000);
+    let (answer, header) = (message(DONE, allow), "NATS/1.0\r\n\r\n");
+    let cases = [
+        ("an answer", answer.clone(), "ls"),
+        ("an answer behind signs of life", format!("PING\r\n{}{answer}", message("hookwire-state:working", "")), "ls"),
+        ("no header", format!("MSG {{inbox}} 1 {}\r\n{allow}\r\n", allow.len()), "denied: "),
+        ("no state", message("A: done", allow), "denied: "),
+        ("work", message("Hookwire-State: working", allow), "denied: "),
+        ("a refusal", message("Hookwire-State: refused", "no \u{7}time"), "denied: hookwire gave no verdict: the host"),
+        ("another's answer", message(DONE, &allow.replace(":1", ":2")), "denied: "),
+        ("no JSON", message(DONE, "allow"), "denied: "),
+        ("no verdict", message(DONE, r#"{"id":1,"result":{"decision":true}}"#), "denied: "),
+        ("nothing", message(DONE, r#"{"id":1,"result":null}"#), "denied: "),
+        ("an error", message(DONE, r#"{"id":1,"error":7}"#), "denied: "),
+        ("depth", message(DONE, &deep), "denied: "),
+        ("a negative size", format!("HMSG {{inbox}} 1 -1 -1\r\n{header}"), "denied: "),
+        ("a huge size", format!("HMSG {{inbox}} 1 12 99999999999\r\n{header}"), "denied: "),
+        ("a header beyond its message", format!("HMSG {{inbox}} 1 99 12\r\n{header}"), "denied: "),
+        ("no size", "HMSG {inbox} 1\r\n".into(), "denied: "),
+        ("a long line", "x".repeat(200_000), "denied: "),
+        ("another inbox", answer.replace("{inbox}", "{inbox}x"), "denied: "),
+        ("another inbox of the client", answer.replace("{inbox}", "_INBOX.hookwire.1.1"), "denied: "),
+        ("no inbox", answer.replace("{inbox}", ">"), "denied: "),
+        ("a complaint", "-ERR 'Slow Consumer'\r\n".into(), "denied: "),
+        ("the end", "{end}".into(), "denied: "),
+        ("half an answer", format!("{}{{end}}", &answer[..answer.len() - 9]), "denied: "),
+    ];
+    for (what, says, expected) in cases {
+        let url = format!("nats://127.0.0.1:{}", hostile_server(says));
+        let (found, seconds) = ask_by_client(client, &[&url, "main", "", "", "", "ls", "1.2"]);
+        assert!(found.starts_with(expected) && seconds < 1.2 + SLACK, "{what}: {found} {seconds}");
+        assert!(found.chars().all(|it| !it.is_control()), "{what}: {found:?}");
+    }
+}
+
+#[test]
+fn the_python_client_believes_only_answers() {
+    if is_there("python3") {
+        believes_only_answers(&PYTHON);
+    }
+}
+
+#[test]
+fn the_typescript_client_believes_only_answers() {
+    if runs_typescript() {
+        believes_only_answers(&TYPESCRIPT);
+    }
 }

@@ -282,7 +282,9 @@ export class PoolConnection {
 
   /** What is said of a request. Anything but `done` is no answer. */
   #hear(subject: string, header: string, payload: Buffer): void {
-    const [id = 0, nSent] = subject.slice(this.#inbox.length + 1).split(".").map(Number);
+    const [, place, number] = /^(.*)\.(\d+\.\d+)$/.exec(subject) ?? [];
+    if (place !== this.#inbox) return;
+    const [id = 0, nSent] = number?.split(".").map(Number) ?? [];
     const asked = this.#pending.get(id);
     if (!asked) return;
     const [status = "", ...lines] = header.split("\r\n");

@@ -22,8 +22,9 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use std::fmt::Write as _;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout, timeout_at};
 
@@ -168,8 +169,12 @@ impl Asking<'_> {
         loop {
             let heard = timeout_at(quiet.min(self.end), self.replies.next()).await;
             let problem = match heard {
-                Err(_) if Instant::now() >= self.end => return Err(self.late()),
-                Err(_) => AskError::Silent { pool: self.pool.clone(), asked: self.asked },
+                Err(_) => match self.late() {
+                    AskError::Late { .. } if Instant::now() < self.end => {
+                        AskError::Silent { pool: self.pool.clone(), asked: self.asked }
+                    }
+                    error => return Err(error),
+                },
                 Ok(None) => return Err(ServerError::Other("the connection was closed".into()).into()),
                 Ok(Some(message)) => {
                     // The member that was asked first may still answer, but its end is no news.
@@ -218,7 +223,7 @@ impl Asking<'_> {
         }
     }
 
-    /// Why there is nothing at the end: a server says only beside it that something isn't permitted.
+    /// Why nothing comes: a server says only beside it that something isn't permitted.
     fn late(&self) -> AskError {
         let begun = self.end.checked_sub(self.wait).unwrap_or(self.end).into_std();
         match self.server.late(&streams::dispatch(self.pool), begun) {
@@ -248,15 +253,18 @@ fn read(message: Message) -> Said {
 /// What a member takes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// So many requests at once; for a further one it says that it is busy, and the client asks another member.
+    /// So many requests are judged at once.
     pub in_flight: usize,
+    /// So many more wait for that, half of their clients' time at most. For a further one the member says that it is busy,
+    /// and the client asks another member.
+    pub waiting: usize,
     /// How long what it has begun may take once it is to leave.
     pub drain: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { in_flight: 64, drain: Duration::from_secs(20) }
+        Limits { in_flight: 64, waiting: 192, drain: Duration::from_secs(20) }
     }
 }
 
@@ -270,7 +278,7 @@ pub async fn serve<Judging>(
     pool: &Name,
     limits: Limits,
     ready: impl FnOnce(),
-    judge: impl Fn(Bytes, Duration) -> Judging,
+    judge: impl Fn(Bytes, Duration) -> Judging + Send + Sync + 'static,
     stop: impl Future<Output = ()>,
 ) -> Result<(), ServerError>
 where
@@ -298,6 +306,7 @@ where
     ready();
     let leaves = watch::Sender::new(false);
     let mut running = JoinSet::new();
+    let (places, judge) = (Arc::new(Semaphore::new(limits.in_flight)), Arc::new(judge));
     let member = Member { server: server.clone() };
     loop {
         let message = tokio::select! {
@@ -308,12 +317,11 @@ where
         };
         let Some(message) = message else { return Err(ServerError::Other("the connection was closed".into())) };
         let Some(request) = member.accept(message) else { continue };
-        if running.len() < limits.in_flight {
-            let judging = judge(request.payload.clone(), request.for_judging());
+        if running.len() < limits.in_flight + limits.waiting {
+            let judging = request.judging(places.clone(), judge.clone());
             running.spawn(request.answer(member.clone(), judging, leaves.subscribe()));
         } else {
-            let reason = format!("it is busy with {} events", limits.in_flight);
-            member.reply(&request.reply, REFUSED, reason.into()).await;
+            member.reply(&request.reply, REFUSED, BUSY.into()).await;
         }
     }
     drain(&member, requests, running, &leaves, limits.drain).await;
@@ -350,6 +358,7 @@ async fn drain(
     let _ = timeout(SENDING, last).await;
 }
 
+const BUSY: &str = "it is busy with other events";
 const LEAVING: &str = "it is about to end";
 
 /// A host that answers.
@@ -398,9 +407,24 @@ fn is_inbox(subject: &str) -> bool {
 }
 
 impl Request {
-    /// The time for judging: the answer must still come in time.
-    fn for_judging(&self) -> Duration {
-        self.wait - (self.wait / 10).min(Duration::from_millis(500))
+    /// Judges once there is a place.
+    fn judging<Judging>(
+        &self,
+        places: Arc<Semaphore>,
+        judge: Arc<impl Fn(Bytes, Duration) -> Judging + Send + Sync + 'static>,
+    ) -> impl Future<Output = Result<Vec<u8>, String>> + Send + 'static
+    where
+        Judging: Future<Output = Result<Vec<u8>, String>> + Send + 'static,
+    {
+        let Request { payload, wait, due, .. } = self;
+        let (payload, wait, due) = (payload.clone(), *wait, *due);
+        async move {
+            let place = timeout(wait / 2, places.acquire_owned()).await;
+            let Ok(Ok(_place)) = place else { return Err(BUSY.into()) };
+            // The answer must still come in time.
+            let last = due - (wait / 10).min(Duration::from_millis(500));
+            judge(payload, last.saturating_duration_since(Instant::now())).await
+        }
     }
 
     async fn answer(

@@ -8,7 +8,7 @@ use common::{LONG, Servers, until};
 use futures_util::StreamExt;
 use hookwire_fleet::name::Name;
 use hookwire_fleet::pool::{self, AskError, GROUP, Limits};
-use hookwire_fleet::server::Server;
+use hookwire_fleet::server::{Server, ServerError};
 use hookwire_fleet::streams;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -114,7 +114,7 @@ async fn members_share_what_clients_ask_and_leave_in_good_order() {
 async fn what_is_in_flight_is_bounded_and_deadlines_hold() {
     let Some(servers) = Servers::start(1).await else { return };
     let client = servers.connect("thin-a").await;
-    let one = Limits { in_flight: 1, drain: Duration::from_millis(50) };
+    let one = Limits { in_flight: 1, waiting: 1, drain: Duration::from_millis(50) };
     let member = Member::start(&servers, "pool-a", one).await;
     until(async || ask(&client, "0", LONG).await.ok()).await;
     let n_before = member.answered();
@@ -123,9 +123,15 @@ async fn what_is_in_flight_is_bounded_and_deadlines_hold() {
         async move { ask(&client, "60000", LONG).await }
     });
     until(async || (member.answered() > n_before).then_some(())).await;
-    let begun = Instant::now();
-    let busy = ask(&client, "0", LONG).await.unwrap_err();
-    assert!(busy.to_string().contains("busy with 1 events") && begun.elapsed() < SECOND * 5, "{busy}");
+    // One waits for a while, and then another member could have it; there is no place for a third.
+    let waits = tokio::spawn({
+        let client = client.clone();
+        async move { ask(&client, "0", SECOND * 4).await }
+    });
+    let busy = until(async || ask(&client, "0", SECOND * 2).await.err()).await;
+    assert!(busy.to_string().contains("busy") && member.answered() == n_before + 1, "{busy}");
+    let busy = waits.await.unwrap().unwrap_err();
+    assert!(busy.to_string().contains("busy") && member.answered() == n_before + 1, "{busy}");
 
     // It is told to leave and can't finish in time: its client hears that, and finds nobody else.
     member.leave().await;
@@ -200,7 +206,7 @@ async fn nobody_else_answers_or_listens() {
     let client = servers.connect("thin-a").await;
     until(async || ask(&client, "0", LONG).await.ok()).await;
     let told = |server: &Server, subject: &str, begun| match server.late(subject, begun) {
-        hookwire_fleet::server::ServerError::NotPermitted(reason) => Some(reason),
+        ServerError::NotPermitted(reason) => Some(reason),
         _ => None,
     };
     // Even whoever knows a client's inbox: another client, an agent's host, a member that wasn't asked.
@@ -217,6 +223,11 @@ async fn nobody_else_answers_or_listens() {
         assert!(ask(&client, "0", LONG).await.is_ok());
         assert!(futures_util::FutureExt::now_or_never(replies.next()).is_none(), "{user} could reply to thin-a");
     }
+    // Whoever may not ask is told that, and not that nobody answers.
+    let host = servers.connect("host-a").await;
+    let refused = ask(&host, "0", SECOND * 3).await;
+    assert!(matches!(&refused, Err(AskError::Server(ServerError::NotPermitted(_)))), "{refused:?}");
+
     // Nobody reads what clients ask, or hears others' replies; a member has its share only.
     for (user, subject, group) in [
         ("thin-b", "hw.dispatch.main", Some("hosts")),

@@ -60,7 +60,7 @@ impl Answering {
         runtime.spawn(async move {
             let _ends = ends;
             let ready = || tell(format_args!("answering for the pool {name} at {}", server.servers()));
-            let judge = |request: Bytes, time| {
+            let judge = move |request: Bytes, time| {
                 let (host, runs) = (host.clone(), runs.clone());
                 async move { judge(&host, &runs, &request, time).await }
             };

@@ -321,7 +321,10 @@ class PoolConnection:
 
     def _hear(self, subject: str, header: bytes, payload: bytes) -> None:
         """What is said of a request. Anything but `done` is no answer."""
-        id, n_sent = (int(it) for it in subject.removeprefix(f"{self._inbox}.").split("."))
+        place = re.fullmatch(r"(.*)\.(\d{1,9})\.(\d{1,9})", subject, re.ASCII)
+        if place is None or place[1] != self._inbox:
+            return
+        id, n_sent = int(place[2]), int(place[3])
         status, *lines = header.decode("utf-8", "replace").split("\r\n")
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
         state = headers.get("hookwire-state")
