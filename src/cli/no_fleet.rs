@@ -69,7 +69,6 @@ impl Answering {
 pub(super) enum Pool {}
 
 impl Pool {
-    #[expect(clippy::unnecessary_wraps, reason = "with a fleet, settings are read")]
     pub(super) fn of(_: &StandingArgs) -> Result<Option<Pool>, Failure> {
         Ok(None)
     }

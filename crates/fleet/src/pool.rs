@@ -38,7 +38,7 @@ const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 const OVERHEAD: usize = 1024;
 /// How long a client lets a pool without members find one.
 const PAUSE: Duration = Duration::from_millis(250);
-/// How long one message may take to be handed to the connection.
+/// How long a connection may take before somebody hears of it, and a message to be handed to it.
 const SENDING: Duration = Duration::from_secs(5);
 /// The longest reason of a refusal that is passed on, in characters.
 const MAX_REASON: usize = 1000;
@@ -289,7 +289,7 @@ where
     loop {
         let is_ready = tokio::select! {
             () = &mut stop => return Ok(()),
-            it = server.ready(MAX_WAIT) => it,
+            it = server.ready(SENDING) => it,
         };
         let Err(error) = is_ready else { break };
         if told.as_ref() != Some(&error) {

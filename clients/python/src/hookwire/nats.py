@@ -141,7 +141,7 @@ class PoolConnection:
     def close(self) -> None:
         self.end("the client has closed")
         if threading.current_thread() is not self._thread:
-            self._thread.join(PATIENCE)
+            self._thread.join(1.0)
 
     def end(self, why: str) -> None:
         """The connection is gone or has to go. What waits for it fails at once."""
