@@ -71,6 +71,7 @@ pages! {
     "teams",
     "fleet",
     "fleet-state",
+    "fleet-pool",
     "protocol",
     "conformance",
     "dialects",

@@ -7,6 +7,7 @@
 //! The small program `hookwire-run` asks a host that runs, and starts this command where none does.
 
 use super::ending::{room_for_files, runtime};
+use super::fleet::Pool;
 use super::output::tell;
 use super::serve::share;
 use super::warm_host::{WarmHost, for_agents};
@@ -95,7 +96,12 @@ fn answer(args: &HookArgs, asked: &mut Asked) -> Result<Said, Failure> {
         let agent = args.agent.name();
         Failure(format!("{problem}; `hookwire install {agent}` in the project writes it anew"))
     })?;
-    match ask_host(args, &hooks, &String::from_utf8_lossy(&sent)) {
+    let sent = String::from_utf8_lossy(&sent);
+    // Without the pool's definitions, judging here would let everything pass.
+    if let Some(pool) = Pool::of(&hooks)?.filter(|_| !args.no_host) {
+        return pool.ask(&question(args, &sent));
+    }
+    match ask_host(args, &hooks, &sent) {
         Ok(said) => Ok(said),
         Err(Unasked::Refused(problem)) => Err(Failure(problem)),
         Err(Unasked::NoHost(problem)) => {
@@ -121,16 +127,19 @@ fn ask_host(args: &HookArgs, hooks: &StandingArgs, sent: &str) -> Result<Said, U
     }
     let gone = |error: std::io::Error| Unasked::NoHost(Some(error.to_string()));
     let host = WarmHost::new(hooks, args.idle_exit).map_err(gone)?;
-    let question = Question {
+    question(args, sent).ask(host.path(), || host.connect()).map_err(|unanswered| match unanswered {
+        Unanswered::Unreached(error) | Unanswered::Lost(error) => gone(error),
+        Unanswered::Refused(problem) => Unasked::Refused(problem),
+    })
+}
+
+fn question<'a>(args: &'a HookArgs, sent: &'a str) -> Question<'a> {
+    Question {
         event: args.event.as_deref(),
         fails_open: args.fail == Fail::Open,
         time_limit: args.time_limit,
         ..Question::new(args.agent.name(), sent)
-    };
-    question.ask(host.path(), || host.connect()).map_err(|unanswered| match unanswered {
-        Unanswered::Unreached(error) | Unanswered::Lost(error) => gone(error),
-        Unanswered::Refused(problem) => Unasked::Refused(problem),
-    })
+    }
 }
 
 /// Judges the event in this process.

@@ -1,8 +1,10 @@
 //! `hookwire fleet` and `publish` of a program that was built without them.
 
 use super::output::Output;
-use super::{Failure, Finding};
+use super::{Failure, Finding, StandingArgs};
 use crate::host::{Host, HostOptions};
+use hookwire_ask::exchange::Question;
+use hookwire_ask::said::Said;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::runtime::Runtime;
@@ -57,4 +59,31 @@ impl Joined {
 
 pub(super) fn published(_: Option<&str>, _: bool) -> Result<Option<PathBuf>, Failure> {
     Ok(None)
+}
+
+/// A host's work for a pool: none.
+#[derive(Clone)]
+pub(super) struct Answering;
+
+impl Answering {
+    pub(super) fn begin(_: &Joining, pool: Option<&str>, _: &Arc<Host>, _: &Runtime) -> Result<Answering, Failure> {
+        pool.map_or(Ok(Answering), |pool| Err(Failure(format!("--pool {pool}: {MISSING}"))))
+    }
+
+    pub(super) fn leave(&self) {}
+
+    pub(super) fn wait(&self) {}
+}
+
+/// The pool that judges what happens on this machine: none.
+pub(super) enum Pool {}
+
+impl Pool {
+    pub(super) fn of(_: &StandingArgs) -> Result<Option<Pool>, Failure> {
+        Ok(None)
+    }
+
+    pub(super) fn ask(&self, _: &Question<'_>) -> Result<Said, Failure> {
+        match *self {}
+    }
 }

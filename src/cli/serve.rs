@@ -1,7 +1,7 @@
 //! `hookwire serve`.
 
 use super::ending::{self, LEAVE, SHUTDOWN, runtime};
-use super::fleet::{Joined, Joining};
+use super::fleet::{Answering, Joined, Joining};
 use super::output::tell;
 use super::record::Recording;
 use super::{Failure, Finding, StandingArgs};
@@ -54,6 +54,10 @@ pub(super) struct ServeArgs {
     /// With --listen http: a web page's origin that may ask, such as https://ide.example; may be given several times.
     #[arg(long, value_name = "ORIGIN")]
     origin: Vec<Origin>,
+    /// Answer for a pool of the fleet, and not on stdin and stdout: hosts of a pool share the events of clients that have
+    /// no host. A signal lets this one finish what it has begun.
+    #[arg(long, value_name = "NAME", conflicts_with = "idle_exit")]
+    pool: Option<String>,
     /// With --listen: end once nobody has been connected for this long.
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     idle_exit: Option<Duration>,
@@ -111,6 +115,9 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
         let socket = socket.map_err(|error| Failure(format!("--listen unix:{}: {error}", path.display())))?;
         return listen(args, socket);
     }
+    if args.pool.is_some() {
+        return answer_pool(args);
+    }
     if std::io::stdin().is_terminal() {
         tell(format_args!(
             "waiting for JSON-RPC, one message a line; Ctrl-D ends it. An agent starts this command and \
@@ -118,8 +125,8 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
         ));
     }
     let protocol = stdio::take_stdout()?;
-    let (host, runtime, joined) = start(args)?;
-    let unfinished = unfinished(args, &host, &runtime, joined)?;
+    let (host, runtime, part) = start(args)?;
+    let unfinished = unfinished(args, &host, &runtime, part)?;
     let (gone, client_is_gone) = mpsc::channel();
     let outbox = Outbox::new(protocol, move || {
         let _ = gone.send(());
@@ -143,8 +150,8 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
 
 /// Serves whoever connects, and nobody else.
 fn listen(args: &ServeArgs, socket: Socket) -> Result<Finding, Failure> {
-    let (host, runtime, joined) = start(args)?;
-    let unfinished = unfinished(args, &host, &runtime, joined)?;
+    let (host, runtime, part) = start(args)?;
+    let unfinished = unfinished(args, &host, &runtime, part)?;
     host.engine.services.socket.get_or_init(|| socket.path().into());
     socket.serve(guests(&host, &runtime, args.max_message))?;
     if args.listen.is_some() {
@@ -164,6 +171,7 @@ fn listen(args: &ServeArgs, socket: Socket) -> Result<Finding, Failure> {
     socket.await_idle(args.idle_exit.unwrap_or(Duration::MAX), is_over);
     // Who has connected meanwhile is answered; who only listens is left in the end.
     let (socket, retired) = (socket.retire()?, Instant::now());
+    unfinished.part.answering.leave();
     socket.await_idle(Duration::ZERO, |_| retired.elapsed() > LAST_GUESTS);
     runtime.block_on(super::ending::settle(&host));
     end(runtime, &unfinished);
@@ -173,10 +181,10 @@ fn listen(args: &ServeArgs, socket: Socket) -> Result<Finding, Failure> {
 /// Serves whoever has the token, over HTTP, and the project's socket beside it.
 fn listen_http(args: &ServeArgs, address: &Address) -> Result<Finding, Failure> {
     let given = given_token(args)?;
-    let (host, runtime, joined) = start(args)?;
+    let (host, runtime, part) = start(args)?;
     let listener = runtime.block_on(Listener::bind(address.clone()));
     let listener = listener.map_err(|error| Failure(format!("--listen {address}: {error}")))?;
-    let unfinished = unfinished(args, &host, &runtime, joined)?;
+    let unfinished = unfinished(args, &host, &runtime, part)?;
     let socket = if args.no_share { None } else { share(&host, &runtime, args.max_message) };
     let (token, held_in, made) = match given {
         Some((token, held_in)) => (token, held_in, None),
@@ -207,10 +215,26 @@ fn listen_http(args: &ServeArgs, address: &Address) -> Result<Finding, Failure> 
     guests.await_idle(args.idle_exit.unwrap_or(Duration::MAX), |n_guests| {
         retires.is_cancelled() || n_guests == 0 && !root.is_dir()
     });
+    unfinished.part.answering.leave();
     runtime.block_on(super::ending::settle(&host));
     made.iter().for_each(|path| drop(std::fs::remove_file(path)));
     end(runtime, &unfinished);
     Ok(Finding::Fine)
+}
+
+/// Answers for a pool, and serves the project's socket beside it.
+fn answer_pool(args: &ServeArgs) -> Result<Finding, Failure> {
+    let (host, runtime, part) = start(args)?;
+    let unfinished = unfinished(args, &host, &runtime, part)?;
+    let socket = if args.no_share { None } else { share(&host, &runtime, args.max_message) };
+    let shared = socket.as_ref().map(|socket| socket.path().to_path_buf());
+    end_on_signal(&runtime, unfinished.clone(), move || {
+        shared.iter().for_each(|path| drop(std::fs::remove_file(path)));
+    })?;
+    unfinished.part.answering.wait();
+    runtime.block_on(super::ending::settle(&host));
+    end(runtime, &unfinished);
+    Ok(Finding::Found)
 }
 
 /// The token that the user gave, and where it is.
@@ -233,8 +257,8 @@ fn given_token(args: &ServeArgs) -> Result<Option<(Token, String)>, Failure> {
     Ok(Some((token, held_in)))
 }
 
-/// A host that watches its definitions, and what runs its hooks.
-fn start(args: &ServeArgs) -> Result<(Arc<Host>, Runtime, Joined), Failure> {
+/// A host that watches its definitions, what runs its hooks, and its part in a fleet.
+fn start(args: &ServeArgs) -> Result<(Arc<Host>, Runtime, Part), Failure> {
     // First, because what it does about signals holds for the files that the host opens.
     let runtime = runtime()?;
     let purpose = if args.pass_through { Purpose::PassThrough } else { Purpose::Judge };
@@ -245,35 +269,37 @@ fn start(args: &ServeArgs) -> Result<(Arc<Host>, Runtime, Joined), Failure> {
         tracing::error!("Pass-through: every event is allowed and no hook runs.");
     }
     host.watch()?;
+    let answering = Answering::begin(&joining, args.pool.as_deref(), &host, &runtime)?;
     let joined = joining.follow(&host, &runtime)?;
     if let Ok(program) = std::env::current_exe() {
         process_tree::enable_reaper(program, vec!["reaper".into()]);
     }
-    Ok((host, runtime, joined))
+    Ok((host, runtime, Part { joined, answering }))
+}
+
+/// A host's part in a fleet: what it sends, and what it answers for a pool.
+struct Part {
+    joined: Joined,
+    answering: Answering,
 }
 
 /// What must be finished before the process ends, because some of it is only in memory.
 struct Unfinished {
     recording: Option<Arc<Recording>>,
-    joined: Joined,
+    part: Part,
 }
 
 impl Unfinished {
     fn finish(&self) {
         self.recording.iter().for_each(|it| it.finish());
-        self.joined.finish();
+        self.part.joined.finish();
     }
 }
 
 /// Begins to record, if that is wanted; gives what is to be finished.
-fn unfinished(
-    args: &ServeArgs,
-    host: &Arc<Host>,
-    runtime: &Runtime,
-    joined: Joined,
-) -> Result<Arc<Unfinished>, Failure> {
+fn unfinished(args: &ServeArgs, host: &Arc<Host>, runtime: &Runtime, part: Part) -> Result<Arc<Unfinished>, Failure> {
     let recording = args.record.as_ref().map(|dir| Recording::start(host, runtime, dir)).transpose()?;
-    Ok(Arc::new(Unfinished { recording, joined }))
+    Ok(Arc::new(Unfinished { recording, part }))
 }
 
 /// Drops the tasks that still run, which ends their processes.
@@ -357,6 +383,7 @@ fn end_on_signal(
     clean_up: impl FnOnce() + Clone + Send + 'static,
 ) -> std::io::Result<()> {
     let end = move |code: u8| {
+        unfinished.part.answering.leave();
         clean_up();
         unfinished.finish();
         process_tree::leave(LEAVE);

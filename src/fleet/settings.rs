@@ -35,6 +35,8 @@ pub(crate) struct Settings {
     pub(crate) definitions: Option<Followed>,
     /// Who answers questions.
     pub(crate) approvals: Option<Approving>,
+    /// The pool that judges for `hookwire hook`, which has no host of its own then.
+    pub(crate) pool: Option<Name>,
 }
 
 /// Who answers questions of this machine's hosts, beside people at the machine.
@@ -66,6 +68,7 @@ struct Raw {
     tls: Tls,
     definitions: Option<RawFollowed>,
     approvals: Option<RawApproving>,
+    pool: Option<Name>,
 }
 
 #[derive(Deserialize)]
@@ -117,7 +120,7 @@ impl Settings {
             return Err(format!("--fleet {given}: there is no such file; a server is written nats://HOST:4222"));
         }
         let server = server::Settings::from_urls(given).map_err(|error| format!("--fleet: {error}"))?;
-        Ok(Settings { file: None, server, definitions: None, approvals: None })
+        Ok(Settings { file: None, server, definitions: None, approvals: None, pool: None })
     }
 
     fn read(path: &Path) -> Result<Settings, String> {
@@ -167,7 +170,7 @@ impl Settings {
             Ok(Approving { approvers, webhook_file: webhook_file.map(within) })
         });
         let (definitions, approvals) = (definitions.transpose()?, approvals.transpose()?);
-        Ok(Settings { file: None, server, definitions, approvals })
+        Ok(Settings { file: None, server, definitions, approvals, pool: raw.pool })
     }
 
     /// Where they come from, for people.
@@ -189,6 +192,7 @@ mod tests {
         for (text, line, problem) in [
             (format!("{servers}serverz = 1\n"), Some(2), "serverz"),
             (format!("{servers}host = \"a.b\"\n"), Some(2), "no name here"),
+            (format!("{servers}pool = \"a.*\"\n"), Some(2), "no name here"),
             (format!("{servers}[definitions]\nkeys = []\n"), Some(2), "no key is pinned"),
             (format!("{servers}[definitions]\nkeys = [\"ed25519:x\"]\n"), Some(3), "ed25519:"),
             (format!("{servers}[definitions]\nkeys = [\"{KEY}\"]\nthreshold = 2\n"), Some(2), "the threshold is 2"),

@@ -1,6 +1,7 @@
 // The client: keeps a host, sends it events, and answers what the host asks.
 
 import { Connection, HostGone, type Origin, RequestFailed } from "./connection.ts";
+import { type Pool, PoolConnection, poolOf } from "./nats.ts";
 import { findProgram } from "./program.ts";
 import {
   type Answer,
@@ -39,6 +40,13 @@ export interface Options {
   connect?: string;
   /** What a host at a port wants to be shown; without it, HOOKWIRE_TOKEN. */
   token?: string;
+  /** NATS servers, `nats://HOST` or `tls://HOST`, whose `pool` of hosts judges instead of a host of one's own. */
+  fleet?: string;
+  pool?: string;
+  /** Who asks there; the file with the password, for its owner alone to read; whose certificates count, PEM. */
+  user?: string;
+  passwordFile?: string;
+  caFile?: string;
   /** The program to run, instead of the one that is found; more arguments for its `serve`; its environment. */
   program?: string;
   arguments?: string[];
@@ -85,8 +93,10 @@ export class Hooks {
   #options: Options;
   /** Set if the host is at a port. */
   #token: string | undefined;
+  /** Set if a pool is asked. */
+  #pool: Pool | undefined;
   #callbacks = new Map<string, { hook: Record<string, unknown>; callback: Callback }>();
-  #connection: Connection | undefined;
+  #connection: Connection | PoolConnection | undefined;
   #inVain = 0;
   #pauseUntil = 0;
   #closed = false;
@@ -99,6 +109,19 @@ export class Hooks {
     const own = ["hooks", "project", "root", "program", "arguments", "env"] as const;
     if (connect !== undefined && own.some((it) => this.#options[it] !== undefined)) {
       throw new TypeError("a host that runs already has its own definitions: connect takes no others");
+    }
+    const { fleet, decisions } = this.#options;
+    if (fleet === undefined && (["pool", "user", "passwordFile", "caFile"] as const).some((it) => this.#options[it] !== undefined)) {
+      throw new TypeError("pool, user, passwordFile and caFile are for `fleet`");
+    }
+    if (fleet !== undefined) {
+      if ([...own, "connect", "approve", "complete", "listen"].some((it) => this.#options[it as keyof Options] !== undefined)) {
+        throw new TypeError("a pool's hosts have their own definitions, people and models: `fleet` takes no others");
+      }
+      if (decisions !== undefined && [...decisions].sort().join() !== "allow,deny,rewrite") {
+        throw new TypeError("a pool's verdicts allow, deny and rewrite");
+      }
+      this.#pool = poolOf(this.#options);
     }
     if (connect !== undefined && /^(ws|http):/.test(connect)) {
       address(connect);
@@ -118,11 +141,13 @@ export class Hooks {
     fields: { name: string; rule?: string | string[] } & Record<string, unknown>,
     callback: Callback,
   ): this {
+    if (this.#pool) throw new TypeError("a pool's hosts can't call functions of this program");
     const { rule, ...others } = fields;
     const hook = { ...others, on: event, callback: fields.name, ...(rule === undefined ? {} : { if: rule }) };
     if (this.#callbacks.has(fields.name)) throw new TypeError(`there is a hook ${fields.name} already`);
     this.#callbacks.set(fields.name, { hook, callback });
-    if (this.#connection && this.#connection.gone === undefined) this.#register(this.#connection, [hook]);
+    const connection = this.#connection;
+    if (connection instanceof Connection && connection.gone === undefined) this.#register(connection, [hook]);
     return this;
   }
 
@@ -148,6 +173,9 @@ export class Hooks {
   /** Any request of the protocol. Rejects with HostGone without a host, and with RequestFailed if it refuses. */
   async request(method: string, params?: unknown, { deadline = this.deadline, signal }: Patience = {}): Promise<any> {
     signal?.throwIfAborted();
+    if (this.#pool && method !== "hooks/dispatch") {
+      throw new RequestFailed(-32601, `a pool answers hooks/dispatch, not ${method}`);
+    }
     const connection = this.#host();
     let abort = () => {};
     let timer: NodeJS.Timeout | undefined;
@@ -214,7 +242,7 @@ export class Hooks {
     await this.close();
   }
 
-  #host(): Connection {
+  #host(): Connection | PoolConnection {
     if (this.#closed) throw new HostGone("the client is closed");
     if (this.#connection && this.#connection.gone === undefined) return this.#connection;
     const now = performance.now();
@@ -228,7 +256,8 @@ export class Hooks {
     }
   }
 
-  #start(): Connection {
+  #start(): Connection | PoolConnection {
+    if (this.#pool) return new PoolConnection(this.#pool, () => (this.#inVain = 0));
     const { hooks = [], project, root, connect, decisions, approve, complete, listen = {}, env } = this.#options;
     const directories = typeof hooks === "string" ? [hooks] : hooks;
     const options = [
@@ -271,7 +300,7 @@ export class Hooks {
     });
   }
 
-  #late(connection: Connection, id: number, deadline: number): HostGone {
+  #late(connection: Connection | PoolConnection, id: number, deadline: number): HostGone {
     connection.cancel(id);
     const { silentSince } = connection;
     const patience = this.#options.patience ?? 5_000;

@@ -59,7 +59,7 @@ impl<'a> Question<'a> {
         socket: &Path,
         mut connect: impl FnMut() -> Result<UnixStream>,
     ) -> std::result::Result<Said, Unanswered> {
-        let request = request("hooks/answer", &self.params());
+        let request = self.request();
         let mut send = || {
             let mut stream = connect()?;
             stream.set_write_timeout(Some(STUCK))?;
@@ -82,7 +82,19 @@ impl<'a> Question<'a> {
             Err(error) if error.kind() == ErrorKind::TimedOut => is_alive(socket).and_then(|()| line.answer(until)),
             answer => answer,
         };
-        let mut answer = answer.map_err(Unanswered::Lost)?;
+        Question::read(answer.map_err(Unanswered::Lost)?)
+    }
+
+    /// The request with its end of line, for whoever carries it to a host another way.
+    pub fn request(&self) -> String {
+        request("hooks/answer", &self.params())
+    }
+
+    /// The answer in a reply to the request.
+    ///
+    /// # Errors
+    /// It is none, or the host says why it judges nothing.
+    pub fn read(mut answer: Value) -> std::result::Result<Said, Unanswered> {
         if let Some(problem) = answer["error"]["message"].as_str() {
             let is_older = answer["error"]["code"].as_i64().is_some_and(|code| NOT_UNDERSTOOD.contains(&code));
             return Err(match is_older {

@@ -21,6 +21,7 @@
 //! | [`quota`], [`spend`] | what all hosts together may do, and may spend |
 //! | [`state`] | values that hooks of all hosts share |
 //! | [`asks`] | questions that wait for a person, and one signed answer to each |
+//! | [`pool`] | hosts that answer for clients which have none of their own |
 //!
 //! # Invariants
 //!
@@ -43,6 +44,7 @@ pub mod follow;
 pub mod hosts;
 pub mod key;
 pub mod name;
+pub mod pool;
 pub mod publish;
 pub mod quota;
 mod retry;

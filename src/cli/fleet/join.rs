@@ -33,6 +33,11 @@ impl Joining {
         Ok(Joining(Some((Arc::new(member), follower))))
     }
 
+    /// The host's part in the fleet.
+    pub(super) fn member(&self) -> Option<&Arc<Member>> {
+        self.0.as_ref().map(|(member, _)| member)
+    }
+
     /// The options of a host that has joined.
     pub(in crate::cli) fn options(&self, options: HostOptions) -> HostOptions {
         let followed = self.0.as_ref().and_then(|(_, follower)| Some(follower.as_ref()?.files()));

@@ -5,12 +5,14 @@ mod cases;
 mod init;
 mod join;
 mod key;
+mod pool;
 pub(super) mod publish;
 pub(super) mod state;
 mod status;
 mod verdicts;
 
 pub(super) use join::{Joined, Joining, published};
+pub(super) use pool::{Answering, Pool};
 
 use super::output::Output;
 use super::{Failure, Finding};

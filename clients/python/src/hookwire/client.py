@@ -17,6 +17,7 @@ from typing import Any, Callable, Iterable, Mapping, TypeVar
 
 from .blocking import now
 from .connection import Connection, HostGone, RequestFailed
+from .nats import Pool, PoolConnection
 from .program import NoProgram, find_program
 from .protocol import (
     VERSION,
@@ -51,6 +52,11 @@ class _Client:
         root: str | os.PathLike[str] | None = None,
         connect: str | os.PathLike[str] | None = None,
         token: str | None = None,
+        fleet: str | None = None,
+        pool: str | None = None,
+        user: str | None = None,
+        password_file: str | os.PathLike[str] | None = None,
+        ca_file: str | os.PathLike[str] | None = None,
         program: str | os.PathLike[str] | None = None,
         arguments: Iterable[str] = (),
         env: Mapping[str, str] | None = None,
@@ -66,7 +72,9 @@ class _Client:
     ):
         """`hooks`: directories of definitions. `project`: also those of the project's `.hookwire`, in `root` or the
         current directory. `connect`: a host's socket, or its `ws://127.0.0.1:PORT` with a `token` (else that of
-        HOOKWIRE_TOKEN), instead of a host of one's own. `program`: the hookwire to run,
+        HOOKWIRE_TOKEN), instead of a host of one's own. `fleet`: NATS servers, `nats://HOST` or `tls://HOST`, whose
+        `pool` of hosts judges instead; `user` and `password_file` say who asks, `ca_file` whose certificates count.
+        `program`: the hookwire to run,
         `arguments`: more arguments for its `serve`, `env`: its environment.
 
         `fail`: what holds while there is no host: `closed` denies, `open` allows. `deadline`: seconds for a verdict;
@@ -78,8 +86,16 @@ class _Client:
         messages to the person; by default they go to stderr."""
         if fail not in ("closed", "open"):
             raise ValueError(f'fail is "closed" or "open", not {fail!r}')
-        if connect is not None and (hooks or project or root or program or arguments or env):
+        own = hooks or project or root or program or arguments or env
+        if connect is not None and own:
             raise ValueError("a host that runs already has its own definitions: connect takes no others")
+        if fleet is None and (pool or user or password_file or ca_file):
+            raise ValueError("pool=, user=, password_file= and ca_file= are for fleet=")
+        if fleet is not None and (own or connect is not None or approve or complete):
+            raise ValueError("a pool's hosts have their own definitions, people and models: fleet takes no others")
+        if fleet is not None and set(decisions) != {"allow", "deny", "rewrite"}:
+            raise ValueError("a pool's verdicts allow, deny and rewrite")
+        self._pool = None if fleet is None else Pool.of(fleet, pool, user, password_file, ca_file)
         self.fail = fail
         self.deadline = deadline or (330.0 if approve else 30.0)
         self.show = show or (lambda text: print(f"[hook] {text}", file=sys.stderr, flush=True))
@@ -112,7 +128,7 @@ class _Client:
         """Without a host; also in a forked process, which has none of its parent's threads, while the host stays that
         of the parent."""
         self._lock = threading.RLock()
-        self._connection: Connection | None = None
+        self._connection: Connection | PoolConnection | None = None
         self._in_vain = 0
         self._pause_until = 0.0
         # Where async functions run: the loop that last used this client, else one of its own.
@@ -125,6 +141,8 @@ class _Client:
         """Makes the decorated function a hook: it gets the event and returns an answer, or None for no opinion.
         `rule` is the definition's `if`; `fields` are its other fields, such as `matcher`, `when`, `fail`, `priority`."""
 
+        self._only_by_own_host()
+
         def decorate(function: F) -> F:
             called = name or function.__name__
             hook = {"name": called, "on": event, "callback": called, **fields}
@@ -135,7 +153,7 @@ class _Client:
                 if called in self._callbacks:
                     raise ValueError(f"there is a hook {called} already")
                 self._callbacks[called] = hook, function
-                if self._connection and self._connection.gone is None:
+                if isinstance(self._connection, Connection) and self._connection.gone is None:
                     try:
                         self._register(self._connection, [hook])
                     except HostGone:
@@ -149,11 +167,17 @@ class _Client:
         or `hooks/judged`. It runs on the thread that reads from the host, so it must be quick. Decorate before the
         first event is sent."""
 
+        self._only_by_own_host()
+
         def decorate(function: F) -> F:
             self._listeners.setdefault(notification, []).append(function)
             return function
 
         return decorate
+
+    def _only_by_own_host(self) -> None:
+        if self._pool is not None:
+            raise ValueError("a pool's hosts can't call functions of this program")
 
     def guard(self, agent: Any, **known: Any) -> Any:
         """Returns what stands for an agent, guarded; its events have the members `known`, such as `session`. It knows
@@ -171,7 +195,7 @@ class _Client:
 
     # The host
 
-    def _host(self) -> Connection:
+    def _host(self) -> Connection | PoolConnection:
         with self._lock:
             if self._closed:
                 raise HostGone("the client is closed")
@@ -188,7 +212,9 @@ class _Client:
             self._connection = connection
             return connection
 
-    def _start(self) -> Connection:
+    def _start(self) -> Connection | PoolConnection:
+        if self._pool is not None:
+            return PoolConnection(self._pool, self._is_up)
         if self._url is not None:
             connection = Connection(self._serve, self._notified, url=self._url, token=self._token)
         elif self._connect is not None:
@@ -205,6 +231,9 @@ class _Client:
         initialized.add_done_callback(lambda reply: self._check_version(connection, reply))
         self._register(connection, [hook for hook, _ in self._callbacks.values()])
         return connection
+
+    def _is_up(self) -> None:
+        self._in_vain = 0
 
     def _check_version(self, connection: Connection, reply: Future[Any]) -> None:
         if reply.cancelled() or isinstance(reply.exception(), HostGone):
@@ -230,11 +259,13 @@ class _Client:
 
         connection.request("hooks/register", {"hooks": hooks})[1].add_done_callback(check)
 
-    def _send(self, method: str, params: Any) -> tuple[Connection, int, Future[Any]]:
+    def _send(self, method: str, params: Any) -> tuple[Connection | PoolConnection, int, Future[Any]]:
+        if self._pool is not None and method != "hooks/dispatch":
+            raise RequestFailed(-32601, f"a pool answers hooks/dispatch, not {method}")
         connection = self._host()
         return connection, *connection.request(method, params)
 
-    def _late(self, connection: Connection, id: int, deadline: float) -> HostGone:
+    def _late(self, connection: Connection | PoolConnection, id: int, deadline: float) -> HostGone:
         connection.cancel(id)
         silent = connection.silent_since
         if silent is not None and time.monotonic() - silent >= self._patience:

@@ -127,7 +127,7 @@ class Connection:
         for stop in working.values():
             stop()
         for future in pending.values():
-            _settle(future, HostGone(why))
+            settle(future, HostGone(why))
 
     def _send(self, message: dict[str, Any]) -> None:
         try:
@@ -175,9 +175,9 @@ class Connection:
             with self._lock:
                 future = self._pending.pop(message["id"], None)
             if future and (error := message.get("error")):
-                _settle(future, RequestFailed(error["code"], error["message"]))
+                settle(future, RequestFailed(error["code"], error["message"]))
             elif future:
-                _settle(future, message.get("result"))
+                settle(future, message.get("result"))
         elif message["method"] == "$/cancelRequest":
             with self._lock:
                 stop = self._working.pop(message["params"]["id"], None)
@@ -212,7 +212,7 @@ class Connection:
                 self._working[id] = stop
 
 
-def _settle(future: Future[Any], outcome: Any) -> None:
+def settle(future: Future[Any], outcome: Any) -> None:
     """The caller may have given up at this very moment."""
     try:
         if isinstance(outcome, Exception):

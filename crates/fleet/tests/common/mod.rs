@@ -19,7 +19,8 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// The users of `examples/fleet/accounts.conf`.
-pub const USERS: [&str; 6] = ["host-a", "host-b", "publisher", "approver", "auditor", "admin"];
+pub const USERS: [&str; 10] =
+    ["host-a", "host-b", "pool-a", "pool-b", "thin-a", "thin-b", "publisher", "approver", "auditor", "admin"];
 /// How long a test waits for what must happen.
 pub const LONG: Duration = Duration::from_secs(60);
 
