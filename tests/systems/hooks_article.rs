@@ -359,7 +359,10 @@ fn mistakes_are_told_in_its_own_words_and_break_one_hook_alone() {
             "\"lint '$tool_name'\": `$tool_name` is in single quotes, where its value doesn't come (write `\"$tool_name\"` in double quotes, if no shell reads what comes of it)",
         ),
         ("{ event: Stop, name: 3, mode: command, command: x }", "3: `name`: expected a string, found a number"),
-        ("{ event: Stop, mode: http, url: '' }", "'': can't use the URL: it begins with no scheme"),
+        (
+            "{ event: Stop, mode: http, url: '' }",
+            "'': can't use the URL: it begins with no scheme: write http:// or https:// before it",
+        ),
         ("{ event: Stop, mode: command, command: '' }", "'': the command is empty"),
         (
             "{ event: 3, mode: command, command: x }",
