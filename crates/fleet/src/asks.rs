@@ -58,8 +58,9 @@ pub enum Decision {
 struct Asked {
     /// Nobody can prepare an answer to a question that they know beforehand.
     nonce: String,
-    /// Until when an answer is waited for, by the host's clock, in milliseconds since 1970.
-    expires: u64,
+    /// How long an answer is waited for, in milliseconds. The server says since when, because the host's clock may be
+    /// wrong.
+    waits: u64,
     /// Whose answer counts.
     approvers: Vec<PublicKey>,
     /// What hookwire asks.
@@ -158,7 +159,7 @@ impl Asker {
         let ask: Name = id.parse().map_err(|error| nameless(&error))?;
         let asked = Asked {
             nonce: new_id().map_err(|error| nameless(&error))?,
-            expires: millis(SystemTime::now() + within),
+            waits: u64::try_from(within.as_millis()).unwrap_or(u64::MAX),
             approvers: self.approvers.keys().copied().collect(),
             question: question.to_owned(),
         };
@@ -254,7 +255,7 @@ pub struct Question {
     pub ask: Name,
     /// When the server stored it, in milliseconds since 1970.
     pub at: u64,
-    /// Until when an answer is waited for, by the host's clock, in milliseconds since 1970.
+    /// Until when an answer is waited for, by the server's clock, in milliseconds since 1970.
     pub expires: u64,
     /// Whose answer counts, as the host says.
     pub approvers: Vec<PublicKey>,
@@ -311,8 +312,9 @@ fn read_question(who: Identity, ask: Name, message: &StreamMessage) -> Option<Qu
     if message.payload.len() > streams::MAX_ASK {
         return None;
     }
-    let Asked { expires, approvers, question, .. } = serde_json::from_slice(&message.payload).ok()?;
+    let Asked { waits, approvers, question, .. } = serde_json::from_slice(&message.payload).ok()?;
     let at = u64::try_from(message.time.unix_timestamp_nanos() / 1_000_000).ok()?;
+    let expires = at.saturating_add(waits);
     Some(Question { who, ask, at, expires, approvers, question, digest: Sha256::of(&message.payload) })
 }
 

