@@ -263,10 +263,9 @@ pub(super) fn positional(text: &str) -> Option<Range<usize>> {
             '\\' if !is_single => drop(chars.next()),
             '\'' if !is_double => is_single = !is_single,
             '"' if !is_single => is_double = !is_double,
-            '$' if !is_single => match chars.peek() {
-                Some((_, '1'..='9' | '@' | '*')) => return Some(at..at + 2),
-                _ => {}
-            },
+            '$' if !is_single && chars.peek().is_some_and(|(_, it)| matches!(it, '1'..='9' | '@' | '*')) => {
+                return Some(at..at + 2);
+            }
             _ => {}
         }
     }

@@ -485,7 +485,7 @@ mod tests {
         let history = History::open(dir.path()).unwrap();
         let now = SystemTime::now();
         let at = |n: u64| now - Duration::from_secs(10_000 - n);
-        let event = |n: u64| record(n, at(n), if n % 3 == 0 { "git push" } else { "ls" }, "allow");
+        let event = |n: u64| record(n, at(n), if n.is_multiple_of(3) { "git push" } else { "ls" }, "allow");
         // Every seventh comes late, from another host, when the part of its time is full.
         let (late, rest): (Vec<u64>, Vec<u64>) = (1..=2000).partition(|n| n % 7 == 0);
         for batch in [rest, late] {

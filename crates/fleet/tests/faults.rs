@@ -39,7 +39,9 @@ fn faults_are_survived() {
     if !place::is_inside() {
         match place::run_inside("faults_are_survived") {
             Some(held) => return assert!(held, "see the table above"),
-            None => eprintln!("SKIPPED: a partition and a full disk need the right to make namespaces (root, unshare, ip)"),
+            None => {
+                eprintln!("SKIPPED: a partition and a full disk need the right to make namespaces (root, unshare, ip)")
+            }
         }
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -52,7 +54,11 @@ fn faults_are_survived() {
             continue;
         };
         let held = if *lost + *doubled == 0 && broken.is_empty() { "yes" } else { "NO" };
-        println!("{name:<44} {held:<4} {lost:>5} {doubled:>8} {kept:>9} {:>11.1} s {:>5.1} s", longest.as_secs_f64(), took.as_secs_f64());
+        println!(
+            "{name:<44} {held:<4} {lost:>5} {doubled:>8} {kept:>9} {:>11.1} s {:>5.1} s",
+            longest.as_secs_f64(),
+            took.as_secs_f64()
+        );
         println!("    {note}");
         broken.iter().for_each(|it| println!("    BROKEN: {it}"));
     }
@@ -179,7 +185,10 @@ async fn slow_tail(program: &Path) -> Option<Account> {
     if grown > 64 << 10 {
         account.broken.push(format!("the memory grew by {grown} KiB"));
     }
-    Some(Account { note: format!("{n_read} read afterwards, none left out, {grown} KiB more memory; {}", account.note), ..account })
+    Some(Account {
+        note: format!("{n_read} read afterwards, none left out, {grown} KiB more memory; {}", account.note),
+        ..account
+    })
 }
 
 /// Whether the PATH has a program.
@@ -206,7 +215,8 @@ async fn upgrade(program: &Path) -> Option<Account> {
         }
         load.moves(5).await;
     }
-    let is_new = async |server: &Server| until(async || Some(server.version()).filter(|it| !versions.contains(it))).await;
+    let is_new =
+        async |server: &Server| until(async || Some(server.version()).filter(|it| !versions.contains(it))).await;
     let now = is_new(&load.hosts[0].server).await;
     is_new(&load.hosts[1].server).await;
     let account = load.account().await;

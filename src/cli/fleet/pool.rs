@@ -180,7 +180,7 @@ mod tests {
         for (request, expected) in [
             (
                 r#"{"jsonrpc":"2.0","id":7,"method":"hooks/dispatch","params":{"event":"Stop"}}"#,
-                Ok(r#"{"jsonrpc":"2.0","id":7,"method":"hooks/dispatch","params":{"event":"Stop","deadlineMs":500}}"#),
+                Ok(r#"{"jsonrpc":"2.0","id":7,"method":"hooks/dispatch","params":{"deadlineMs":500,"event":"Stop"}}"#),
             ),
             (
                 r#"{"id":"a","method":"hooks\u002fdispatch","params":{"deadlineMs":900}}"#,
