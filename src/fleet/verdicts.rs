@@ -3,7 +3,7 @@
 
 use crate::handlers::guards::without_secrets;
 use crate::host::Host;
-use crate::journal::{Ended, Journal, News, Record};
+use crate::journal::{Ended, Follower, Journal, News, Record};
 use crate::support::json::parse;
 use hookwire_fleet::server::Server;
 use hookwire_fleet::spool::Spool;
@@ -47,17 +47,15 @@ impl Verdicts {
         runtime.spawn(async move { draining.drain(&to, Some(dir)).await });
         let (stop, until) = (CancellationToken::new(), Arc::new(AtomicU64::new(0)));
         let (end, done) = mpsc::channel();
-        let listen = listen(
-            host.journal.clone(),
-            host.root().to_string_lossy().into(),
-            outbound.clone(),
-            stop.clone(),
-            until.clone(),
-        );
+        // From here on, not from when the thread begins: what is judged in between counts.
+        let follower = host.journal.follow();
+        let project = host.root().to_string_lossy().into_owned();
+        let reading = Reading { journal: host.journal.clone(), follower, project, outbound: outbound.clone() };
+        let (stopped, end_at) = (stop.clone(), until.clone());
         let handle = runtime.clone();
         // A thread of its own, because taking secrets out and the disk take their time.
         std::thread::Builder::new().name("verdicts".into()).spawn(move || {
-            handle.block_on(listen);
+            handle.block_on(reading.run(&stopped, &end_at));
             let _ = end.send(());
         })?;
         Ok(Verdicts {
@@ -88,30 +86,33 @@ impl Verdicts {
     }
 }
 
-/// Reads the journal until it is told to stop, and spools what is there then.
-async fn listen(
+/// A journal that is read into a spool.
+struct Reading {
     journal: Arc<Journal>,
+    follower: Follower,
     project: String,
     outbound: Outbound,
-    stop: CancellationToken,
-    until: Arc<AtomicU64>,
-) {
-    let mut follower = journal.follow();
-    let mut last = 0;
-    loop {
-        // Guests may go on while the host ends: what is judged from then on isn't waited for.
-        if stop.is_cancelled() && last >= until.load(Ordering::Acquire) {
-            return;
+}
+
+impl Reading {
+    /// Reads until it is told to stop, and spools what is there then.
+    async fn run(mut self, stop: &CancellationToken, until: &AtomicU64) {
+        let mut last = 0;
+        loop {
+            // Guests may go on while the host ends: what is judged from then on isn't waited for.
+            if stop.is_cancelled() && last >= until.load(Ordering::Acquire) {
+                return;
+            }
+            let news = tokio::select! {
+                // Events that were judged are spooled before the end.
+                biased;
+                news = self.follower.next(&self.journal) => news,
+                () = stop.cancelled() => return,
+            };
+            let Some(news) = news else { return };
+            last = news.judged.last().map_or(last, |it| it.seq());
+            keep(&self.outbound, &news, &self.project);
         }
-        let news = tokio::select! {
-            // Events that were judged are spooled before the end.
-            biased;
-            news = follower.next(&journal) => news,
-            () = stop.cancelled() => return,
-        };
-        let Some(news) = news else { return };
-        last = news.judged.last().map_or(last, |it| it.seq());
-        keep(&outbound, &news, &project);
     }
 }
 
