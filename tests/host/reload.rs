@@ -555,8 +555,8 @@ fn what_cant_be_read_is_an_error_and_keeps_the_hooks() {
         ("it is not a regular file", |path| {
             assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
         }),
-        ("Too many levels of symbolic links", |path| symlink(path.file_name().unwrap(), path).unwrap()),
-        ("No such file or directory", |path| symlink("nowhere", path).unwrap()),
+        ("too many levels of symbolic links", |path| symlink(path.file_name().unwrap(), path).unwrap()),
+        ("no such file or directory", |path| symlink("nowhere", path).unwrap()),
         ("line 2 is not UTF-8 text", |path| fs::write(path, b"# fine\n\xff\n").unwrap()),
         ("it is larger than 4 MiB", |path| fs::write(path, vec![b'#'; 5 << 20]).unwrap()),
     ];
