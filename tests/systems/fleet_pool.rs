@@ -1,12 +1,9 @@
 //! A pool as people use it: the built program answers, `hookwire hook` and the Python and TypeScript clients ask, and hosts
 //! and the server are killed meanwhile.
 
-#[path = "../../crates/fleet/tests/common/mod.rs"]
-mod servers;
-
+use super::fleet::servers::{Servers, program};
 use super::support::{eventually, hookwire, is_there, repo};
 use serde_json::json;
-use servers::{Servers, program};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};

@@ -17,6 +17,7 @@ mod file_rules;
 mod fleet;
 #[cfg(feature = "fleet")]
 mod fleet_acts;
+#[cfg(feature = "fleet")]
 mod fleet_pool;
 mod generate;
 mod hooks_article;
