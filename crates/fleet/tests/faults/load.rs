@@ -121,6 +121,11 @@ impl Worker {
         keep(&self.outbound, &self.kept, times, bytes).await;
     }
 
+    /// How many it has kept so far.
+    pub fn n_kept(&self) -> u64 {
+        self.kept.load(Ordering::Relaxed)
+    }
+
     /// Leaves so many numbers to another process of this host; gives the first.
     pub fn reserve(&self, times: u64) -> u64 {
         self.kept.fetch_add(times, Ordering::Relaxed) + 1

@@ -16,7 +16,8 @@ pub fn is_inside() -> bool {
 pub fn run_inside(test: &str) -> Option<bool> {
     let ways: [&[&str]; 2] = [&["--net", "--mount"], &["--user", "--map-root-user", "--net", "--mount"]];
     let may = |way: &&&[&str]| {
-        let probe = "mount -t tmpfs none /run && ip link set lo up && ip link add hw-probe type bridge && ip netns add p";
+        let probe =
+            "mount -t tmpfs none /run && ip link set lo up && ip link add hw-probe type bridge && ip netns add p";
         Command::new("unshare").args(**way).args(["sh", "-c", probe]).output().is_ok_and(|it| it.status.success())
     };
     let way = ways.iter().find(may)?;

@@ -101,7 +101,8 @@ pub async fn row(program: &Path, seconds: i64) -> Option<Account> {
         assert_eq!(first, "revision 1");
     }
     let client = load.servers.connect("approver").await;
-    let question = until(async || asks::waiting(&client).await.ok()?.into_iter().find(|it| it.who.instance == name("p2")));
+    let question =
+        until(async || asks::waiting(&client).await.ok()?.into_iter().find(|it| it.who.instance == name("p2")));
     let question = question.await;
     asks::answer(&client, &question, Decision::Approve, None, &approver).await.unwrap();
     let found: Found = serde_json::from_str(&line(&mut lines, "found ").await).unwrap();
@@ -113,7 +114,10 @@ pub async fn row(program: &Path, seconds: i64) -> Option<Account> {
         let Found { window, answer, is_stale, .. } = found;
         account.broken.push(format!("window {window:?}, answer {answer:?}, stale {is_stale}"));
     }
-    Some(Account { note: format!("first: {first}; a window of 2 s took {:.1?}; {}", found.window, account.note), ..account })
+    Some(Account {
+        note: format!("first: {first}; a window of 2 s took {:.1?}; {}", found.window, account.note),
+        ..account
+    })
 }
 
 async fn publish(servers: &Servers, key: &SecretKey, revision: u64, expires: u64) {
