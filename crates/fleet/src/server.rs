@@ -139,7 +139,8 @@ impl Settings {
             // `_INBOX.>` would read everybody's replies.
             .custom_inbox_prefix(inbox(&host))
             .request_timeout(Some(PATIENCE))
-            .ping_interval(Duration::from_secs(20))
+            // A network that drops everything is noticed by the third ping without an answer. Until then gates fail.
+            .ping_interval(Duration::from_secs(10))
             .reconnect_delay_callback(reconnect_delay)
             .subscription_capacity(1024);
         match (&self.user, &self.password_file) {

@@ -9,7 +9,8 @@
 //! when the budget ends.
 //!
 //! A host that is killed leaves its lease counted as spent, at most a hundredth of the budget; one that ends in good order
-//! and one that is idle give theirs back. An addition of which no acknowledgement comes counts as made and allows nothing.
+//! and one that is idle give theirs back. An addition of which no acknowledgement comes counts as made and allows nothing; when it
+//! comes late, the lease goes back.
 
 use crate::name::Name;
 use crate::retry::{INCREMENT, publish_surely};
@@ -92,6 +93,8 @@ struct Lease {
 struct Addition {
     id: String,
     amount: i64,
+    /// How much of it is a lease, which goes back if the server's word comes too late to use it.
+    lease: i64,
     begun: Instant,
 }
 
@@ -140,10 +143,16 @@ impl Spender {
         for (subject, lease) in leases {
             let mut lease = lease.lock().await;
             let is_idle = lease.used.is_none_or(|it| it.elapsed() >= IDLE);
+            if all || is_idle {
+                let left = until.saturating_duration_since(Instant::now());
+                if let Err(error) = self.try_again(&subject, &mut lease, left).await {
+                    tracing::debug!(%error, subject, "It isn't known yet what is counted.");
+                }
+            }
             if lease.left > 0 && (all || is_idle) {
                 let amount = std::mem::take(&mut lease.left);
                 let left = until.saturating_duration_since(Instant::now());
-                if let Err(error) = self.add(&subject, &mut lease, -amount, left).await {
+                if let Err(error) = self.add(&subject, &mut lease, -amount, 0, left).await {
                     tracing::debug!(%error, subject, "A lease wasn't given back.");
                 }
             }
@@ -172,7 +181,7 @@ impl Spender {
         // What is in doubt counts, so it is no debt any more; and it allows nothing.
         lease.left = 0;
         let left = until.saturating_duration_since(Instant::now());
-        let counted = match self.add(subject, lease, debt + wish, left).await {
+        let counted = match self.add(subject, lease, debt + wish, wish, left).await {
             Ok(Some(counted)) => counted,
             // The server had it, and doesn't say what the counter was then. So the lease isn't used.
             Ok(None) => return self.give(subject, lease, wish, until).await,
@@ -192,22 +201,24 @@ impl Spender {
     /// Gives an amount back. If the server doesn't answer, that is tried later, and the budget seems smaller meanwhile.
     async fn give(&self, subject: &str, lease: &mut Lease, amount: i64, until: Instant) -> Result<(), ServerError> {
         let left = until.saturating_duration_since(Instant::now());
-        if let Err(error) = self.add(subject, lease, -amount, left).await {
+        if let Err(error) = self.add(subject, lease, -amount, 0, left).await {
             tracing::debug!(%error, subject, "A part of a lease wasn't given back yet.");
         }
         Ok(())
     }
 
-    /// Adds to the counter, and gives what it is then; `None` if the server had the addition already.
+    /// Adds to the counter, and gives what it is then; `None` if the server had the addition already. `of_lease` of the
+    /// amount is for later.
     async fn add(
         &self,
         subject: &str,
         lease: &mut Lease,
         amount: i64,
+        of_lease: i64,
         within: Duration,
     ) -> Result<Option<i64>, ServerError> {
         let id = format!("{}:{}:{}", self.server.host(), self.process, self.n_added.fetch_add(1, Ordering::Relaxed));
-        let addition = Addition { id, amount, begun: Instant::now() };
+        let addition = Addition { id, amount, lease: of_lease, begun: Instant::now() };
         // Before it is sent, because whoever waits for it may cease to: a hook has a deadline.
         lease.doubtful.push(addition.clone());
         let added = self.send(subject, &addition, within).await;
@@ -227,14 +238,19 @@ impl Spender {
     }
 
     /// Tries again what is in doubt, with the same ids, so that it counts once. An addition counts then, and a lease within
-    /// it isn't used.
+    /// it goes back: nobody knows what the counter was when it was granted.
     async fn try_again(&self, subject: &str, lease: &mut Lease, within: Duration) -> Result<(), ServerError> {
+        let until = Instant::now() + within;
         lease.doubtful.retain(|it| it.begun.elapsed() < TRIED);
         while let Some(addition) = lease.doubtful.first().cloned() {
-            if let Some(counted) = self.send(subject, &addition, within).await? {
+            let left = until.saturating_duration_since(Instant::now());
+            if let Some(counted) = self.send(subject, &addition, left).await? {
                 lease.counted = counted;
             }
             lease.doubtful.remove(0);
+            if addition.lease > 0 {
+                self.give(subject, lease, addition.lease, until).await?;
+            }
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use hookwire_fleet::key::{PublicKey, SecretKey};
 use hookwire_fleet::name::Name;
 use hookwire_fleet::publish::{self, Channel};
 use hookwire_fleet::quota::{self, Take};
-use hookwire_fleet::server::Server;
+use hookwire_fleet::server::{Server, ServerError};
 use hookwire_fleet::spend::{Budget, Spender};
 use hookwire_fleet::spool::{Limits, Spool};
 use hookwire_fleet::streams::{self, Plan, Quota};
@@ -119,6 +119,19 @@ impl Worker {
     /// Keeps records beside those that it keeps anyway.
     pub async fn keep(&self, times: u64, bytes: usize) {
         keep(&self.outbound, &self.kept, times, bytes).await;
+    }
+
+    /// How many it has kept so far.
+    pub fn n_kept(&self) -> u64 {
+        self.kept.load(Ordering::Relaxed)
+    }
+
+    /// Waits until the server has all that is kept by now, though more is kept meanwhile.
+    pub async fn sent_so_far(&self) {
+        let (end, mut progress) = (self.n_kept(), self.outbound.progress());
+        let sent = progress.wait_for(|it| self.n_kept().saturating_sub(it.waiting) >= end);
+        let sent = tokio::time::timeout(LONG * 2, sent).await;
+        assert!(sent.is_ok(), "{:?} after {end}", self.outbound.progress().borrow());
     }
 
     /// Leaves so many numbers to another process of this host; gives the first.
@@ -390,11 +403,17 @@ impl Gate {
         while !pause(&mut is_over, Duration::from_millis(5)).await {
             let n = *passed.borrow() + 1;
             let begun = Instant::now();
+            let stands = |error: &ServerError| {
+                if begun.elapsed() > LONG / 2 {
+                    eprintln!("{user} has no answer for gate {n} after {:.0?}: {error}", begun.elapsed());
+                }
+            };
             // A take that nobody answered is asked again, and counts once.
             let id = format!("{user}:{n}");
-            let take = again!(LONG * 2, quota::take(&server, &quota, &name("all"), &id, TRY).await.ok());
+            let take =
+                again!(LONG * 2, quota::take(&server, &quota, &name("all"), &id, TRY).await.inspect_err(stands).ok());
             admitted += u64::from(take == Take::Admitted);
-            let standing = again!(LONG * 2, spender.ask(&budget, TRY).await.ok());
+            let standing = again!(LONG * 2, spender.ask(&budget, TRY).await.inspect_err(stands).ok());
             if standing.may_spend {
                 // What can't be counted now is counted later.
                 let _ = spender.spend(&budget, COST, TRY).await;
