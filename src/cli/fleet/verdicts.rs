@@ -35,7 +35,7 @@ pub(super) struct QueryArgs {
     host: Option<Name>,
     /// What is looked for, as for `hookwire history`: words, and `decision:deny`, `agent:codex`, `tool:Bash`, `session:ID`,
     /// `event:NAME`, `hook:NAME`, `project:DIR`, `since:7d`, `until:2026-11-28`. A `-` before one leaves out what it is about;
-    /// where the query begins with one, `--` stands before it.
+    /// where the query begins with one, two dashes (--) stand before it.
     query: Vec<String>,
 }
 

@@ -63,6 +63,15 @@ pub fn repository() -> PathBuf {
     here.ancestors().find(|it| it.join("examples/fleet").is_dir()).unwrap_or(here).to_path_buf()
 }
 
+/// A directory in memory if there is room, because servers sync each message: what is killed loses nothing there either,
+/// and how fast a disk is under other work is no part of a test.
+fn scratch() -> TempDir {
+    const ROOM: u64 = 4 << 30;
+    let memory = Path::new("/dev/shm");
+    let has_room = rustix::fs::statvfs(memory).is_ok_and(|it| it.f_bavail.saturating_mul(it.f_frsize) > ROOM);
+    if has_room { TempDir::new_in(memory) } else { TempDir::new() }.unwrap()
+}
+
 fn on_path(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&std::env::var_os("PATH")?).map(|dir| dir.join(name)).find(|it| it.is_file())
 }
@@ -113,7 +122,7 @@ impl Servers {
 
     /// Starts servers in another place, without streams.
     pub fn placed(program: &Path, n: usize, place: &Place) -> Servers {
-        let dir = TempDir::new().unwrap();
+        let dir = scratch();
         let example = |name: &str| fs::read_to_string(repository().join("examples/fleet").join(name)).unwrap();
         fs::write(dir.path().join("accounts.conf"), example("accounts.conf")).unwrap();
         for user in USERS {
