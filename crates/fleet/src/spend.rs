@@ -9,8 +9,8 @@
 //! when the budget ends.
 //!
 //! A host that is killed leaves its lease counted as spent, at most a hundredth of the budget; one that ends in good order
-//! and one that is idle give theirs back. An addition of which no acknowledgement comes counts as made and allows nothing; when it
-//! comes late, the lease goes back.
+//! and one that is idle give theirs back. An addition of which no acknowledgement comes counts as made and allows
+//! nothing; when it comes late, the lease goes back.
 
 use crate::name::Name;
 use crate::retry::{INCREMENT, publish_surely};
@@ -121,7 +121,8 @@ impl Spender {
         Ok(Standing { may_spend: lease.left > 0, counted: lease.counted })
     }
 
-    /// Counts what has been spent of a budget. Asks the server only if it is more than the lease.
+    /// Counts what has been spent of a budget. Asks the server only if it is more than the lease, or
+    /// if the server hasn't said yet whether it has counted what came before.
     ///
     /// # Errors
     /// The server doesn't answer in that time. It is counted all the same, as soon as the server answers.
@@ -130,7 +131,7 @@ impl Spender {
         let mut lease = lease.lock().await;
         lease.used = Some(Instant::now());
         lease.left = lease.left.saturating_sub(amount.clamp(0, MAX_AMOUNT)).max(-MAX_AMOUNT);
-        if lease.left < 0 {
+        if lease.left < 0 || !lease.doubtful.is_empty() {
             self.settle(&subject, &mut lease, budget, within).await?;
         }
         Ok(Standing { may_spend: lease.left > 0, counted: lease.counted })

@@ -101,9 +101,8 @@ impl Outbound {
         }
         let appended = spool.append(records.iter().map(Vec::as_slice))?;
         *refused += appended.refused;
-        let waiting = spool.waiting();
+        self.tell_waiting(&spool);
         drop(spool);
-        self.0.progress.send_modify(|it| it.waiting = waiting);
         self.0.written.notify_one();
         Ok(appended.refused)
     }
@@ -227,9 +226,13 @@ impl Outbound {
 
     async fn acknowledge(&self, last: u64) -> Result<(), ServerError> {
         self.on_disk(move |spool| spool.acknowledge(last)).await?;
-        let waiting = self.spool().waiting();
-        self.0.progress.send_modify(|it| it.waiting = waiting);
+        self.tell_waiting(&self.spool());
         Ok(())
+    }
+
+    /// Says how many records wait, while nobody else changes the spool: told later, it would stand for what is newer.
+    fn tell_waiting(&self, spool: &MutexGuard<'_, Spool>) {
+        self.0.progress.send_modify(|it| it.waiting = spool.waiting());
     }
 
     /// Does something with the disk, off the runtime's threads.
