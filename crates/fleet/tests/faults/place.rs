@@ -26,7 +26,7 @@ pub fn run_inside(test: &str) -> Option<bool> {
         .args(*way)
         .args(["sh", "-c", again])
         .arg(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture", "--test-threads=1"])
+        .args(["--exact", test, "--include-ignored", "--nocapture", "--test-threads=1"])
         .env(INSIDE, "1")
         .status();
     Some(status.unwrap().success())
