@@ -2,7 +2,7 @@
 //! by words and by what is known of an event, and told as JSON lines.
 //!
 //! SQLite, because a million events are searched in milliseconds only with an index of their words. A scan of their texts
-//! alone took a quarter of a second. The index is in [`parts`], so that a page of results costs what it shows and not what
+//! alone took a quarter of a second. The index is in `parts`, so that a page of results costs what it shows and not what
 //! there is.
 //!
 //! `cargo bench --bench history` measures a search of a million events.
