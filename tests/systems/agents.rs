@@ -428,7 +428,7 @@ refused: hookwire gave no verdict
 #[test]
 fn loops_do_nothing_unjudged_when_the_host_ends_and_say_so() {
     for (language, command) in LOOPS {
-        for (signal, patience) in [("KILL", "20"), ("STOP", "2")] {
+        for (signal, patience) in [("KILL", "20"), ("STOP", "5")] {
             let Some(command) = command("loop") else { continue };
             let (run, code) = run(command, fatal(signal).path(), &[("PATIENCE", Path::new(patience))]);
             let Run { stdout, stderr, .. } = &run;
