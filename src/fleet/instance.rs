@@ -3,19 +3,18 @@
 //! The name says nothing of the project. It is the same when the host of a project starts again, so that what it had still
 //! to send goes on under the same name; and no two processes have it at once.
 
+use crate::support::digest;
 use hookwire_fleet::name::{Identity, Name};
 use rustix::fs::Mode;
-use sha2::{Digest, Sha256};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The name of a host, for as long as it runs.
 #[derive(Debug)]
 pub(super) struct Instance {
     who: Identity,
-    place: PathBuf,
     _lock: File,
 }
 
@@ -34,10 +33,9 @@ impl Instance {
     fn take(dir: &Path, host: Name, root: &Path) -> io::Result<Instance> {
         let instances = dir.join("instances");
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&instances)?;
-        let mut digest = Sha256::new();
-        digest.update(own_number(dir)?);
-        digest.update(fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf()).as_os_str().as_encoded_bytes());
-        let base = crate::support::digest::hex(&digest.finalize()[..6]);
+        let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf());
+        let digest = digest::of_bytes(&[&own_number(dir)?, root.as_os_str().as_encoded_bytes()].concat());
+        let base = digest.get(..12).unwrap_or(&digest);
         for n in 1..=MAX_HOSTS {
             let name = if n == 1 { format!("p{base}") } else { format!("p{base}-{n}") };
             let place = instances.join(&name);
@@ -47,7 +45,7 @@ impl Instance {
             match lock.try_lock() {
                 Ok(()) => {
                     let instance = name.parse().map_err(io::Error::other)?;
-                    return Ok(Instance { who: Identity { host, instance }, place, _lock: lock });
+                    return Ok(Instance { who: Identity { host, instance }, _lock: lock });
                 }
                 Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(error)) => return Err(error),
@@ -58,10 +56,6 @@ impl Instance {
 
     pub(super) fn who(&self) -> &Identity {
         &self.who
-    }
-
-    pub(super) fn place(&self) -> &Path {
-        &self.place
     }
 }
 

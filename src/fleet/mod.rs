@@ -42,12 +42,6 @@ impl Member {
     pub(crate) fn who(&self) -> &Identity {
         self.instance.who()
     }
-
-    /// A directory for what is kept of this host alone. No other process uses it.
-    #[expect(dead_code, reason = "for what the host sends later")]
-    pub(crate) fn place(&self) -> &Path {
-        self.instance.place()
-    }
 }
 
 /// Where what is kept of fleets is.

@@ -8,11 +8,10 @@ use crate::support::json::parse;
 use hookwire_fleet::server::Server;
 use hookwire_fleet::spool::Spool;
 use hookwire_fleet::verdicts::{Outbound, limits};
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
@@ -28,7 +27,7 @@ pub(crate) struct Verdicts {
     stop: CancellationToken,
     /// The last event that is waited for at the end.
     until: Arc<AtomicU64>,
-    done: Mutex<mpsc::Receiver<()>>,
+    done: CancellationToken,
 }
 
 impl Verdicts {
@@ -46,7 +45,8 @@ impl Verdicts {
         let (draining, to) = (outbound.clone(), server.clone());
         runtime.spawn(async move { draining.drain(&to, Some(dir)).await });
         let (stop, until) = (CancellationToken::new(), Arc::new(AtomicU64::new(0)));
-        let (end, done) = mpsc::channel();
+        let done = CancellationToken::new();
+        let ends = done.clone().drop_guard();
         // From here on, not from when the thread begins: what is judged in between counts.
         let follower = host.journal.follow();
         let project = host.root().to_string_lossy().into_owned();
@@ -55,17 +55,10 @@ impl Verdicts {
         let handle = runtime.clone();
         // A thread of its own, because taking secrets out and the disk take their time.
         std::thread::Builder::new().name("verdicts".into()).spawn(move || {
+            let _ends = ends;
             handle.block_on(reading.run(&stopped, &end_at));
-            let _ = end.send(());
         })?;
-        Ok(Verdicts {
-            journal: host.journal.clone(),
-            server: server.clone(),
-            outbound,
-            stop,
-            until,
-            done: Mutex::new(done),
-        })
+        Ok(Verdicts { journal: host.journal.clone(), server: server.clone(), outbound, stop, until, done })
     }
 
     /// Spools what has been judged until now, and gives the server a moment to take it. What it doesn't take is sent by
@@ -73,8 +66,7 @@ impl Verdicts {
     pub(crate) async fn finish(&self, moment: Duration) {
         self.until.store(self.journal.total(), Ordering::Release);
         self.stop.cancel();
-        // Who has finished before has also hung up.
-        if self.done.lock().recv_timeout(LAST) == Err(mpsc::RecvTimeoutError::Timeout) {
+        if tokio::time::timeout(LAST, self.done.cancelled()).await.is_err() {
             tracing::error!("The last verdicts are not in the fleet's stream: the disk doesn't answer.");
             return;
         }

@@ -423,7 +423,7 @@ impl Server {
         if self.client.connection_state() != State::Connected {
             return Err(ServerError::Away { servers: servers(), reason: "the connection was lost".into() });
         }
-        let version = self.client.try_server_info().map(|it| it.version).unwrap_or_default();
+        let version = self.version();
         if is_recent(&version) { Ok(()) } else { Err(ServerError::TooOld { servers: servers(), version }) }
     }
 

@@ -3,7 +3,7 @@
 mod common;
 
 use async_nats::HeaderMap;
-use common::{LONG, Servers, until};
+use common::{LONG, Servers, manifest, until};
 use hookwire_fleet::bundle::{Files, Manifest, Stage};
 use hookwire_fleet::digest::Sha256;
 use hookwire_fleet::envelope::Signers;
@@ -59,16 +59,7 @@ impl Team {
     }
 
     async fn manifest(&self, files: &Files) -> Manifest {
-        Manifest {
-            channel: self.pins().channel,
-            revision: self.seen().await.next_revision().unwrap(),
-            stage: Stage::All,
-            created: now(),
-            expires: now() + 3600,
-            min_host: None,
-            message: None,
-            files: files.entries.clone(),
-        }
+        manifest(&self.pins().channel, self.seen().await.next_revision().unwrap(), files, now() + 3600)
     }
 
     async fn publish(&self, files: &Files) -> (Manifest, Sent) {

@@ -5,35 +5,18 @@
 
 mod common;
 
-use common::{LONG, Servers};
-use hookwire_fleet::bundle::{Files, Manifest, Stage};
+use common::{LONG, Servers, Sound, manifest};
+use hookwire_fleet::bundle::Files;
 use hookwire_fleet::envelope::Signers;
-use hookwire_fleet::follow::{Follower, Judge, Pins, Status};
+use hookwire_fleet::follow::{Follower, Pins, Status};
 use hookwire_fleet::hosts::now;
 use hookwire_fleet::key::SecretKey;
 use hookwire_fleet::publish::{Channel, publish};
 use hookwire_fleet::server::Server;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::sync::watch;
-
-struct Sound;
-
-impl Judge for Sound {
-    fn check(&self, _: &Path) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn stand_in(&self, problem: &str) -> (String, String) {
-        ("stand-in.yaml".into(), problem.into())
-    }
-
-    fn version(&self) -> &str {
-        "1.0.0"
-    }
-}
 
 /// The resident memory of this process, in KiB.
 fn memory() -> u64 {
@@ -65,16 +48,7 @@ async fn an_edit_is_in_force_on_all_hosts() {
         std::fs::write(files.path().join("guard.yaml"), format!("# {round}\n{}", "x".repeat(20_000))).unwrap();
         let files = Files::read(files.path()).unwrap();
         let seen = Channel::read(&team, &pins.channel, &pins.signers).await.unwrap();
-        let manifest = Manifest {
-            channel: pins.channel.clone(),
-            revision: seen.next_revision().unwrap(),
-            stage: Stage::All,
-            created: now(),
-            expires: now() + 3600,
-            min_host: None,
-            message: None,
-            files: files.entries.clone(),
-        };
+        let manifest = manifest(&pins.channel, seen.next_revision().unwrap(), &files, now() + 3600);
         let began = Instant::now();
         let waits = hosts.iter().cloned().map(|mut status| {
             let revision = manifest.revision;

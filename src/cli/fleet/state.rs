@@ -3,15 +3,11 @@
 use super::super::output::Output;
 use super::super::remote::{StateAction, StateArgs, json_or_text, print_value};
 use super::super::{Failure, Finding};
-use super::ServerArgs;
+use super::{ServerArgs, WAIT};
 use crate::services::state::add;
 use hookwire_fleet::name::Name;
 use hookwire_fleet::state::{Change, get, update};
 use serde_json::Value;
-use std::time::Duration;
-
-/// How long a command waits for the servers.
-const WAIT: Duration = Duration::from_secs(10);
 
 pub(in crate::cli) fn run(args: &StateArgs, out: &mut Output) -> Result<Finding, Failure> {
     super::super::ending::run(async |_| {

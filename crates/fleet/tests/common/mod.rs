@@ -6,6 +6,10 @@
 
 #![allow(dead_code, reason = "each test takes what it needs of this")]
 
+use hookwire_fleet::bundle::{Files, Manifest, Stage};
+use hookwire_fleet::follow::Judge;
+use hookwire_fleet::hosts::now;
+use hookwire_fleet::name::Name;
 use hookwire_fleet::server::{Server, Settings};
 use hookwire_fleet::streams::{self, Plan};
 use std::fs;
@@ -291,4 +295,35 @@ pub async fn until<T>(mut ask: impl AsyncFnMut() -> Option<T>) -> T {
 fn free_ports(n: usize) -> Vec<u16> {
     let listeners: Vec<TcpListener> = (0..n).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     listeners.iter().map(|it| it.local_addr().unwrap().port()).collect()
+}
+
+/// Takes every bundle.
+pub struct Sound;
+
+impl Judge for Sound {
+    fn check(&self, _: &Path) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn stand_in(&self, problem: &str) -> (String, String) {
+        ("stand-in.yaml".into(), problem.into())
+    }
+
+    fn version(&self) -> &str {
+        "1.0.0"
+    }
+}
+
+/// What is published, for all hosts.
+pub fn manifest(channel: &Name, revision: u64, files: &Files, expires: u64) -> Manifest {
+    Manifest {
+        channel: channel.clone(),
+        revision,
+        stage: Stage::All,
+        created: now(),
+        expires,
+        min_host: None,
+        message: None,
+        files: files.entries.clone(),
+    }
 }

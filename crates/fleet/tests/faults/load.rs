@@ -1,10 +1,10 @@
 //! What two hosts, a publisher and two approvers do while something breaks, and the account of it afterwards.
 
-use crate::common::{LONG, Servers, until};
+use crate::common::{LONG, Servers, Sound, manifest, until};
 use hookwire_fleet::asks::{self, Answered, Asker, Decision, Question};
-use hookwire_fleet::bundle::{Files, Manifest, Stage};
+use hookwire_fleet::bundle::Files;
 use hookwire_fleet::envelope::Signers;
-use hookwire_fleet::follow::{Follower, Judge, Pins, Status};
+use hookwire_fleet::follow::{Follower, Pins, Status};
 use hookwire_fleet::hosts::now;
 use hookwire_fleet::key::{PublicKey, SecretKey};
 use hookwire_fleet::name::Name;
@@ -17,7 +17,6 @@ use hookwire_fleet::streams::{self, Plan, Quota};
 use hookwire_fleet::verdicts::{From, Outbound, Reader, limits};
 use serde_json::value::to_raw_value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
@@ -52,23 +51,6 @@ pub fn name(text: &str) -> Name {
 /// The number of a record, in it.
 fn record(n: u64, bytes: usize) -> Vec<u8> {
     format!("{{\"n\":{n},\"text\":\"{}\"}}", "x".repeat(bytes)).into_bytes()
-}
-
-/// Takes every bundle.
-pub struct Sound;
-
-impl Judge for Sound {
-    fn check(&self, _: &Path) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn stand_in(&self, problem: &str) -> (String, String) {
-        ("stand-in.yaml".into(), problem.into())
-    }
-
-    fn version(&self) -> &str {
-        "1.0.0"
-    }
 }
 
 /// What a row of the matrix found.
@@ -481,20 +463,6 @@ async fn publish_once(team: &Server, key: &SecretKey, pins: &Pins, files: &Files
     let manifest = manifest(&pins.channel, seen.next_revision().ok()?, files, now() + 3600);
     publish::publish(team, &manifest, files, &[key], &seen).await.ok()?;
     Some(manifest.revision)
-}
-
-/// What is published, for all hosts.
-pub fn manifest(channel: &Name, revision: u64, files: &Files, expires: u64) -> Manifest {
-    Manifest {
-        channel: channel.clone(),
-        revision,
-        stage: Stage::All,
-        created: now(),
-        expires,
-        min_host: None,
-        message: None,
-        files: files.entries.clone(),
-    }
 }
 
 /// The numbers in the records that the stream has of each host.

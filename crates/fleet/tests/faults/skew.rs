@@ -1,7 +1,7 @@
 //! A host whose clock is wrong: another process of this program, under `faketime`.
 
-use crate::common::{LONG, Servers, until};
-use crate::load::{Account, COST, Load, Sound, keep_from, manifest, name};
+use crate::common::{LONG, Servers, Sound, manifest, until};
+use crate::load::{Account, COST, Load, keep_from, name};
 use crate::{FEW, program_is_there};
 use hookwire_fleet::asks::{self, Asker, Decision};
 use hookwire_fleet::bundle::Files;
