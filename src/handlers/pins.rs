@@ -19,9 +19,9 @@ pub(crate) struct Pins {
     pub(super) names: Vec<String>,
 }
 
-/// What the files looked like when they were read.
+/// What the files looked like when they were read; `None`: there was none.
 #[derive(Debug)]
-pub(crate) struct Seal(BTreeMap<PathBuf, Signature>);
+pub(crate) struct Seal(BTreeMap<PathBuf, Option<Signature>>);
 
 /// A larger file isn't read at each start, if it looks as it did when it was read.
 const MAX_READ: u64 = 1 << 20;
@@ -40,8 +40,15 @@ impl Pins {
         let mut seen = BTreeMap::new();
         for file in &self.files {
             let shown = file.display();
-            let Some(before) = signature(file) else { continue };
             let trusted = approved.digest_of(file);
+            let Some(before) = signature(file) else {
+                // Whoever is about to put another one there has taken it away for a moment.
+                if trusted.is_some() {
+                    return Err(format!("run `{shown}`, as it was trusted: it is gone; see `hookwire trust`"));
+                }
+                seen.insert(file.clone(), None);
+                continue;
+            };
             // A system's programs are changed by the system's updates, and by nobody else.
             if file.is_dir() || trusted.is_none() && is_the_systems(file) {
                 continue;
@@ -51,10 +58,10 @@ impl Pins {
                 let what = if trusted.is_some() { "it has changed since then" } else { "it wasn't there then" };
                 return Err(format!("run `{shown}`, as it was trusted: {what}; see `hookwire trust`"));
             }
-            seen.insert(file.clone(), read);
+            seen.insert(file.clone(), Some(read));
             // Nothing is made or moved in the directories of the copy.
             let dirs = file.ancestors().skip(1).take_while(|dir| dir.starts_with(&approved.state));
-            seen.extend(dirs.filter_map(|dir| Some((dir.to_path_buf(), signature(dir)?))));
+            seen.extend(dirs.filter_map(|dir| Some((dir.to_path_buf(), Some(signature(dir)?)))));
         }
         Ok(Seal(seen))
     }
@@ -66,7 +73,7 @@ impl Seal {
     /// # Errors
     /// One was changed, moved or replaced; finishes "failed to ...".
     pub(crate) fn is_whole(&self) -> Result<(), String> {
-        match self.0.iter().find(|(path, seen)| signature(path) != Some(**seen)) {
+        match self.0.iter().find(|(path, seen)| signature(path) != **seen) {
             None => Ok(()),
             Some((path, _)) => Err(format!("run `{}`, as it was trusted: it was changed while it ran", path.display())),
         }

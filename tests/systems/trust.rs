@@ -842,26 +842,39 @@ fn running() -> Project {
 fn scripts_run_from_what_was_trusted() {
     const CALLS: [&str; 5] = ["text", "moved", "variable", "words", "outside"];
     type Edit = fn(&Project, &str);
-    let edits: [(&str, Edit); 3] = [
-        ("every script", |project, text| {
-            for file in ["check.sh", "scripts/beside.sh", "scripts/odd.sh", "../home/bin/guard.sh"] {
-                write(&project.root().join(file), text);
-            }
-            write(&project.root().join("scripts/x.py"), "");
-        }),
-        ("what is beside them", |project, text| {
-            write(&project.root().join("scripts/lib.sh"), text);
-            write(&project.root().join("scripts/rules/words.py"), "import os\nos._exit(0)\n");
-            write(&project.root().join("scripts/sys.py"), "import os\nos._exit(0)\n");
-        }),
-        ("all of it", |project, _| {
-            fs::remove_dir_all(project.root().join("scripts")).unwrap();
-            fs::remove_file(project.root().join("check.sh")).unwrap();
-            fs::remove_file(project.0.path().join("home/bin/guard.sh")).unwrap();
-            fs::create_dir(project.root().join("scripts")).unwrap();
-        }),
+    // The last is what is said of a script that runs where it is.
+    let edits: [(&str, Edit, &str); 3] = [
+        (
+            "every script",
+            |project, text| {
+                for file in ["check.sh", "scripts/beside.sh", "scripts/odd.sh", "../home/bin/guard.sh"] {
+                    write(&project.root().join(file), text);
+                }
+                write(&project.root().join("scripts/x.py"), "");
+            },
+            "it has changed since then",
+        ),
+        (
+            "what is beside them",
+            |project, text| {
+                write(&project.root().join("scripts/lib.sh"), text);
+                write(&project.root().join("scripts/rules/words.py"), "import os\nos._exit(0)\n");
+                write(&project.root().join("scripts/sys.py"), "import os\nos._exit(0)\n");
+            },
+            "denied",
+        ),
+        (
+            "all of it",
+            |project, _| {
+                fs::remove_dir_all(project.root().join("scripts")).unwrap();
+                fs::remove_file(project.root().join("check.sh")).unwrap();
+                fs::remove_file(project.0.path().join("home/bin/guard.sh")).unwrap();
+                fs::create_dir(project.root().join("scripts")).unwrap();
+            },
+            "it is gone",
+        ),
     ];
-    for (what, edit) in edits {
+    for (what, edit, odd) in edits {
         let project = running();
         let shown = project.run(&["trust", "--yes"], "");
         assert!(text(&shown).contains("scripts/lib.sh (new)"), "{}", text(&shown));
@@ -871,6 +884,8 @@ fn scripts_run_from_what_was_trusted() {
             assert!(said.contains("\"deny\"") && said.contains("denied"), "{what}: {call}: {said}");
             assert!(!said.contains("fail"), "{what}: {call}: {said}");
         }
+        let said = text(&project.run(&["hook", "claude-code"], &claude_call("odd", &project.root())));
+        assert!(said.contains("\"deny\"") && said.contains(odd), "{what}: {said}");
         // From below, too: `./check.sh` is the project's.
         let below = project.root().join("part");
         fs::create_dir(&below).unwrap();
