@@ -87,6 +87,9 @@ pub(in crate::cli) fn run(args: &PublishArgs, out: &mut Output) -> Result<Findin
 /// The files of a directory whose definitions are sound, by the same checks that hosts make.
 fn checked(dir: &Path, out: &mut Output) -> Result<Files, Failure> {
     let about = |problem: String| Failure(format!("{}: {problem}", dir.display()));
+    if !dir.is_dir() {
+        return Err(about("there is no such directory".into()));
+    }
     let files = Files::read(dir).map_err(|error| about(error.to_string()))?;
     if files.entries.is_empty() {
         return Err(about("there is nothing in it".into()));
