@@ -127,6 +127,17 @@ function leaves(value: Json | undefined, into: string[], room: number): number {
   return room - leaf.length;
 }
 
+/** One text for all that are equal: a hundred thousand rows name the same few hosts, sessions and hooks. */
+const texts = new Map<string, string>();
+const MAX_TEXTS = 20_000;
+function shared<T extends string>(text: T): T {
+  const known = texts.get(text);
+  if (known !== undefined) return known as T;
+  if (texts.size >= MAX_TEXTS) texts.clear();
+  texts.set(text, text);
+  return text;
+}
+
 function runOf(outcome: Outcome): HookRun {
   const would = outcome.observed;
   const wouldStop =
@@ -140,7 +151,7 @@ function runOf(outcome: Outcome): HookRun {
     (outcome.rewrote === true ? RUN.rewrote : 0) |
     (wouldStop ? RUN.observed : 0) |
     (outcome.status === "skipped" ? RUN.skipped : 0);
-  return { hook: outcome.hook, micros: outcome.durationMicros, flags };
+  return { hook: shared(outcome.hook), micros: outcome.durationMicros, flags };
 }
 
 /** The tone of a verdict. */
@@ -170,7 +181,7 @@ export function rowOf(judged: Judged, raw: string, n: number): Row {
   const runs = (verdict.outcomes ?? []).map(runOf);
   const has = (flag: number): boolean => runs.some((run) => (run.flags & flag) !== 0);
   const its = {
-    decidedBy: verdict.decidedBy ?? "",
+    decidedBy: shared(verdict.decidedBy ?? ""),
     rewritten: verdict.subject !== undefined || has(RUN.rewrote),
     failed: has(RUN.failed),
     observed: has(RUN.observed),
@@ -189,16 +200,16 @@ export function rowOf(judged: Judged, raw: string, n: number): Row {
   return {
     n,
     id: `${host}.${record.seq}`,
-    host,
+    host: shared(host),
     seq: record.seq,
     time: Date.parse(record.at) || 0,
-    event: record.event,
-    tool: record.tool ?? "",
-    agent: dialect,
-    session: about?.session ?? text(first(payload, SESSION)),
-    run: about?.run ?? text(payload?.["run"] ?? first(payload, RUN_ID)),
-    subAgent: named ?? (text(members(agentMember)?.["name"]) || text(first(payload, SUB_AGENT))),
-    decision: verdict.decision,
+    event: shared(record.event),
+    tool: shared(record.tool ?? ""),
+    agent: shared(dialect),
+    session: shared(about?.session ?? text(first(payload, SESSION))),
+    run: shared(about?.run ?? text(payload?.["run"] ?? first(payload, RUN_ID))),
+    subAgent: shared(named ?? (text(members(agentMember)?.["name"]) || text(first(payload, SUB_AGENT)))),
+    decision: shared(verdict.decision),
     tone: toneOf(verdict.decision, its),
     decidedBy: its.decidedBy,
     text: (about?.text ?? inWords(subject)).slice(0, TEXT),

@@ -16,7 +16,12 @@ async function tasksWhile(page, context, run) {
   });
   await session.send("Tracing.start", {
     traceConfig: {
-      includedCategories: ["toplevel", "disabled-by-default-devtools.timeline", "__metadata"],
+      includedCategories: [
+        "toplevel",
+        "disabled-by-default-devtools.timeline",
+        "__metadata",
+        ...(process.env.SLOWEST ? ["devtools.timeline", "v8", "disabled-by-default-v8.gc"] : []),
+      ],
       recordMode: "recordContinuously",
     },
     transferMode: "ReportEvents",
@@ -41,10 +46,10 @@ async function tasksWhile(page, context, run) {
         it.tid === worst.tid &&
         it.ts >= worst.ts &&
         it.ts < worst.ts + worst.dur &&
-        (it.tdur ?? 0) > 2000,
+        (it.tdur ?? it.dur ?? 0) > 1000,
     );
     for (const it of within)
-      console.error(it.name, (it.tdur / 1000).toFixed(1), JSON.stringify(it.args?.data ?? it.args).slice(0, 200));
+      console.error(it.name, ((it.tdur ?? it.dur) / 1000).toFixed(1), JSON.stringify(it.args?.data ?? it.args).slice(0, 200));
   }
   return { n: tasks.length, longest: longest("tdur"), longestByWall: longest("dur") };
 }
