@@ -65,7 +65,7 @@ fn prompt_of_read(name: &str, args: &[Word]) -> Option<usize> {
 }
 
 impl Walk {
-    /// Column a builtin that matters; false if it's none.
+    /// Reads a builtin that matters; false if it's none.
     pub(super) fn builtin(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) -> bool {
         let args = &words[1..];
         let first = args.first();

@@ -347,7 +347,7 @@ impl Walk {
         self.text_for_shell(&[text], Shell::Unknown, "an option's value is computed and run", span);
     }
 
-    /// Column what stands behind an option, up to a `;`, with what was found.
+    /// Reads what stands behind an option, up to a `;`, with what was found.
     fn run_until(&mut self, rest: &[Word], span: &Span) {
         let end = rest.iter().position(|word| word.text == ";").unwrap_or(rest.len());
         let mut given = rest[..end].to_vec();
