@@ -67,7 +67,10 @@ export class Connection {
         detached: true,
         ...(origin.env ? { env: origin.env } : {}),
       });
-      child.on("error", (error) => this.end(`no host: ${error.message}`));
+      child.on("error", (error: NodeJS.ErrnoException) => {
+        const help = error.code === "ENOENT" ? "; install the program, or name it by HOOKWIRE" : "";
+        this.end(`no host: ${error.message}${help}`);
+      });
       child.unref();
       this.#child = child;
       this.#input = child.stdout;

@@ -193,7 +193,7 @@ test("a host that is not there", async () => {
   const other = join(scratch, "other");
   const text = `#!/bin/sh\nread line; echo '{"id":1,"result":{"protocolVersion":99}}'; cat > /dev/null\n`;
   writeFileSync(other, text, { mode: 0o755 });
-  for (const [program, why] of [[join(scratch, "none"), /ENOENT/], ["/bin/true", /ended/], [other, /99/]] as const) {
+  for (const [program, why] of [[join(scratch, "none"), /ENOENT; install the program, or name it/], ["/bin/true", /ended/], [other, /99/]] as const) {
     const told = once(process, "warning");
     const verdict = await hooks({ program, fail: "open" }).dispatch(bash("ls"));
     assert.equal(verdict.decision, "allow");
