@@ -72,6 +72,7 @@ pages! {
     "fleet",
     "fleet-state",
     "fleet-pool",
+    "platform",
     "protocol",
     "conformance",
     "dialects",

@@ -21,9 +21,11 @@ use hookwire_ask::MAX_EVENT;
 use hookwire_ask::exchange::{Question, Unanswered};
 use hookwire_ask::project::foreign;
 use hookwire_ask::said::Said;
+use hookwire_ask::socket;
 use serde_json::Value;
 use std::io::{IsTerminal, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -50,6 +52,10 @@ pub(super) struct HookArgs {
     /// Judge the event here and start no host. Nothing is kept between events then.
     #[arg(long)]
     no_host: bool,
+    /// Ask the host that listens on this socket, as `serve --listen unix:PATH` of the same user does, and no other: no host
+    /// is started, and nothing is judged here.
+    #[arg(long, value_name = "unix:PATH", value_parser = socket::named, conflicts_with = "no_host")]
+    connect: Option<PathBuf>,
     /// The small program has asked the host in vain; why. The event is judged here then.
     #[arg(long, hide = true, value_name = "PROBLEM")]
     lost: Option<String>,
@@ -92,6 +98,9 @@ fn answer(args: &HookArgs, asked: &mut Asked) -> Result<Said, Failure> {
     let read = read.map_err(|error| format!("failed to read the event: {error}"));
     let payload = read.and_then(|_| asked.read(&sent, EVENT)).map_err(Failure)?;
     room_for_files()?;
+    if let Some(socket) = &args.connect {
+        return ask_there(args, socket, &String::from_utf8_lossy(&sent));
+    }
     let hooks = for_agents(&args.hooks, !args.no_self_defence).map_err(|Failure(problem)| {
         let agent = args.agent.name();
         Failure(format!("{problem}; `hookwire install {agent}` in the project writes it anew"))
@@ -131,6 +140,15 @@ fn ask_host(args: &HookArgs, hooks: &StandingArgs, sent: &str) -> Result<Said, U
         Unanswered::Unreached(error) | Unanswered::Lost(error) => gone(error),
         Unanswered::Refused(problem) => Unasked::Refused(problem),
     })
+}
+
+/// What the host says that the command line names. The definitions are there, so nobody else can judge.
+fn ask_there(args: &HookArgs, socket: &Path, sent: &str) -> Result<Said, Failure> {
+    if let Some(problem) = &args.lost {
+        return Err(Failure(problem.clone()));
+    }
+    let answered = question(args, sent).ask(socket, || socket::connect(socket));
+    answered.map_err(|unanswered| Failure(unanswered.by(socket)))
 }
 
 fn question<'a>(args: &'a HookArgs, sent: &'a str) -> Question<'a> {

@@ -79,6 +79,10 @@ struct EntryArgs {
     /// How long an event may take; the agent waits a little longer. Without it, 50s.
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     time_limit: Option<Duration>,
+    /// Have the host asked that listens on this socket, and no other: one beside the agent's container.
+    #[arg(long, value_name = "unix:PATH", value_parser = hookwire_ask::socket::named)]
+    #[arg(conflicts_with_all = ["live", "hooks", "allow_host", "model"])]
+    connect: Option<PathBuf>,
 }
 
 #[derive(clap::Args)]
@@ -702,6 +706,9 @@ impl EntryArgs {
         self.time_limit
             .iter()
             .for_each(|time| add("--time-limit", humantime::format_duration(*time).to_string().replace(' ', "")));
+        if let Some(socket) = &self.connect {
+            add("--connect", format!("unix:{}", text(socket)?));
+        }
         words.extend(self.live.then(|| "--project".to_string()));
         Ok(words)
     }

@@ -154,12 +154,19 @@ fn listen(args: &ServeArgs, socket: Socket) -> Result<Finding, Failure> {
     let unfinished = unfinished(args, &host, &runtime, part)?;
     host.engine.services.socket.get_or_init(|| socket.path().into());
     socket.serve(guests(&host, &runtime, args.max_message))?;
+    // Where nobody looks for running hosts, it has another one there; what listens there doesn't keep it up.
+    let shared = match &args.listen {
+        Some(_) if !args.no_share => share(&host, &runtime, args.max_message),
+        _ => None,
+    };
     if args.listen.is_some() {
         let path = socket.path().display();
         tell(format_args!("listening on {path}; an agent connects to it and sends JSON-RPC"));
     }
-    let path = socket.path().to_path_buf();
-    end_on_signal(&runtime, unfinished.clone(), move || drop(std::fs::remove_file(path)))?;
+    let paths = [Some(&socket), shared.as_ref()].map(|socket| socket.map(|it| it.path().to_path_buf()));
+    end_on_signal(&runtime, unfinished.clone(), move || {
+        paths.iter().flatten().for_each(|path| drop(std::fs::remove_file(path)));
+    })?;
     let root = host.root().to_path_buf();
     // Only a host that a hook has started has somebody who starts the next.
     let retires = CancellationToken::new();

@@ -509,6 +509,47 @@ fn a_small_program_asks_the_host_itself() {
 
 /// `hookwire-run -- COMMAND` asks a host that runs, as `hookwire run` does, and loads no large program for it.
 #[cfg(target_os = "linux")]
+/// As in a container: a host of its own beside the agent, on a socket that both see.
+#[test]
+fn a_host_that_the_command_line_names_is_asked_and_no_other() {
+    for project in Project::each() {
+        let socket = project.0.path().join("host.sock");
+        let address = format!("unix:{}", socket.display());
+        let ask = |args: &[&str], command: &str| {
+            let args = [&["hook", "claude-code", "--connect", &address], args].concat();
+            let output = project.run(&args, &event(command).to_string());
+            let [stdout, stderr] = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
+            (output.status.code(), stdout, stderr)
+        };
+        let (code, stdout, stderr) = ask(&[], "ls");
+        assert_eq!((code, &*stdout, stderr.contains(&address)), (Some(2), "", true), "nobody listens: {stderr}");
+        let (code, stdout, stderr) = ask(&["--fail", "open"], "ls");
+        assert_eq!((code, &*stdout, stderr.contains(&address)), (Some(0), "", true), "{stderr}");
+        assert_eq!(project.hosts(), [0; 0], "no host is started");
+
+        let mut host = project.command(&["serve", "--project", "--listen", &address]).spawn().unwrap();
+        eventually("the host listens", || UnixStream::connect(&socket).ok());
+        eventually("people find it too", || project.run(&["state", "list"], "").status.success().then_some(()));
+        assert!(ask(&[], "git push -f").1.contains("Force pushes are off"));
+        assert_eq!(
+            ask(&["--isolated"], "ls").1.contains("the first"),
+            true,
+            "what the host has counts, and nothing else"
+        );
+        // Alone, without the large program.
+        let alone = project.0.path().join("hookwire-run");
+        fs::copy(small(), &alone).unwrap();
+        let args = ["hook", "claude-code", "--connect", &address];
+        let (code, stdout, stderr) = project.said_by(&alone, &args, &event("git push -f").to_string());
+        assert!(code == 0 && stdout.contains("Force pushes are off"), "{code} {stdout} {stderr}");
+        host.kill().unwrap();
+        host.wait().unwrap();
+        let (code, stdout, stderr) = project.said_by(&alone, &args, &event("ls").to_string());
+        assert_eq!((code, &*stdout), (2, ""), "a deny by the exit code");
+        assert!(stderr.contains(&address) && stderr.contains("isn't there"), "{stderr}");
+    }
+}
+
 #[test]
 fn a_small_program_holds_a_command_itself() {
     use std::os::unix::fs::PermissionsExt;

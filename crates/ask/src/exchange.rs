@@ -44,6 +44,17 @@ pub enum Unanswered {
     Refused(String),
 }
 
+impl Unanswered {
+    /// Why the host at a socket that a person has named doesn't answer.
+    pub fn by(&self, socket: &Path) -> String {
+        let problem: &dyn std::fmt::Display = match self {
+            Unanswered::Unreached(error) | Unanswered::Lost(error) => error,
+            Unanswered::Refused(problem) => problem,
+        };
+        format!("the host at unix:{}: {problem}", socket.display())
+    }
+}
+
 impl<'a> Question<'a> {
     /// A question with what holds unless a command line says otherwise.
     pub fn new(agent: &'a str, sent: &'a str) -> Question<'a> {

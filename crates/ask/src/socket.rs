@@ -55,6 +55,15 @@ pub fn directory() -> Result<PathBuf> {
     Ok(path)
 }
 
+/// The path of `unix:PATH`, by which a command line names a host.
+///
+/// # Errors
+/// It is something else; says what to write.
+pub fn named(text: &str) -> std::result::Result<PathBuf, String> {
+    let path = text.strip_prefix("unix:").map(Path::new).filter(|path| path.is_absolute());
+    path.map(Path::to_path_buf).ok_or_else(|| "write `unix:` and the absolute path of a host's socket".into())
+}
+
 /// Connects to a socket on which a process of this user listens.
 ///
 /// # Errors

@@ -12,6 +12,7 @@ use rustix::fs::{MemfdFlags, SeekFrom};
 use std::ffi::OsString;
 use std::io::{IsTerminal, Read, Write};
 use std::panic::catch_unwind;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// What the command line says, as far as it is what `hookwire install` writes.
@@ -20,6 +21,8 @@ struct Options {
     agent: String,
     event: Option<String>,
     fails_open: bool,
+    /// The socket of the host that alone is asked.
+    connect: Option<PathBuf>,
     meant: Meant,
 }
 
@@ -28,7 +31,7 @@ struct Options {
 struct HandedOn {
     /// What has been read of stdin.
     sent: Option<Vec<u8>>,
-    /// Why a host that has the event didn't answer.
+    /// Why a host that has the event, or that alone is asked, didn't answer.
     lost: Option<String>,
 }
 
@@ -45,10 +48,13 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
 fn answer(args: &[OsString]) -> Result<Said, HandedOn> {
     let unread = HandedOn::default;
     let options = Options::read(args).ok_or_else(unread)?;
-    if is_varied() || std::io::stdin().is_terminal() {
+    if options.connect.is_none() && is_varied() || std::io::stdin().is_terminal() {
         return Err(unread());
     }
-    let host = options.meant.host_of_hook().ok_or_else(unread)?;
+    let socket = match &options.connect {
+        Some(socket) => socket.clone(),
+        None => options.meant.host_of_hook().ok_or_else(unread)?.socket,
+    };
     let mut sent = Vec::new();
     if std::io::stdin().lock().take(MAX_EVENT).read_to_end(&mut sent).is_err() {
         return Err(HandedOn { sent: Some(sent), lost: None });
@@ -62,8 +68,9 @@ fn answer(args: &[OsString]) -> Result<Said, HandedOn> {
         fails_open: options.fails_open,
         ..Question::new(&options.agent, &sent)
     };
-    let lost = match question.ask(&host.socket, || socket::connect(&host.socket)) {
+    let lost = match question.ask(&socket, || socket::connect(&socket)) {
         Ok(said) => return Ok(said),
+        Err(unanswered) if options.connect.is_some() => Some(unanswered.by(&socket)),
         Err(Unanswered::Lost(error)) => Some(error.to_string()),
         Err(Unanswered::Unreached(_) | Unanswered::Refused(_)) => None,
     };
@@ -84,6 +91,9 @@ impl Options {
                 "--event" if options.event.is_none() => {
                     options.event = Some(value(&mut args)?.to_str()?.to_string());
                 }
+                "--connect" if options.connect.is_none() => {
+                    options.connect = Some(socket::named(value(&mut args)?.to_str()?).ok()?);
+                }
                 agent if options.agent.is_empty() && !agent.starts_with('-') => options.agent = agent.to_string(),
                 option => options.meant.take(option, &mut args)?.then_some(())?,
             }
@@ -97,11 +107,12 @@ fn hand_over(args: &[OsString], HandedOn { sent, lost }: HandedOn) -> ExitCode {
     let problem = match sent.map_or(Ok(()), |sent| hand_on(&sent)) {
         Err(error) => format!("the event can't be handed on: {error}"),
         Ok(()) => {
-            let lost = lost.into_iter().flat_map(|problem| ["--lost".into(), problem.into()]);
-            let words: Vec<OsString> = std::iter::once("hook".into()).chain(args.iter().cloned()).chain(lost).collect();
+            let told = lost.iter().flat_map(|problem| ["--lost".into(), problem.into()]);
+            let words: Vec<OsString> = std::iter::once("hook".into()).chain(args.iter().cloned()).chain(told).collect();
             start_large(&words)
         }
     };
+    let problem = lost.into_iter().chain([problem]).collect::<Vec<_>>().join("; ");
     // Nobody is left who knows the agent's words. To most agents this exit code is a "no".
     let fails_open = args.windows(2).any(|it| it[0] == "--fail" && it[1] == "open");
     let said = match fails_open {
@@ -131,6 +142,7 @@ mod tests {
         assert_eq!((&*whole.agent, whole.event.as_deref(), whole.meant.project), ("claude-code", Some("Stop"), true));
         assert!(read("--user-dir /u --user-dir /v --data-dir /d gemini --fail open").unwrap().fails_open);
         assert_eq!(read("claude-code").unwrap().agent, "claude-code", "as a team's file has it");
+        assert_eq!(read("gemini --connect unix:/s").unwrap().connect, Some("/s".into()));
         for other in [
             "",
             "claude-code --user-dir /u --data-dir=/d",
@@ -138,6 +150,8 @@ mod tests {
             "claude-code codex --user-dir /u --data-dir /d",
             "claude-code --user-dir /u --data-dir /d --root /p --root /q",
             "claude-code --user-dir /u --data-dir /d --project --project",
+            "claude-code --connect /s",
+            "claude-code --connect unix:s",
             "claude-code --user-dir /u --data-dir /d --fail closed",
             "claude-code --user-dir /u --data-dir /d --time-limit 5s",
             "claude-code --user-dir /u --data-dir /d --no-host",
