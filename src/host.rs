@@ -183,7 +183,7 @@ impl HostOptions {
             Purpose::Check => (true, None),
             Purpose::Test { temporary, .. } => (false, Some(temporary.clone())),
         };
-        Means { root, grants, model, client_has_model: false, may_start, temporary }
+        Means { root, grants, model, client_has_model: false, may_start, temporary, is_trial: false }
     }
 }
 

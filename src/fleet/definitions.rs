@@ -60,8 +60,8 @@ impl Judge for Soundness {
 /// Whether the definitions in a directory compile, and have no code if they may not.
 fn check(files: &Path, code: bool) -> Result<(), String> {
     let dir = LayerDir { layer: Layer::Fleet, path: files.to_path_buf(), kept: Kept::AsItIs };
-    // A bundle knows no project.
-    let means = Means { root: files.to_path_buf(), ..Means::default() };
+    // A bundle knows no project, and one that is broken doesn't come into force.
+    let means = Means { root: files.to_path_buf(), is_trial: true, ..Means::default() };
     let loaded = Loader::new(vec![dir], means).load(Look::Now);
     let mut errors = loaded.diagnostics.iter().filter(|it| it.severity == Severity::Error);
     if let Some(first) = errors.next() {

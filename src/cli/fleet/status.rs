@@ -74,7 +74,8 @@ fn tell_channel(name: &Name, channel: &Channel, hosts: &[Reported], out: &mut Ou
             let has = |it: &&Reported| it.report.in_force.as_ref().is_some_and(|it| it.digest == *digest);
             let (n, there) = (of_channel.clone().filter(has).count(), of_channel.count());
             let expires = match manifest.expires.checked_sub(now()) {
-                Some(left) if left >= 2 * DAY => format!("expires in {} days", left / DAY),
+                // What was published for 90 days has 90 days left, not 89 and some seconds fewer than a day.
+                Some(left) if left >= 2 * DAY => format!("expires in {} days", (left + DAY / 2) / DAY),
                 Some(left) => format!("expires in {}", humantime::format_duration(Duration::from_secs(left / 60 * 60))),
                 None => "expired".into(),
             };
