@@ -110,6 +110,9 @@ pub enum Purpose {
     PassThrough,
     /// To judge events that happened elsewhere or before: scripts that calls run aren't at hand.
     Replay,
+    /// The same for what others have sent: hooks that start something or count are skipped. What they would start is not
+    /// for a comparison to start, and what counts knows only the time in which it runs.
+    Rejudge,
     /// To find mistakes: interpreters are started while definitions are read, because they know whether they find what
     /// hooks name.
     Check,
@@ -179,7 +182,7 @@ impl HostOptions {
         let root = std::path::absolute(&self.root).unwrap_or_else(|_| self.root.clone());
         let (grants, model) = (self.allow_hosts.clone(), self.model.clone());
         let (may_start, temporary) = match &self.purpose {
-            Purpose::Judge | Purpose::PassThrough | Purpose::Replay => (false, None),
+            Purpose::Judge | Purpose::PassThrough | Purpose::Replay | Purpose::Rejudge => (false, None),
             Purpose::Check => (true, None),
             Purpose::Test { temporary, .. } => (false, Some(temporary.clone())),
         };
@@ -313,7 +316,8 @@ impl Host {
         if let Purpose::Test { fakes, .. } = &options.purpose {
             services = services.faked(fakes);
         }
-        if matches!(options.purpose, Purpose::Replay) {
+        let is_past = matches!(options.purpose, Purpose::Replay | Purpose::Rejudge);
+        if is_past {
             services.approvals = Approvals::of_replay();
             services.fleet.pretend();
         }
@@ -321,11 +325,14 @@ impl Host {
         services.model = options.model.clone().map(Arc::new);
         let mut engine = Engine::new(services);
         engine.ask_elsewhere = options.ask_elsewhere;
-        engine.no_scripts = matches!(options.purpose, Purpose::Replay);
+        engine.no_scripts = is_past;
+        engine.no_effects = matches!(options.purpose, Purpose::Rejudge);
         engine.unhurried = matches!(options.purpose, Purpose::Test { .. });
         let judge: Arc<dyn Interceptor> = match options.purpose {
             Purpose::PassThrough => Arc::new(PassThrough),
-            Purpose::Judge | Purpose::Replay | Purpose::Check | Purpose::Test { .. } => Arc::new(engine.clone()),
+            Purpose::Judge | Purpose::Replay | Purpose::Rejudge | Purpose::Check | Purpose::Test { .. } => {
+                Arc::new(engine.clone())
+            }
         };
         let journal = Arc::new(Journal::new());
         let ends = journal.clone();

@@ -1,5 +1,6 @@
 //! `hookwire fleet` and `publish`: what a team does with many hosts; and how a host joins.
 
+mod against;
 pub(super) mod approvals;
 mod cases;
 mod init;

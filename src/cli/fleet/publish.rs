@@ -62,6 +62,10 @@ pub(in crate::cli) struct PublishArgs {
     /// Only check the definitions and try their cases.
     #[arg(long, requires = "dir")]
     dry_run: bool,
+    /// Judge the fleet's verdicts of so long again by these definitions, and show what would change. Exits with 1 if
+    /// something would.
+    #[arg(long, value_name = "DURATION", requires = "dry_run", value_parser = humantime::parse_duration)]
+    against: Option<Duration>,
 }
 
 fn permille(text: &str) -> Result<u16, String> {
@@ -74,7 +78,10 @@ fn permille(text: &str) -> Result<u16, String> {
 pub(in crate::cli) fn run(args: &PublishArgs, out: &mut Output) -> Result<Finding, Failure> {
     let given = args.dir.as_deref().map(|dir| checked(dir, out)).transpose()?;
     if args.dry_run {
-        return Ok(Finding::Fine);
+        return match (&args.dir, args.against) {
+            (Some(dir), Some(since)) => super::super::ending::run(async |_| against(args, dir, since, out).await),
+            _ => Ok(Finding::Fine),
+        };
     }
     if args.key.is_empty() {
         return Err(Failure("name the key that signs: `--key FILE`; `hookwire fleet key FILE` makes one".into()));
@@ -155,6 +162,22 @@ async fn send(
     }
     let became = reports.next(&channel, &sent, args.wait).await;
     Ok(tell_what_became(became, revision, began.elapsed(), args.wait, out))
+}
+
+/// Shows what a bundle would change about what the fleet has judged.
+async fn against(args: &PublishArgs, dir: &Path, since: Duration, out: &mut Output) -> Result<Finding, Failure> {
+    let (server, followed) = args.server.connect().await?;
+    let Some(Followed { pins, .. }) = followed else {
+        let problem = "your settings pin no keys, so nobody knows what is published now; name a settings file with \
+                       [definitions] by --fleet";
+        return Err(Failure(problem.into()));
+    };
+    let channel = args.to.clone().unwrap_or(pins.channel);
+    let seen = Channel::read(&server, &channel, &pins.signers).await?;
+    if let Some(problem) = &seen.all.problem {
+        return Err(Failure(format!("what {channel} has at the moment can't be believed: {problem}")));
+    }
+    super::against::compare(&server, &seen, dir, since, out).await
 }
 
 /// The channel, and whose signatures are believed there.

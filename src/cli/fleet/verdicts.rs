@@ -60,13 +60,13 @@ pub(super) async fn tail(args: &TailArgs, out: &mut Output) -> Result<Finding, F
     }
 }
 
-async fn start(server: &Server, host: Option<Name>, since: Option<SystemTime>) -> Result<Reader, Failure> {
+pub(super) async fn start(server: &Server, host: Option<Name>, since: Option<SystemTime>) -> Result<Reader, Failure> {
     Ok(Reader::start(server, &From { host, since }).await?)
 }
 
 /// A verdict of the stream as a record, with whose it is. What can't be read is told and left out, because it says only
 /// that a host wrote it.
-fn read(stored: Result<Stored, ServerError>) -> Result<Option<Value>, Failure> {
+pub(super) fn read(stored: Result<Stored, ServerError>) -> Result<Option<Value>, Failure> {
     let Stored { host, spool, number, at, record } = match stored {
         Ok(stored) => stored,
         Err(error @ ServerError::Other(_)) => {
