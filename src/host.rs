@@ -6,6 +6,7 @@ pub use crate::definitions::last_good::LastGood;
 use crate::definitions::layer_dir::{Kept, LayerDir};
 use crate::definitions::load::{Changes, Loaded, Loader, Look};
 use crate::definitions::neighbours::Neighbours;
+use crate::definitions::published_sets::PublishedSets;
 use crate::definitions::watch::{self, Watching};
 use crate::dialects::Dialect;
 use crate::engine::{Engine, Honours, Interceptor, PassThrough};
@@ -242,6 +243,8 @@ pub struct Host {
     /// The name of each client that is connected, once it has said it.
     pub(crate) clients: Mutex<Vec<Weak<OnceLock<Arc<str>>>>>,
     published: cell::Sender<Published>,
+    /// By which bundle of a fleet its generations have judged.
+    pub(crate) published_sets: Arc<PublishedSets>,
     /// Unless only the host's own project counts.
     neighbours: Option<Neighbours>,
     loader: Mutex<Loader>,
@@ -343,10 +346,13 @@ impl Host {
             Some(interceptor) => interceptor(judge),
             None => judge,
         };
+        let published_sets = Arc::new(PublishedSets::default());
+        published_sets.note(&loaded.hooks);
         Arc::new(Host {
             interceptor,
             engine,
             published: cell::Sender::new(publishable(&loaded)),
+            published_sets,
             neighbours,
             loader: Mutex::new(loader),
             watching: cell::Sender::new(Watching::Off),
@@ -432,6 +438,7 @@ impl Host {
         if before.hooks.generation == loaded.hooks.generation && !news {
             return loaded;
         }
+        self.published_sets.note(&loaded.hooks);
         self.published.send_replace(publishable(&loaded));
         // Still under the loader's lock: announcements come in the order of the generations.
         announce(&loaded, &before);

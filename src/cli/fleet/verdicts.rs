@@ -86,7 +86,7 @@ pub(super) fn read(stored: Result<Stored, ServerError>) -> Result<Option<Value>,
     let stored = SystemTime::UNIX_EPOCH + Duration::from_millis(at);
     record["of"] = json!({
         "host": host, "spool": spool, "number": number, "storedAt": crate::support::amounts::rfc3339(stored),
-        "project": record["project"],
+        "project": record["project"], "revision": record["published"]["revision"],
     });
     Ok(Some(record))
 }
