@@ -2,6 +2,7 @@
 
 mod against;
 pub(super) mod approvals;
+mod canary;
 mod cases;
 mod init;
 mod join;

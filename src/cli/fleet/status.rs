@@ -3,6 +3,7 @@
 use super::super::output::{Output, Tone, safe};
 use super::super::{Failure, Finding};
 use super::ServerArgs;
+use super::canary::Pair;
 use crate::fleet::settings::{CHANNEL, Followed};
 use crate::support::amounts::number_of;
 use hookwire_fleet::bundle::Stage;
@@ -38,7 +39,12 @@ pub(super) async fn run(args: &StatusArgs, out: &mut Output) -> Result<Finding, 
     if !out.json {
         out.line(&format!("{} (nats-server {})", safe(server.servers()), safe(&server.version())));
         match &channel {
-            Some(channel) => tell_channel(&name, channel, &hosts, out),
+            Some(channel) => {
+                tell_channel(&name, channel, &hosts, out);
+                if let Some(pair) = Pair::of(&name, channel) {
+                    pair.tell(&pair.compare_hosts(&hosts), out);
+                }
+            }
             None => out.line(&format!("channel {name}: your settings pin no keys, so only hosts say what is in force")),
         }
         if unread > 0 {
