@@ -44,6 +44,7 @@ pub mod envelope;
 pub mod follow;
 pub mod hosts;
 pub mod key;
+mod login;
 pub mod name;
 pub mod pool;
 pub mod publish;
