@@ -18,6 +18,7 @@ use crate::syntax::source::Layer;
 use crate::verdict::Decision;
 use foldhash::HashMap;
 use serde_json::json;
+use std::path::Path;
 use std::sync::Arc;
 
 /// The event after a tool's call.
@@ -39,6 +40,8 @@ pub struct HookSet {
     /// What a person should know at every event: which definitions are broken, and judged by what an earlier host has
     /// kept or stood in for by a deny.
     pub told: Arc<[String]>,
+    /// The real directory of what a fleet has published, if the set has it as a whole.
+    pub published_in: Option<Arc<Path>>,
     /// Policies judge tool calls before any hook runs; outermost layer first.
     pub policies: Vec<Arc<Policy>>,
     /// Names of tools that files add.

@@ -6,6 +6,7 @@ pub use crate::definitions::last_good::LastGood;
 use crate::definitions::layer_dir::{Kept, LayerDir};
 use crate::definitions::load::{Changes, Loaded, Loader, Look};
 use crate::definitions::neighbours::Neighbours;
+use crate::definitions::published_sets::PublishedSets;
 use crate::definitions::watch::{self, Watching};
 use crate::dialects::Dialect;
 use crate::engine::{Engine, Honours, Interceptor, PassThrough};
@@ -110,6 +111,9 @@ pub enum Purpose {
     PassThrough,
     /// To judge events that happened elsewhere or before: scripts that calls run aren't at hand.
     Replay,
+    /// The same for what others have sent: hooks that start something or count are skipped. What they would start is not
+    /// for a comparison to start, and what counts knows only the time in which it runs.
+    Rejudge,
     /// To find mistakes: interpreters are started while definitions are read, because they know whether they find what
     /// hooks name.
     Check,
@@ -179,11 +183,11 @@ impl HostOptions {
         let root = std::path::absolute(&self.root).unwrap_or_else(|_| self.root.clone());
         let (grants, model) = (self.allow_hosts.clone(), self.model.clone());
         let (may_start, temporary) = match &self.purpose {
-            Purpose::Judge | Purpose::PassThrough | Purpose::Replay => (false, None),
+            Purpose::Judge | Purpose::PassThrough | Purpose::Replay | Purpose::Rejudge => (false, None),
             Purpose::Check => (true, None),
             Purpose::Test { temporary, .. } => (false, Some(temporary.clone())),
         };
-        Means { root, grants, model, client_has_model: false, may_start, temporary }
+        Means { root, grants, model, client_has_model: false, may_start, temporary, is_trial: false }
     }
 }
 
@@ -239,6 +243,8 @@ pub struct Host {
     /// The name of each client that is connected, once it has said it.
     pub(crate) clients: Mutex<Vec<Weak<OnceLock<Arc<str>>>>>,
     published: cell::Sender<Published>,
+    /// By which bundle of a fleet its generations have judged.
+    pub(crate) published_sets: Arc<PublishedSets>,
     /// Unless only the host's own project counts.
     neighbours: Option<Neighbours>,
     loader: Mutex<Loader>,
@@ -313,7 +319,8 @@ impl Host {
         if let Purpose::Test { fakes, .. } = &options.purpose {
             services = services.faked(fakes);
         }
-        if matches!(options.purpose, Purpose::Replay) {
+        let is_past = matches!(options.purpose, Purpose::Replay | Purpose::Rejudge);
+        if is_past {
             services.approvals = Approvals::of_replay();
             services.fleet.pretend();
         }
@@ -321,11 +328,14 @@ impl Host {
         services.model = options.model.clone().map(Arc::new);
         let mut engine = Engine::new(services);
         engine.ask_elsewhere = options.ask_elsewhere;
-        engine.no_scripts = matches!(options.purpose, Purpose::Replay);
+        engine.no_scripts = is_past;
+        engine.no_effects = matches!(options.purpose, Purpose::Rejudge);
         engine.unhurried = matches!(options.purpose, Purpose::Test { .. });
         let judge: Arc<dyn Interceptor> = match options.purpose {
             Purpose::PassThrough => Arc::new(PassThrough),
-            Purpose::Judge | Purpose::Replay | Purpose::Check | Purpose::Test { .. } => Arc::new(engine.clone()),
+            Purpose::Judge | Purpose::Replay | Purpose::Rejudge | Purpose::Check | Purpose::Test { .. } => {
+                Arc::new(engine.clone())
+            }
         };
         let journal = Arc::new(Journal::new());
         let ends = journal.clone();
@@ -336,10 +346,13 @@ impl Host {
             Some(interceptor) => interceptor(judge),
             None => judge,
         };
+        let published_sets = Arc::new(PublishedSets::default());
+        published_sets.note(&loaded.hooks);
         Arc::new(Host {
             interceptor,
             engine,
             published: cell::Sender::new(publishable(&loaded)),
+            published_sets,
             neighbours,
             loader: Mutex::new(loader),
             watching: cell::Sender::new(Watching::Off),
@@ -425,6 +438,7 @@ impl Host {
         if before.hooks.generation == loaded.hooks.generation && !news {
             return loaded;
         }
+        self.published_sets.note(&loaded.hooks);
         self.published.send_replace(publishable(&loaded));
         // Still under the loader's lock: announcements come in the order of the generations.
         announce(&loaded, &before);

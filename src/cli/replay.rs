@@ -292,9 +292,7 @@ async fn replayed(args: &ReplayArgs, runtime: &Runtime, out: &mut Output) -> Res
     // The commands of hooks reach the shared state through it.
     let _socket = super::serve::share(&host, runtime, super::serve::MAX_MESSAGE);
     if !out.json {
-        let head = format!("{:>4}  {:<20} {:<32} {:<6} {:>9}  {}", "line", "event", "subject", "", "µs", "why");
-        let head = out.tone(Tone::Dim, &head);
-        out.line(&head);
+        print_head(out, "line");
     }
     let (mut n_read, mut n_denied, mut n_bad, mut n_changed) = (0, 0, 0, 0);
     let mut observed: BTreeMap<Arc<str>, BTreeMap<Would, usize>> = BTreeMap::new();
@@ -346,13 +344,8 @@ async fn replayed(args: &ReplayArgs, runtime: &Runtime, out: &mut Output) -> Res
                 before: before.as_ref(),
             });
         } else {
-            let row = row(out, number, &event, &verdict, elapsed.as_micros());
-            out.line(&row);
-            if let Some(before) = &before {
-                let why = verdict_summary(before);
-                let was = format!("      was {} {}", before.decision.as_str(), safe(&why));
-                out.line(&out.tone(Tone::Dim, was.trim_end()));
-            }
+            let about = About { event: &event.name, subject: &event_summary(&event) };
+            print_row(out, number, about, &verdict, elapsed.as_micros(), before.as_ref());
         }
     }
     ending::settle(&host).await;
@@ -374,7 +367,39 @@ async fn replayed(args: &ReplayArgs, runtime: &Runtime, out: &mut Output) -> Res
     Ok(if n_bad + n_changed + n_missing > 0 { Finding::Found } else { Finding::Fine })
 }
 
-fn row(out: &Output, number: usize, event: &Event, verdict: &Verdict, micros: u128) -> String {
+/// Prints the head of a table of verdicts, whose first column has this name.
+pub(super) fn print_head(out: &mut Output, first: &str) {
+    let head = format!("{first:>4}  {:<20} {:<32} {:<6} {:>9}  {}", "event", "subject", "", "µs", "why");
+    let head = out.tone(Tone::Dim, &head);
+    out.line(&head);
+}
+
+/// What an event is about, for people.
+pub(super) struct About<'a> {
+    /// Its name.
+    pub(super) event: &'a str,
+    /// See [`event_summary`].
+    pub(super) subject: &'a str,
+}
+
+/// Prints a verdict as a row, and below it what it is compared with.
+pub(super) fn print_row(
+    out: &mut Output,
+    number: usize,
+    about: About<'_>,
+    verdict: &Verdict,
+    micros: u128,
+    before: Option<&Verdict>,
+) {
+    let row = row(out, number, about, verdict, micros);
+    out.line(&row);
+    if let Some(before) = before {
+        let was = format!("      was {} {}", before.decision.as_str(), safe(&verdict_summary(before)));
+        out.line(&out.tone(Tone::Dim, was.trim_end()));
+    }
+}
+
+fn row(out: &Output, number: usize, about: About<'_>, verdict: &Verdict, micros: u128) -> String {
     let decision = if verdict.decided_by.is_none() && verdict.decision == Decision::Allow {
         "-"
     } else {
@@ -383,8 +408,8 @@ fn row(out: &Output, number: usize, event: &Event, verdict: &Verdict, micros: u1
     let decision = out.tone(Tone::of(verdict.decision), &format!("{decision:<6}"));
     format!(
         "{number:>4}  {:<20} {:<32} {decision} {micros:>9}  {}",
-        short(&event.name, 20),
-        short(&event_summary(event), 32),
+        short(about.event, 20),
+        short(about.subject, 32),
         safe(&verdict_summary(verdict))
     )
 }

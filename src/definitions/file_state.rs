@@ -227,7 +227,7 @@ impl Place<'_> {
             };
             let mut own = compiled.problems[problems].iter_mut();
             if let Some(first) = own.find(|it| it.severity == Severity::Error) {
-                first.message.push_str(&fate);
+                first.message.push_str(self.fate(&fate));
             }
             state.hooks.extend(kept.or(stand_in.map(|hook| Defined { hook, digest, from: None })));
         }
@@ -260,7 +260,7 @@ impl Place<'_> {
             _ => "; its last good hooks stay in force".into(),
         };
         if let Some(first) = problems.first_mut() {
-            first.message.push_str(&fate);
+            first.message.push_str(self.fate(&fate));
         }
         let file = self.path.display().to_string();
         let diagnostics = problems.iter().map(|problem| problem.to_diagnostic(&file, &lines)).collect();
@@ -315,8 +315,13 @@ impl Place<'_> {
             state.told = Some(self.told(None));
         }
         if let Some(first) = compiled.problems.first_mut() {
-            first.message.push_str(fate);
+            first.message.push_str(self.fate(fate));
         }
+    }
+
+    /// What a mistake does to agents, unless the file is only tried: then it does nothing.
+    fn fate<'t>(&self, text: &'t str) -> &'t str {
+        if self.means.is_trial { "" } else { text }
     }
 
     /// Denies every tool call, because nobody can tell what the file would have said.

@@ -632,7 +632,10 @@ impl Loader {
         let changes = changes(&self.in_force, &in_force, &hooks, &self.published.hooks);
         let (hash, before) = (self.hash(), self.published.clone());
         let is_told = *before.notices == *notices && *before.told == *told;
-        if before.generation == 0 || before.hash != hash || *before.broken != *broken || !is_told {
+        // The same files under another revision are another set: a verdict tells by its generation which one judged.
+        let published_in = self.published_in();
+        let is_as_published = before.published_in == published_in;
+        if before.generation == 0 || before.hash != hash || *before.broken != *broken || !is_told || !is_as_published {
             let policies = self.files.values().filter_map(|state| state.policy.clone());
             let mut policies: Vec<_> = policies.chain(self.own_policies.iter().cloned()).collect();
             policies.sort_by_key(|policy| policy.source.layer);
@@ -640,6 +643,7 @@ impl Loader {
             set.policies = policies;
             set.notices = notices.into();
             set.told = told.into();
+            set.published_in = published_in;
             let tools = self.files.values().flat_map(|state| state.tools.iter().cloned());
             set.tool_names = Arc::new(ToolNames(tools.collect()));
             self.published = Arc::new(set);
@@ -654,6 +658,21 @@ impl Loader {
             unsettled,
             again: None,
         }
+    }
+
+    /// The real directory that all files of the fleet's layer come from. `None` in the middle of a change, too.
+    fn published_in(&self) -> Option<Arc<Path>> {
+        let (index, dir) = self.dirs.iter().enumerate().find(|(_, dir)| dir.layer == Layer::Fleet)?;
+        let real_dir = |((_, path), state): (&Key, &Arc<FileState>)| {
+            let below = path.strip_prefix(&dir.path).ok()?;
+            state
+                .real
+                .ends_with(below)
+                .then(|| state.real.ancestors().nth(below.components().count()).map(Arc::from))?
+        };
+        let mut dirs = self.known(index).map(real_dir);
+        let first: Arc<Path> = dirs.next()??;
+        dirs.all(|it| it.as_ref() == Some(&first)).then_some(first)
     }
 
     /// Names the content in force: every file's text, and for a file that is broken the hooks that

@@ -5,7 +5,8 @@
 //! expected to say, `cookbook` has the rules that come with the program, `layer_dir` is where they are, `approved` is where
 //! the approved state of a project is kept, `mend` writes fixes of mistakes, `links` follows symlinks, `file_state` is what
 //! is known of one file, `last_good` keeps that on disk for the next host, `load` has it of all files between reloads,
-//! `watch` says when to look again, `kernel` tells it of changes.
+//! `watch` says when to look again, `kernel` tells it of changes. `published_sets` is by which bundle of a fleet a host has
+//! judged.
 //! Nothing past this room sees what was written, only what was meant.
 
 pub mod approved;
@@ -27,6 +28,7 @@ pub(crate) mod names;
 pub mod neighbours;
 pub mod origin;
 mod policy;
+pub(crate) mod published_sets;
 mod rule_places;
 mod rules;
 pub mod schema;

@@ -24,7 +24,11 @@ pub(crate) fn is_remark(line: &str) -> bool {
 impl Recorded {
     /// Reads a line. `dialect` is the vocabulary of one that doesn't say.
     pub(crate) fn read(line: &str, dialect: &'static Dialect) -> Result<Recorded, String> {
-        let mut value = crate::support::json::parse(line).map_err(|error| error.to_string())?;
+        Recorded::of(crate::support::json::parse(line).map_err(|error| error.to_string())?, dialect)
+    }
+
+    /// The same of a line that was parsed.
+    pub(crate) fn of(mut value: Value, dialect: &'static Dialect) -> Result<Recorded, String> {
         let spoken = value["dialect"].as_str().filter(|_| value.get("verdict").is_some());
         let Some(spoken) = spoken.map(by_name) else {
             let event = dialect.read(unwrap_capture(value)).map_err(|error| error.to_string())?;

@@ -35,6 +35,7 @@ use lru::LruCache;
 use parking_lot::Mutex;
 use policy_gate::Admission;
 use repeated::Repeated;
+pub(crate) use run::NOT_RUN;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -58,6 +59,8 @@ pub struct Engine {
     pub ask_elsewhere: Option<Duration>,
     /// Scripts that calls run aren't looked into.
     pub no_scripts: bool,
+    /// Hooks that start something or count are skipped; their outcomes say so by [`NOT_RUN`].
+    pub no_effects: bool,
     /// An event's deadline is for its hooks only, and its conditions may take longer.
     pub unhurried: bool,
     /// Called with the event and the outcome of each detached hook when that ends.
@@ -171,6 +174,7 @@ impl Engine {
             services,
             ask_elsewhere: None,
             no_scripts: false,
+            no_effects: false,
             unhurried: false,
             on_detached_end: Arc::default(),
             repeated: Arc::default(),

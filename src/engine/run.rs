@@ -8,7 +8,7 @@ use super::{Engine, NestedJudge, Report, aside};
 use crate::contract::{Contract, Fail, NATIVE};
 use crate::event::{CONTEXT_MEMBERS, Event, Phase, merge_patch};
 use crate::handlers::said::{self, Redactor};
-use crate::handlers::{Call, Handler, Moment, Transcript};
+use crate::handlers::{Call, Effect, Handler, Moment, Transcript};
 use crate::hook::Hook;
 use crate::hook_set::Selected;
 use crate::support::amounts::{millis, rfc3339};
@@ -21,6 +21,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+/// Why a hook was skipped by an engine with `no_effects`.
+pub(crate) const NOT_RUN: &str = "not run here: it starts something or counts";
 
 /// The redactors that a hook's texts go through: those of its layer and of outer ones, as for the value itself.
 fn redactors(redacting: &[Arc<Hook>], hook: &Hook) -> Vec<Redactor> {
@@ -98,6 +101,9 @@ pub(super) async fn run_in_time(
 ) -> HookRun {
     let (hook, moment) = (&selected.hook, selected.about.as_ref().unwrap_or(moment));
     let event = moment.event();
+    if engine.no_effects && has_effect(hook) {
+        return HookRun::without_answer(skipped(selected, NOT_RUN));
+    }
     let (claim, is_unknown) = match hook.once.then(|| engine.sessions.claim(event, hook)) {
         None => (None, false),
         Some(Claim::First(claim)) => (Some(claim), false),
@@ -163,6 +169,11 @@ async fn redacted_steps(limits: &RunLimits<'_>, hook: &Hook, steps: Vec<Value>) 
         () = limits.wait_until_over() => return Vec::new(),
     };
     redacted
+}
+
+/// Whether running a hook does something beyond this event's verdict: it starts or asks something, or counts.
+fn has_effect(hook: &Hook) -> bool {
+    hook.handler.counts() || hook.handler.effect().is_some_and(|it| it != Effect::Person)
 }
 
 /// The outcome of a hook that was selected but not run.

@@ -3,6 +3,7 @@
 
 use super::Member;
 use super::asks::Asks;
+use super::judged::ByBundle;
 use super::settings::Approving;
 use super::verdicts::Verdicts;
 use crate::host::Host;
@@ -40,7 +41,13 @@ impl Acts {
         let counts = services.fleet.clone();
         counts.join(server).map_err(|error| error.to_string())?;
         let spools = spools(member)?;
-        let verdicts = Verdicts::start(host, runtime, server, spools.clone());
+        let by_bundle = ByBundle {
+            sets: host.published_sets.clone(),
+            pins: member.settings.definitions.as_ref().map(|it| it.pins.clone()),
+            tally: member.tally.clone(),
+            known: None,
+        };
+        let verdicts = Verdicts::start(host, runtime, server, spools.clone(), by_bundle);
         let verdicts = verdicts.map_err(|error| format!("{}: {error}", spools.display()))?;
         let giving = counts.clone();
         runtime.spawn(async move {

@@ -20,6 +20,9 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
 
+/// How often a host of a canary reports.
+const CANARY_PAUSE: Duration = Duration::from_secs(5);
+
 /// Tries the cases of the definitions in a directory. The error says which one isn't as expected.
 pub(crate) type TryCases = fn(&Path) -> Result<(), String>;
 
@@ -60,8 +63,8 @@ impl Judge for Soundness {
 /// Whether the definitions in a directory compile, and have no code if they may not.
 fn check(files: &Path, code: bool) -> Result<(), String> {
     let dir = LayerDir { layer: Layer::Fleet, path: files.to_path_buf(), kept: Kept::AsItIs };
-    // A bundle knows no project.
-    let means = Means { root: files.to_path_buf(), ..Means::default() };
+    // A bundle knows no project, and one that is broken doesn't come into force.
+    let means = Means { root: files.to_path_buf(), is_trial: true, ..Means::default() };
     let loaded = Loader::new(vec![dir], means).load(Look::Now);
     let mut errors = loaded.diagnostics.iter().filter(|it| it.severity == Severity::Error);
     if let Some(first) = errors.next() {
@@ -199,11 +202,14 @@ pub(crate) async fn follow(host: Weak<Host>, member: Arc<Member>, follower: Opti
             tracing::warn!("This host can't report to its fleet, and judges by what it has: {problem}");
         }
         trouble = problem.filter(|_| is_up || is_late);
+        // Whoever watches a canary waits for it, and it is few hosts.
+        let is_canary = now.in_force.as_ref().is_some_and(|it| it.canary);
+        let pause = if is_canary { CANARY_PAUSE } else { report_pause() };
         tokio::select! {
             changed = status.changed() => if changed.is_err() && files.is_some() { return },
             changed = link.changed() => if changed.is_err() { return },
             _ = changes.recv() => {}
-            () = tokio::time::sleep(report_pause()) => is_late = true,
+            () = tokio::time::sleep(pause) => is_late = true,
         }
     }
 }
@@ -234,5 +240,6 @@ fn report(status: &Status, member: &Member, published: &Published, files: Option
         generation: published.hooks.generation,
         hash: published.hooks.hash.to_string(),
         errors: broken.chain(errors.map(|it| below(it.one_line()))).collect(),
+        judged: member.tally.counted(),
     }
 }

@@ -7,14 +7,17 @@ pub(crate) mod acts;
 mod asks;
 pub(crate) mod definitions;
 mod instance;
+mod judged;
 pub(crate) mod settings;
 mod verdicts;
 
 use hookwire_fleet::name::Identity;
 use hookwire_fleet::server::Server;
 use instance::Instance;
+use judged::Tally;
 use settings::Settings;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A host's part in a fleet: the connection, and who it is there. The connection may be away.
 #[derive(Debug)]
@@ -23,6 +26,8 @@ pub(crate) struct Member {
     pub(crate) settings: Settings,
     /// The connection.
     pub(crate) server: Server,
+    /// What it has judged by the last bundles.
+    tally: Arc<Tally>,
     instance: Instance,
 }
 
@@ -35,7 +40,7 @@ impl Member {
         let at = |problem: String| format!("{}: {problem}", settings.place());
         let server = Server::start(&settings.server).map_err(|error| at(error.to_string()))?;
         let instance = Instance::of_host(server.host().clone(), root)?;
-        Ok(Member { settings, server, instance })
+        Ok(Member { settings, server, tally: Arc::default(), instance })
     }
 
     /// Who the host is.

@@ -64,6 +64,8 @@ struct Raw {
     host: Option<Name>,
     user: Option<String>,
     password_file: Option<PathBuf>,
+    credentials: Option<PathBuf>,
+    nkey_file: Option<PathBuf>,
     #[serde(default)]
     tls: Tls,
     definitions: Option<RawFollowed>,
@@ -154,7 +156,9 @@ impl Settings {
         let Tls { ca, certificate, key, first } = raw.tls;
         let tls = Tls { ca: ca.map(within), certificate: certificate.map(within), key: key.map(within), first };
         let (servers, host, user) = (raw.servers, raw.host, raw.user);
-        let server = server::Settings { servers, host, user, password_file: raw.password_file.map(within), tls };
+        let [password_file, credentials, nkey_file] =
+            [raw.password_file, raw.credentials, raw.nkey_file].map(|file| file.map(within));
+        let server = server::Settings { servers, host, user, password_file, credentials, nkey_file, tls };
         let definitions = raw.definitions.map(|RawFollowed { channel, keys, threshold, code }| {
             let place = node.get("definitions").map_or(0, |it| it.span.start);
             let signers = Signers::new(keys, threshold.unwrap_or(1));
@@ -211,6 +215,10 @@ mod tests {
             (followed.pins.channel.as_str(), followed.pins.signers.threshold(), followed.code),
             ("main", 1, false)
         );
+        let text = format!("{servers}credentials = \"host.creds\"\nnkeyFile = \"/keys/host.nk\"\n");
+        let read = Settings::parse(&text, Path::new("/etc/hookwire")).unwrap().server;
+        assert_eq!(read.credentials.as_deref(), Some(Path::new("/etc/hookwire/host.creds")));
+        assert_eq!(read.nkey_file.as_deref(), Some(Path::new("/keys/host.nk")));
         let text = format!("{servers}[approvals]\nwebhookFile = \"chat\"\napprovers = {{ alice = \"{KEY}\" }}\n");
         let approving = Settings::parse(&text, Path::new("/etc/hookwire")).unwrap().approvals.unwrap();
         assert_eq!(approving.webhook_file.as_deref(), Some(Path::new("/etc/hookwire/chat")));

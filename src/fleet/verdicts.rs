@@ -1,6 +1,7 @@
 //! What a host of a fleet has judged, on its way to the verdict stream: without secrets into the spool, and from there to
 //! the server when there is one.
 
+use super::judged::ByBundle;
 use crate::handlers::guards::without_secrets;
 use crate::host::Host;
 use crate::journal::{Ended, Follower, Journal, News, Record};
@@ -40,6 +41,7 @@ impl Verdicts {
         runtime: &Handle,
         server: &Server,
         dir: PathBuf,
+        by_bundle: ByBundle,
     ) -> std::io::Result<Verdicts> {
         let outbound = Outbound::new(Spool::claim(&dir, limits())?);
         let (draining, to) = (outbound.clone(), server.clone());
@@ -50,7 +52,8 @@ impl Verdicts {
         // From here on, not from when the thread begins: what is judged in between counts.
         let follower = host.journal.follow();
         let project = host.root().to_string_lossy().into_owned();
-        let reading = Reading { journal: host.journal.clone(), follower, project, outbound: outbound.clone() };
+        let (journal, to) = (host.journal.clone(), outbound.clone());
+        let reading = Reading { journal, follower, project, outbound: to, by_bundle };
         let (stopped, end_at) = (stop.clone(), until.clone());
         let handle = runtime.clone();
         // A thread of its own, because taking secrets out and the disk take their time.
@@ -84,6 +87,7 @@ struct Reading {
     follower: Follower,
     project: String,
     outbound: Outbound,
+    by_bundle: ByBundle,
 }
 
 impl Reading {
@@ -103,27 +107,37 @@ impl Reading {
             };
             let Some(news) = news else { return };
             last = news.judged.last().map_or(last, |it| it.seq());
-            keep(&self.outbound, &news, &self.project);
+            self.keep(&news);
+        }
+    }
+
+    /// Spools what has come.
+    fn keep(&mut self, news: &News) {
+        let lost = (news.lost > 0).then(|| json!({ "lost": news.lost }));
+        let judged: Vec<Value> =
+            news.judged.iter().filter_map(|it| judged(&it.record()?, &mut self.by_bundle)).collect();
+        let ended = news.ended.iter().filter_map(|it| ended(it));
+        let records = lost.into_iter().chain(judged).chain(ended);
+        let lines: Vec<Vec<u8>> = records.filter_map(|record| line(record, &self.project)).collect();
+        match self.outbound.keep(&lines) {
+            Ok(0) => {}
+            Ok(refused) => {
+                tracing::error!(refused, "The spool of verdicts is full: these are not in the fleet's stream.");
+            }
+            Err(error) => {
+                tracing::error!(%error, "Verdicts are not in the fleet's stream: the spool can't be written.");
+            }
         }
     }
 }
 
-/// Spools what has come.
-fn keep(outbound: &Outbound, news: &News, project: &str) {
-    let lost = (news.lost > 0).then(|| json!({ "lost": news.lost }));
-    let judged = news.judged.iter().filter_map(|it| judged(&it.record()?));
-    let ended = news.ended.iter().filter_map(|it| ended(it));
-    let lines: Vec<Vec<u8>> =
-        lost.into_iter().chain(judged).chain(ended).filter_map(|record| line(record, project)).collect();
-    match outbound.keep(&lines) {
-        Ok(0) => {}
-        Ok(refused) => tracing::error!(refused, "The spool of verdicts is full: these are not in the fleet's stream."),
-        Err(error) => tracing::error!(%error, "Verdicts are not in the fleet's stream: the spool can't be written."),
+/// A record with the bundle by which it was judged.
+fn judged(record: &Record<'_>, by_bundle: &mut ByBundle) -> Option<Value> {
+    let mut value = parse(&serde_json::to_string(record).ok()?).ok()?;
+    if let Some(by) = by_bundle.of(record.verdict.get()) {
+        value["published"] = json!({ "revision": by.revision, "digest": by.digest });
     }
-}
-
-fn judged(record: &Record<'_>) -> Option<Value> {
-    parse(&serde_json::to_string(record).ok()?).ok()
+    Some(value)
 }
 
 fn ended(ended: &Ended) -> Option<Value> {

@@ -28,6 +28,8 @@ pub struct Means {
     pub may_start: bool,
     /// Where programs of hooks put temporary files; `None` leaves it to the host's environment.
     pub temporary: Option<PathBuf>,
+    /// The definitions are only tried: whatever is wrong with them, nothing is in force because of it.
+    pub is_trial: bool,
 }
 
 impl Means {

@@ -19,6 +19,8 @@ mod fleet;
 mod fleet_acts;
 #[cfg(feature = "fleet")]
 mod fleet_pool;
+#[cfg(feature = "fleet")]
+mod fleet_publish;
 mod generate;
 mod hooks_article;
 mod import;

@@ -234,6 +234,21 @@ impl Files {
         check(&files.entries)?;
         Ok(files)
     }
+
+    /// Writes them below a directory, for whoever looks at them there. A host's store writes more carefully.
+    ///
+    /// # Errors
+    /// They can't be written, or can't be a bundle.
+    pub fn write(&self, dir: &Path) -> Result<(), BadBundle> {
+        check(&self.entries)?;
+        for Entry { path, sha256, .. } in &self.entries {
+            let at = dir.join(path);
+            let unwritten = |error: io::Error| BadBundle::Unread(format!("{}: {error}", at.display()));
+            fs::create_dir_all(at.parent().unwrap_or(dir)).map_err(unwritten)?;
+            fs::write(&at, self.contents.get(sha256).map_or(&[][..], Vec::as_slice)).map_err(unwritten)?;
+        }
+        Ok(())
+    }
 }
 
 /// The regular files of a directory, with their paths below it.

@@ -374,6 +374,11 @@ pub fn stale_since(in_force: &InForce) -> Option<u64> {
     (in_force.expires <= now()).then_some(in_force.expires)
 }
 
+/// What was signed of the files in a directory of a set, which were verified when they came.
+pub fn in_force_in(files: &Path, pins: &Pins) -> Option<InForce> {
+    crate::store::believed_in(files, pins).ok().map(|it| it.in_force())
+}
+
 /// How long until a report is due when nothing happens, with jitter.
 pub fn report_pause() -> Duration {
     EVERY.mul_f64(0.75 + jitter() / 4.0)

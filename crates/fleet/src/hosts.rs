@@ -4,6 +4,7 @@
 
 use crate::digest::Sha256;
 use crate::name::{Identity, Name};
+use crate::rates::Judged;
 use crate::server::{PATIENCE, Server, ServerError};
 use crate::streams;
 use async_nats::HeaderMap;
@@ -15,6 +16,8 @@ pub const EVERY: Duration = Duration::from_secs(30);
 /// The most characters of a text in a report, and how many mistakes it lists.
 const MAX_TEXT: usize = 500;
 const MAX_ERRORS: usize = 8;
+/// For how many bundles a report has counts.
+const MAX_JUDGED: usize = 8;
 /// The most hosts that are listed.
 const MAX_HOSTS: usize = 100_000;
 
@@ -38,6 +41,8 @@ pub struct Report {
     pub hash: String,
     /// Mistakes in definitions of the bundle.
     pub errors: Vec<String>,
+    /// What became of the events that it has judged by the last bundles.
+    pub judged: Vec<Judged>,
 }
 
 /// A bundle in force.
@@ -75,6 +80,7 @@ impl Report {
         self.version = short(&self.version);
         self.hash = short(&self.hash);
         self.errors.truncate(MAX_ERRORS);
+        self.judged.truncate(MAX_JUDGED);
         self.errors.iter_mut().for_each(|it| *it = short(it));
         if let Some(refused) = &mut self.refused {
             refused.reason = short(&refused.reason);

@@ -17,6 +17,7 @@
 //! | [`publish`] | publishing a bundle, and what became of it |
 //! | [`follow`] | a host's side of that; `store` has it on disk |
 //! | [`hosts`] | what hosts report of themselves |
+//! | [`rates`] | how often they deny, doubt and fail by a bundle, and whether its canary is worse |
 //! | [`spool`], [`verdicts`] | what hosts have judged: on the disk first, then in one stream, each verdict once |
 //! | [`quota`], [`spend`] | what all hosts together may do, and may spend |
 //! | [`state`] | values that hooks of all hosts share |
@@ -43,10 +44,12 @@ pub mod envelope;
 pub mod follow;
 pub mod hosts;
 pub mod key;
+mod login;
 pub mod name;
 pub mod pool;
 pub mod publish;
 pub mod quota;
+pub mod rates;
 mod retry;
 pub mod server;
 pub mod spend;

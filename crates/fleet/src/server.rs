@@ -3,6 +3,7 @@
 //! Everything waits for a bounded time. A server says of a publication or request that isn't permitted only in an
 //! asynchronous message, and the request itself times out; [`Server`] joins the two, so that the error says the reason.
 
+use crate::login;
 use crate::name::{BadName, Name};
 use async_nats::connection::State;
 use async_nats::jetstream::consumer::DeliverPolicy;
@@ -20,7 +21,6 @@ use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,8 +36,6 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long the longest wait between two attempts to connect again is.
 const MAX_DELAY: Duration = Duration::from_secs(4);
-/// The most bytes of a file with a password.
-const MAX_SECRET: u64 = 4096;
 /// The most messages of a page, and about how many bytes: below what a subscription holds before it loses messages.
 pub const MAX_PAGE: usize = 256;
 const MAX_PAGE_BYTES: usize = 8 << 20;
@@ -59,6 +57,12 @@ pub struct Settings {
     /// A file with the user's password and nothing else, for its owner alone to read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password_file: Option<PathBuf>,
+    /// A `.creds` file with a user's JWT and NKEY seed, instead of a user with a password.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credentials: Option<PathBuf>,
+    /// A file with a user's NKEY seed and nothing else, instead of a user with a password.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nkey_file: Option<PathBuf>,
     /// How TLS is spoken.
     #[serde(default)]
     pub tls: Tls,
@@ -134,7 +138,7 @@ impl Settings {
 
     fn options(&self) -> Result<ConnectOptions, ServerError> {
         let host = self.host()?;
-        let mut options = ConnectOptions::new()
+        let mut options = login::options(self)?
             .name(format!("hookwire {host}"))
             // `_INBOX.>` would read everybody's replies.
             .custom_inbox_prefix(inbox(&host))
@@ -143,15 +147,6 @@ impl Settings {
             .ping_interval(Duration::from_secs(10))
             .reconnect_delay_callback(reconnect_delay)
             .subscription_capacity(1024);
-        match (&self.user, &self.password_file) {
-            (Some(user), Some(file)) => options = options.user_and_password(user.clone(), secret(file)?),
-            (Some(_), None) if self.tls.certificate.is_some() => {}
-            (Some(user), None) => {
-                return Err(ServerError::Settings(format!("user {user} has no passwordFile and no tls.certificate")));
-            }
-            (None, Some(_)) => return Err(ServerError::Settings("passwordFile is set, but no user".into())),
-            (None, None) => {}
-        }
         let Tls { ca, certificate, key, first } = &self.tls;
         if let Some(ca) = ca {
             options = options.add_root_certificates(ca.clone()).require_tls(true);
@@ -194,15 +189,6 @@ fn machine_name() -> String {
     let read =
         |path: &str| std::fs::read_to_string(path).ok().map(|it| it.trim().to_string()).filter(|it| !it.is_empty());
     read("/proc/sys/kernel/hostname").or_else(|| read("/etc/hostname")).unwrap_or_else(|| "unnamed".into())
-}
-
-/// Reads a file that holds one secret.
-fn secret(path: &Path) -> Result<String, ServerError> {
-    check_private(path)?;
-    let unread = |error: std::io::Error| ServerError::Settings(format!("{}: {error}", path.display()));
-    let mut text = String::new();
-    std::fs::File::open(path).map_err(unread)?.take(MAX_SECRET).read_to_string(&mut text).map_err(unread)?;
-    Ok(text.trim_end_matches(['\r', '\n']).to_string())
 }
 
 /// Refuses a file with a secret that others can read. A file of root's may be for a group to read: so a machine's owner

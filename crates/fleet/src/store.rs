@@ -164,10 +164,7 @@ impl Store {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(format!("{}: {error}", self.dir.join(CURRENT).display())),
         };
-        let at = set.join(ENVELOPE);
-        let envelope =
-            read_bounded(&at, MAX_MANIFEST as u64 + 1).map_err(|error| format!("{}: {error}", at.display()))?;
-        let believed = Believed::read(&envelope, &self.pins)?;
+        let believed = believed_in(&set.join(FILES), &self.pins)?;
         bundle::verify(&set.join(FILES), &believed.manifest)
             .map_err(|problem| format!("{}: {problem}", set.display()))?;
         Ok(Some(believed))
@@ -273,6 +270,16 @@ impl Store {
             let _ = fs::remove_dir_all(path);
         }
     }
+}
+
+/// What stands beside a set's files and was signed. The files themselves aren't looked at.
+///
+/// # Errors
+/// It can't be read or believed; for people.
+pub(crate) fn believed_in(files: &Path, pins: &Pins) -> Result<Believed, String> {
+    let at = files.with_file_name(ENVELOPE);
+    let envelope = read_bounded(&at, MAX_MANIFEST as u64 + 1).map_err(|error| format!("{}: {error}", at.display()))?;
+    Believed::read(&envelope, pins)
 }
 
 fn unwritten(error: io::Error) -> String {

@@ -1,6 +1,8 @@
 //! `hookwire fleet` and `publish`: what a team does with many hosts; and how a host joins.
 
+mod against;
 pub(super) mod approvals;
+mod canary;
 mod cases;
 mod init;
 mod join;

@@ -3,6 +3,7 @@
 use super::super::output::{Output, Tone, safe, tell};
 use super::super::{Failure, Finding};
 use super::ServerArgs;
+use super::canary::{Pair, as_json};
 use super::cases::try_cases;
 use super::key::PassphraseArgs;
 use crate::fleet::definitions::{Soundness, has_cases};
@@ -44,6 +45,13 @@ pub(in crate::cli) struct PublishArgs {
     /// To a part of the hosts first: so many of a hundred. It is always the same ones.
     #[arg(long, value_name = "PERCENT", num_args = 0..=1, default_missing_value = "5", value_parser = permille)]
     canary: Option<u16>,
+    /// Watch the canary for so long, and take it back if it denies, doubts or fails clearly more often than what all
+    /// others have. Exits with 1 then.
+    #[arg(long, value_name = "DURATION", requires = "canary", conflicts_with = "revision", value_parser = humantime::parse_duration)]
+    watch: Option<Duration>,
+    /// Promote a canary that denies, doubts or fails clearly more often, too.
+    #[arg(long, requires = "promote")]
+    despite_rates: bool,
     /// The revision, where what is there was signed by a key that nobody has any more. It must be above all before.
     #[arg(long, value_name = "N")]
     revision: Option<u64>,
@@ -62,6 +70,10 @@ pub(in crate::cli) struct PublishArgs {
     /// Only check the definitions and try their cases.
     #[arg(long, requires = "dir")]
     dry_run: bool,
+    /// Judge the fleet's verdicts of so long again by these definitions, and show what would change. Exits with 1 if
+    /// something would.
+    #[arg(long, value_name = "DURATION", requires = "dry_run", value_parser = humantime::parse_duration)]
+    against: Option<Duration>,
 }
 
 fn permille(text: &str) -> Result<u16, String> {
@@ -74,7 +86,10 @@ fn permille(text: &str) -> Result<u16, String> {
 pub(in crate::cli) fn run(args: &PublishArgs, out: &mut Output) -> Result<Finding, Failure> {
     let given = args.dir.as_deref().map(|dir| checked(dir, out)).transpose()?;
     if args.dry_run {
-        return Ok(Finding::Fine);
+        return match (&args.dir, args.against) {
+            (Some(dir), Some(since)) => super::super::ending::run(async |_| against(args, dir, since, out).await),
+            _ => Ok(Finding::Fine),
+        };
     }
     if args.key.is_empty() {
         return Err(Failure("name the key that signs: `--key FILE`; `hookwire fleet key FILE` makes one".into()));
@@ -115,46 +130,158 @@ async fn send(
     let (server, followed) = args.server.connect().await?;
     let (channel, signers) = whom(args, followed, keys)?;
     let seen = Channel::read(&server, &channel, &signers).await?;
-    let next = || {
-        seen.next_revision().map_err(|problem| {
-            Failure(format!("{problem}; pin the key that has signed it, or name the next --revision"))
-        })
-    };
-    let revision = args.revision.map_or_else(next, Ok)?;
+    let sender = Sender { args, server: &server, channel: &channel, signers: &signers, keys };
+    if args.promote && sender.is_held(&seen, out).await? {
+        return Ok(Finding::Found);
+    }
     let files = match given {
         Some(files) => files,
-        None => {
-            let earlier = earlier(args, &server, &channel, &signers, &seen).await?;
-            if !out.json {
-                let of = earlier.manifest.revision;
-                out.line(&format!("the files of revision {of}, again"));
-            }
-            files_of(&server, &earlier.manifest).await?
-        }
+        None => sender.earlier_files(args.roll_back, &seen, out).await?,
     };
-    let manifest = Manifest {
-        channel: channel.clone(),
-        revision,
-        stage: args.canary.map_or(Stage::All, |permille| Stage::Canary { permille }),
-        created: now(),
-        expires: expires_in(args.expires),
-        min_host: args.min_host.clone(),
-        message: args.message.clone(),
-        files: files.entries.clone(),
-    };
-    let mut reports = Reports::listen(&server).await?;
-    let began = Instant::now();
-    let sent = publish(&server, &manifest, &files, &keys.iter().collect::<Vec<_>>(), &seen).await?;
-    if !out.json {
-        let to = match args.canary {
-            Some(permille) => format!("the canary of {channel}, {} %", f64::from(permille) / 10.0),
-            None => channel.to_string(),
-        };
-        let digest: String = sent.digest.to_string().chars().take(12).collect();
-        out.line(&format!("published revision {revision} to {to}: {digest}"));
+    let (sent, became) = sender.put(&files, args.canary, args.message.clone(), &seen, out).await?;
+    let finding = tell_what_became(became, &sent, args.wait, out);
+    match args.watch {
+        Some(wait) if finding == Finding::Fine => sender.watch(&sent.manifest, wait, out).await,
+        _ => Ok(finding),
     }
-    let became = reports.next(&channel, &sent, args.wait).await;
-    Ok(tell_what_became(became, revision, began.elapsed(), args.wait, out))
+}
+
+/// Who publishes, and where.
+struct Sender<'a> {
+    args: &'a PublishArgs,
+    server: &'a Server,
+    channel: &'a Name,
+    signers: &'a Signers,
+    keys: &'a [SecretKey],
+}
+
+/// What was published.
+struct Done {
+    manifest: Manifest,
+    took: Duration,
+}
+
+impl Sender<'_> {
+    /// Whether the canary's rates forbid that it is promoted; they are shown.
+    async fn is_held(&self, seen: &Channel, out: &mut Output) -> Result<bool, Failure> {
+        let Some(pair) = Pair::of(self.channel, seen) else { return Ok(false) };
+        let compared = pair.compare(self.server).await?;
+        let is_held = !compared.worse().is_empty() && !self.args.despite_rates;
+        match (out.json, is_held) {
+            (true, true) => out.json(&json!({ "held": true, "rates": as_json(&compared) })),
+            (true, false) => {}
+            (false, _) => pair.tell(&compared, out),
+        }
+        if is_held && !out.json {
+            out.line("Nothing is published. `--despite-rates` promotes it, `--roll-back` takes the canary back.");
+        }
+        Ok(is_held)
+    }
+
+    /// The files that were published before, and are to be again.
+    async fn earlier_files(&self, roll_back: Option<u64>, seen: &Channel, out: &mut Output) -> Result<Files, Failure> {
+        let earlier = earlier(roll_back, self.server, self.channel, self.signers, seen).await?;
+        if !out.json {
+            out.line(&format!("the files of revision {}, again", earlier.manifest.revision));
+        }
+        Ok(files_of(self.server, &earlier.manifest).await?)
+    }
+
+    /// Publishes files as the next revision, and waits for the first host that says what became of them.
+    async fn put(
+        &self,
+        files: &Files,
+        canary: Option<u16>,
+        message: Option<String>,
+        seen: &Channel,
+        out: &mut Output,
+    ) -> Result<(Done, Option<Became>), Failure> {
+        let (args, channel) = (self.args, self.channel);
+        let next = || {
+            seen.next_revision().map_err(|problem| {
+                Failure(format!("{problem}; pin the key that has signed it, or name the next --revision"))
+            })
+        };
+        let manifest = Manifest {
+            channel: channel.clone(),
+            revision: args.revision.map_or_else(next, Ok)?,
+            stage: canary.map_or(Stage::All, |permille| Stage::Canary { permille }),
+            created: now(),
+            expires: expires_in(args.expires),
+            min_host: args.min_host.clone(),
+            message,
+            files: files.entries.clone(),
+        };
+        let mut reports = Reports::listen(self.server).await?;
+        let began = Instant::now();
+        let sent = publish(self.server, &manifest, files, &self.keys.iter().collect::<Vec<_>>(), seen).await?;
+        if !out.json {
+            let to = match canary {
+                Some(permille) => format!("the canary of {channel}, {} %", f64::from(permille) / 10.0),
+                None => channel.to_string(),
+            };
+            let digest: String = sent.digest.to_string().chars().take(12).collect();
+            out.line(&format!("published revision {} to {to}: {digest}", manifest.revision));
+        }
+        let became = reports.next(channel, &sent, args.wait).await;
+        Ok((Done { manifest, took: began.elapsed() }, became))
+    }
+
+    /// Watches a canary, and takes it back if it does clearly worse.
+    async fn watch(&self, canary: &Manifest, wait: Duration, out: &mut Output) -> Result<Finding, Failure> {
+        let seen = Channel::read(self.server, self.channel, self.signers).await?;
+        let Some(pair) = Pair::of(self.channel, &seen).filter(|it| it.canary.manifest == *canary) else {
+            let problem =
+                "nothing was published for all hosts before, or the same files: there is nothing to compare with";
+            tell(problem);
+            return Ok(Finding::Fine);
+        };
+        if !out.json {
+            out.line(&format!("watching the canary for {}", humantime::format_duration(wait)));
+        }
+        let compared = pair.watch(self.server, wait).await;
+        let is_worse = !compared.worse().is_empty();
+        if out.json {
+            out.json(&json!({ "rates": as_json(&compared), "takenBack": is_worse }));
+        } else {
+            pair.tell(&compared, out);
+        }
+        if !is_worse {
+            if !out.json {
+                out.line("It stays a canary; `hookwire publish --promote` publishes it to all.");
+            }
+            return Ok(Finding::Fine);
+        }
+        // Somebody may have promoted it or published anew meanwhile, and that counts.
+        let seen = Channel::read(self.server, self.channel, self.signers).await?;
+        if !Pair::of(self.channel, &seen).is_some_and(|it| it.canary.manifest == *canary) {
+            return Err(Failure(format!(
+                "somebody else has published to {} meanwhile; nothing is taken back",
+                self.channel
+            )));
+        }
+        let files = self.earlier_files(Some(0), &seen, out).await?;
+        let message = format!("instead of the canary of revision {}, which did worse", canary.revision);
+        let (sent, became) = self.put(&files, None, Some(message), &seen, out).await?;
+        tell_what_became(became, &sent, self.args.wait, out);
+        Ok(Finding::Found)
+    }
+}
+
+/// Shows what a bundle would change about what the fleet has judged.
+async fn against(args: &PublishArgs, dir: &Path, since: Duration, out: &mut Output) -> Result<Finding, Failure> {
+    let (server, followed) = args.server.connect().await?;
+    let Some(Followed { pins, .. }) = followed else {
+        let problem = "your settings pin no keys, so nobody knows what is published now; name a settings file with \
+                       [definitions] by --fleet";
+        return Err(Failure(problem.into()));
+    };
+    let channel = args.to.clone().unwrap_or(pins.channel);
+    let seen = Channel::read(&server, &channel, &pins.signers).await?;
+    if let Some(problem) = &seen.all.problem {
+        return Err(Failure(format!("what {channel} has at the moment can't be believed: {problem}")));
+    }
+    super::against::compare(&server, &seen, dir, since, out).await
 }
 
 /// The channel, and whose signatures are believed there.
@@ -176,7 +303,7 @@ fn whom(args: &PublishArgs, followed: Option<Followed>, keys: &[SecretKey]) -> R
 
 /// The manifest whose files are published again.
 async fn earlier(
-    args: &PublishArgs,
+    roll_back: Option<u64>,
     server: &Server,
     channel: &Name,
     signers: &Signers,
@@ -184,7 +311,7 @@ async fn earlier(
 ) -> Result<Published, Failure> {
     let newest = seen.all.published.as_ref().map_or(0, |it| it.manifest.revision);
     let canary = seen.canary.published.clone().filter(|it| it.manifest.revision > newest);
-    let Some(wanted) = args.roll_back else {
+    let Some(wanted) = roll_back else {
         return canary
             .ok_or_else(|| Failure(format!("{channel} has no canary that is newer than what all hosts have")));
     };
@@ -204,13 +331,8 @@ async fn earlier(
 }
 
 /// Says what a host made of it.
-fn tell_what_became(
-    became: Option<Became>,
-    revision: u64,
-    took: Duration,
-    wait: Duration,
-    out: &mut Output,
-) -> Finding {
+fn tell_what_became(became: Option<Became>, sent: &Done, wait: Duration, out: &mut Output) -> Finding {
+    let (revision, took) = (sent.manifest.revision, sent.took);
     let (who, refused) = match &became {
         Some(Became::InForce(who, _)) => (Some(who), None),
         Some(Became::Refused(who, reason)) => (Some(who), Some(reason)),

@@ -3,6 +3,7 @@
 use super::super::output::{Output, Tone, safe};
 use super::super::{Failure, Finding};
 use super::ServerArgs;
+use super::canary::Pair;
 use crate::fleet::settings::{CHANNEL, Followed};
 use crate::support::amounts::number_of;
 use hookwire_fleet::bundle::Stage;
@@ -38,7 +39,12 @@ pub(super) async fn run(args: &StatusArgs, out: &mut Output) -> Result<Finding, 
     if !out.json {
         out.line(&format!("{} (nats-server {})", safe(server.servers()), safe(&server.version())));
         match &channel {
-            Some(channel) => tell_channel(&name, channel, &hosts, out),
+            Some(channel) => {
+                tell_channel(&name, channel, &hosts, out);
+                if let Some(pair) = Pair::of(&name, channel) {
+                    pair.tell(&pair.compare_hosts(&hosts), out);
+                }
+            }
             None => out.line(&format!("channel {name}: your settings pin no keys, so only hosts say what is in force")),
         }
         if unread > 0 {
@@ -74,7 +80,8 @@ fn tell_channel(name: &Name, channel: &Channel, hosts: &[Reported], out: &mut Ou
             let has = |it: &&Reported| it.report.in_force.as_ref().is_some_and(|it| it.digest == *digest);
             let (n, there) = (of_channel.clone().filter(has).count(), of_channel.count());
             let expires = match manifest.expires.checked_sub(now()) {
-                Some(left) if left >= 2 * DAY => format!("expires in {} days", left / DAY),
+                // What was published for 90 days has 90 days left, not 89 and some seconds fewer than a day.
+                Some(left) if left >= 2 * DAY => format!("expires in {} days", (left + DAY / 2) / DAY),
                 Some(left) => format!("expires in {}", humantime::format_duration(Duration::from_secs(left / 60 * 60))),
                 None => "expired".into(),
             };

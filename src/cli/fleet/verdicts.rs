@@ -60,13 +60,13 @@ pub(super) async fn tail(args: &TailArgs, out: &mut Output) -> Result<Finding, F
     }
 }
 
-async fn start(server: &Server, host: Option<Name>, since: Option<SystemTime>) -> Result<Reader, Failure> {
+pub(super) async fn start(server: &Server, host: Option<Name>, since: Option<SystemTime>) -> Result<Reader, Failure> {
     Ok(Reader::start(server, &From { host, since }).await?)
 }
 
 /// A verdict of the stream as a record, with whose it is. What can't be read is told and left out, because it says only
 /// that a host wrote it.
-fn read(stored: Result<Stored, ServerError>) -> Result<Option<Value>, Failure> {
+pub(super) fn read(stored: Result<Stored, ServerError>) -> Result<Option<Value>, Failure> {
     let Stored { host, spool, number, at, record } = match stored {
         Ok(stored) => stored,
         Err(error @ ServerError::Other(_)) => {
@@ -86,7 +86,7 @@ fn read(stored: Result<Stored, ServerError>) -> Result<Option<Value>, Failure> {
     let stored = SystemTime::UNIX_EPOCH + Duration::from_millis(at);
     record["of"] = json!({
         "host": host, "spool": spool, "number": number, "storedAt": crate::support::amounts::rfc3339(stored),
-        "project": record["project"],
+        "project": record["project"], "revision": record["published"]["revision"],
     });
     Ok(Some(record))
 }

@@ -124,6 +124,38 @@ impl Servers {
         Servers::placed(program, n, &Place::default())
     }
 
+    /// Starts one server with a configuration of the test's own, which gets its address and the directory of its store.
+    pub fn with_config(program: &Path, config: impl FnOnce(&str, &Path) -> String) -> Servers {
+        let dir = scratch();
+        let (name, address) = ("hookwire-1".to_string(), format!("127.0.0.1:{}", free_ports(1)[0]));
+        let at = dir.path().join("server.conf");
+        fs::write(&at, config(&address, &dir.path().join("store"))).unwrap();
+        let (program, routes) = (program.into(), Vec::new());
+        let node = Node { name, program, namespace: None, address, config: at, routes, child: None };
+        let mut servers = Servers { nodes: vec![node], dir };
+        servers.restart(0);
+        servers
+    }
+
+    /// Gives the only server another configuration, for its next start.
+    pub fn configure(&self, config: impl FnOnce(&str, &Path) -> String) {
+        let node = &self.nodes[0];
+        fs::write(&node.config, config(&node.address, &self.dir.path().join("store"))).unwrap();
+    }
+
+    /// Where clients reach the first server.
+    pub fn url(&self) -> String {
+        format!("nats://{}", self.nodes[0].address)
+    }
+
+    /// Writes a file for its owner alone to read.
+    pub fn write_secret(&self, name: &str, text: &str) -> PathBuf {
+        let file = self.dir.path().join(name);
+        fs::write(&file, text).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        file
+    }
+
     /// Starts servers in another place, without streams.
     pub fn placed(program: &Path, n: usize, place: &Place) -> Servers {
         let dir = scratch();

@@ -1,0 +1,154 @@
+//! How a client says who it is: by a password, or by a key with which it signs what the server asks it to sign.
+//!
+//! A key is an NKEY: its seed never leaves the machine. It stands alone in a file, or beside a token (JWT) that an
+//! operator has signed, in a `.creds` file as `nsc` writes it.
+
+use crate::server::{ServerError, Settings, check_private};
+use async_nats::{Auth, AuthError, ConnectOptions};
+use nkeys::{KeyPair, KeyPairType};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The most bytes of a file with a password or a seed, and of one with a token.
+const MAX_SECRET: u64 = 4096;
+const MAX_CREDENTIALS: u64 = 64 << 10;
+/// The lines of a `.creds` file before the token and before the seed.
+const BEGIN_TOKEN: &str = "-----BEGIN NATS USER JWT-----";
+const BEGIN_SEED: &str = "-----BEGIN USER NKEY SEED-----";
+
+/// Options of a client that logs in as the settings say.
+pub(crate) fn options(settings: &Settings) -> Result<ConnectOptions, ServerError> {
+    let Settings { user, password_file, credentials, nkey_file, tls, .. } = settings;
+    let wrong = |problem: String| Err(ServerError::Settings(problem));
+    match (user, password_file, credentials, nkey_file) {
+        (Some(user), Some(file), None, None) => {
+            Ok(ConnectOptions::new().user_and_password(user.clone(), secret(file, MAX_SECRET)?))
+        }
+        (None, None, Some(file), None) => signing(file, read_credentials),
+        (None, None, None, Some(file)) => signing(file, read_seed),
+        (Some(_), None, None, None) if tls.certificate.is_some() => Ok(ConnectOptions::new()),
+        (Some(user), None, None, None) => {
+            wrong(format!("user {user} has no passwordFile, and there is no tls.certificate"))
+        }
+        (None, Some(_), None, None) => wrong("passwordFile is set, but no user".into()),
+        (None, None, None, None) => Ok(ConnectOptions::new()),
+        _ => wrong("set one of user with passwordFile, credentials, and nkeyFile".into()),
+    }
+}
+
+/// What a client shows: its key, and the token if an operator has signed one.
+struct Shown {
+    key: KeyPair,
+    token: Option<String>,
+}
+
+/// Options of a client that signs with the key in a file. The file is read at each connection, because tokens expire and
+/// are replaced.
+fn signing(file: &Path, read: fn(&Path) -> Result<Shown, ServerError>) -> Result<ConnectOptions, ServerError> {
+    // A mistake is told at once, and not only in a log.
+    read(file)?;
+    let file: PathBuf = file.to_path_buf();
+    Ok(ConnectOptions::with_auth_callback(move |nonce| {
+        let signed = read(&file).map_err(|error| error.to_string()).and_then(|Shown { key, token }| {
+            let signature = key.sign(&nonce).map_err(|error| error.to_string())?;
+            Ok((key.public_key(), token, signature))
+        });
+        async move {
+            let (public, token, signature) = signed.map_err(AuthError::new)?;
+            let mut auth = Auth::new();
+            // A token names its key.
+            auth.nkey = token.is_none().then_some(public);
+            (auth.jwt, auth.signature) = (token, Some(signature));
+            Ok(auth)
+        }
+    }))
+}
+
+fn read_seed(file: &Path) -> Result<Shown, ServerError> {
+    let key = key_of(file, secret(file, MAX_SECRET)?.trim())?;
+    Ok(Shown { key, token: None })
+}
+
+fn read_credentials(file: &Path) -> Result<Shown, ServerError> {
+    let text = secret(file, MAX_CREDENTIALS)?;
+    let behind = |begin: &str| {
+        let mut lines = text.lines().map(str::trim);
+        lines.find(|it| *it == begin)?;
+        lines.next().filter(|it| !it.is_empty() && !it.starts_with('-'))
+    };
+    let (Some(token), Some(seed)) = (behind(BEGIN_TOKEN), behind(BEGIN_SEED)) else {
+        let what = format!("{}: it has no user JWT and seed as `nsc generate creds` writes them", file.display());
+        return Err(ServerError::Settings(what));
+    };
+    Ok(Shown { key: key_of(file, seed)?, token: Some(token.to_string()) })
+}
+
+/// The key of a user's seed. The seed itself isn't told.
+fn key_of(file: &Path, seed: &str) -> Result<KeyPair, ServerError> {
+    let key = KeyPair::from_seed(seed).ok().filter(|it| matches!(it.key_pair_type(), KeyPairType::User));
+    key.ok_or_else(|| {
+        ServerError::Settings(format!("{}: it has no seed of a user, which begins with SU", file.display()))
+    })
+}
+
+/// Reads a file that holds a secret.
+fn secret(path: &Path, most: u64) -> Result<String, ServerError> {
+    check_private(path)?;
+    let about = |problem: String| ServerError::Settings(format!("{}: {problem}", path.display()));
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(|error| about(error.to_string()))?;
+    file.take(most + 1).read_to_string(&mut text).map_err(|error| about(error.to_string()))?;
+    if text.len() as u64 > most {
+        return Err(about(format!("it has more than {most} bytes")));
+    }
+    Ok(text.trim_end_matches(['\r', '\n']).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BEGIN_SEED, BEGIN_TOKEN, options, read_credentials};
+    use crate::server::Settings;
+    use nkeys::KeyPair;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_file_that_is_no_login_is_told_without_what_is_in_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("host");
+        let (user, account) = (KeyPair::new_user().seed().unwrap(), KeyPair::new_account().seed().unwrap());
+        let write = |text: &str, mode: u32| {
+            fs::write(&file, text).unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        let by_key = Settings { nkey_file: Some(file.clone()), ..Settings::default() };
+        let by_token = Settings { credentials: Some(file.clone()), ..Settings::default() };
+        let creds = |seed: &str| format!("{BEGIN_TOKEN}\na.b.c\n------END\n\n{BEGIN_SEED}\n{seed}\n------END\n");
+        for (settings, text, mode, problem) in [
+            (&by_key, format!("{user}\n"), 0o600, ""),
+            (&by_key, format!("{user}\n"), 0o604, "others can read"),
+            (&by_key, account.clone(), 0o600, "no seed of a user"),
+            (&by_key, user[..20].to_string(), 0o600, "no seed of a user"),
+            (&by_key, "x".repeat(5000), 0o600, "more than 4096 bytes"),
+            (&by_token, creds(&user), 0o600, ""),
+            (&by_token, creds(&user), 0o644, "others can read"),
+            (&by_token, creds(&account), 0o600, "no seed of a user"),
+            (&by_token, creds(""), 0o600, "no user JWT and seed"),
+            (&by_token, user.clone(), 0o600, "no user JWT and seed"),
+        ] {
+            write(&text, mode);
+            match options(settings) {
+                Ok(_) => assert_eq!(problem, "", "{text}"),
+                Err(error) => {
+                    let error = error.to_string();
+                    assert!(!problem.is_empty() && error.contains(problem) && error.contains("host"), "{error}");
+                    assert!(!error.contains(&user[..20]) && !error.contains(&account), "{error}");
+                }
+            }
+        }
+        write(&creds(&user), 0o600);
+        assert_eq!(read_credentials(&file).unwrap().token.as_deref(), Some("a.b.c"));
+        let both = Settings { nkey_file: Some(file), ..by_token };
+        assert!(options(&both).err().unwrap().to_string().contains("set one of"));
+    }
+}
