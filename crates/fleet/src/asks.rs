@@ -11,15 +11,15 @@ use crate::digest::Sha256;
 use crate::envelope::{self, Signers};
 use crate::key::{PublicKey, SecretKey};
 use crate::name::{Identity, Name};
+use crate::notices::Notices;
 use crate::retry::publish_surely;
-use crate::server::{Link, Server, ServerError};
+use crate::server::{Server, ServerError};
 use crate::spool::new_id;
 use crate::streams;
 use async_nats::HeaderMap;
 use async_nats::header::NATS_MESSAGE_ID;
 use async_nats::jetstream::message::StreamMessage;
 use bytes::Bytes;
-use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -186,16 +186,9 @@ impl Asker {
     /// Waits for the answer to a question.
     async fn answer(&self, ask: &Name, digest: Sha256) -> Result<Answer, ServerError> {
         let (told, subject) = (streams::told(&self.who, ask), streams::answer(&self.who, ask));
-        let mut link = self.server.link();
-        let mut notices = None;
+        let mut notices = Notices::of(&self.server, [told]);
         loop {
-            let up = match &*link.borrow_and_update() {
-                Link::Up(connection) => Some(*connection),
-                Link::Away(_) => None,
-            };
-            if let Some(connection) = up.filter(|it| notices.as_ref().is_none_or(|(of, _)| of != it)) {
-                notices = self.server.client().subscribe(told.clone()).await.ok().map(|it| (connection, it));
-            }
+            notices.listen().await;
             // A notice says only that there is one. What counts is what the stream has.
             match self.server.last(streams::ANSWER, &subject, PATIENCE).await {
                 Ok(Some(stored)) => return self.read(ask, digest, &stored.payload),
@@ -203,17 +196,7 @@ impl Asker {
                 Err(error @ ServerError::NotPermitted(_)) => return Err(error),
                 Err(error) => tracing::debug!(%error, "Answers can't be read now."),
             }
-            let notice = async {
-                match &mut notices {
-                    Some((_, notices)) => drop(notices.next().await),
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                () = notice => {}
-                _ = link.changed() => {}
-                () = tokio::time::sleep(LOOK) => {}
-            }
+            notices.wait(LOOK).await;
         }
     }
 
@@ -262,6 +245,18 @@ pub struct Question {
     /// What hookwire asks; what a host says, and no more.
     pub question: Box<RawValue>,
     digest: Sha256,
+}
+
+impl Question {
+    /// Of its bytes: no two questions have the same.
+    pub fn digest(&self) -> Sha256 {
+        self.digest
+    }
+}
+
+/// Tells that questions or answers are there which weren't before.
+pub fn notices(server: &Server) -> Notices {
+    Notices::of(server, ["hw.asked.*.*.*", "hw.told.*.*.*"].map(String::from))
 }
 
 /// The questions that wait, the oldest first. Which expired meanwhile is told by this machine's clock.
