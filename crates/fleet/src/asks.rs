@@ -264,38 +264,67 @@ pub fn notices(server: &Server) -> Notices {
 /// # Errors
 /// The account may not read them, or the server doesn't answer.
 pub async fn waiting(server: &Server) -> Result<Vec<Question>, ServerError> {
-    let now = millis(SystemTime::now());
-    let mut open: BTreeMap<(Identity, Name), Question> = BTreeMap::new();
-    let (mut from, mut n_read) = (1, 0);
-    loop {
-        let page = server.page(streams::ASK, streams::ALL_ASKS, from, PATIENCE).await?;
-        let Some(last) = page.last() else { break };
-        from = last.sequence + 1;
-        for message in page {
-            n_read += 1;
-            let Some((who, ask)) = named(&message.subject) else { continue };
-            match ask.as_str().strip_suffix(OVER).and_then(|ask| ask.parse().ok()) {
-                Some(ask) => drop(open.remove(&(who, ask))),
-                None => {
-                    let question = read_question(who.clone(), ask.clone(), &message).filter(|it| it.expires > now);
-                    open.extend(question.map(|it| ((who, ask), it)));
-                }
+    Waiting::of(server).look().await
+}
+
+/// The questions that wait, for whoever looks again and again: each look reads what is new.
+pub struct Waiting {
+    server: Server,
+    open: BTreeMap<(Identity, Name), Question>,
+    /// The sequence from which on nothing was read.
+    from: u64,
+}
+
+impl Waiting {
+    /// Nothing is read so far.
+    pub fn of(server: &Server) -> Waiting {
+        Waiting { server: server.clone(), open: BTreeMap::new(), from: 1 }
+    }
+
+    /// As [`waiting`], now.
+    ///
+    /// # Errors
+    /// The account may not read them, or the server doesn't answer. The next look goes on.
+    pub async fn look(&mut self) -> Result<Vec<Question>, ServerError> {
+        let now = millis(SystemTime::now());
+        let mut n_read = 0;
+        loop {
+            let page = self.server.page(streams::ASK, streams::ALL_ASKS, self.from, PATIENCE).await?;
+            let Some(last) = page.last() else { break };
+            self.from = last.sequence + 1;
+            for message in page {
+                n_read += 1;
+                self.take(&message, now);
+            }
+            if n_read > 2 * MAX_QUESTIONS {
+                return Err(ServerError::Other(format!("more than {MAX_QUESTIONS} questions are there")));
             }
         }
-        if n_read > 2 * MAX_QUESTIONS {
-            return Err(ServerError::Other(format!("more than {MAX_QUESTIONS} questions are there")));
+        self.open.retain(|_, question| question.expires > now);
+        let mut answered = Vec::new();
+        for (key, question) in &self.open {
+            // The host may not have said yet that it has its answer.
+            let answer = streams::answer(&question.who, &question.ask);
+            if self.server.last(streams::ANSWER, &answer, PATIENCE).await?.is_some() {
+                answered.push(key.clone());
+            }
+        }
+        answered.iter().for_each(|key| drop(self.open.remove(key)));
+        let mut waiting: Vec<Question> = self.open.values().cloned().collect();
+        waiting.sort_by_key(|it| it.at);
+        Ok(waiting)
+    }
+
+    fn take(&mut self, message: &StreamMessage, now: u64) {
+        let Some((who, ask)) = named(&message.subject) else { return };
+        match ask.as_str().strip_suffix(OVER).and_then(|ask| ask.parse().ok()) {
+            Some(ask) => drop(self.open.remove(&(who, ask))),
+            None => {
+                let question = read_question(who.clone(), ask.clone(), message).filter(|it| it.expires > now);
+                self.open.extend(question.map(|it| ((who, ask), it)));
+            }
         }
     }
-    let mut waiting = Vec::new();
-    for question in open.into_values() {
-        // The host may not have said yet that it has its answer.
-        let answer = streams::answer(&question.who, &question.ask);
-        if server.last(streams::ANSWER, &answer, PATIENCE).await?.is_none() {
-            waiting.push(question);
-        }
-    }
-    waiting.sort_by_key(|it| it.at);
-    Ok(waiting)
 }
 
 fn named(subject: &str) -> Option<(Identity, Name)> {

@@ -21,17 +21,19 @@ impl Notices {
         Notices { server: server.clone(), subjects: subjects.into_iter().collect(), link: server.link(), of: None }
     }
 
-    /// Subscribes, if the connection is another one than before. Whoever does so before looking misses nothing.
-    pub async fn listen(&mut self) {
-        let Link::Up(connection) = *self.link.borrow_and_update() else { return };
+    /// Subscribes, if the connection is another one than before, and says whether it is. Whoever does so before looking
+    /// misses nothing.
+    pub async fn listen(&mut self) -> bool {
+        let Link::Up(connection) = *self.link.borrow_and_update() else { return false };
         if self.of.as_ref().is_some_and(|(of, _)| *of == connection) {
-            return;
+            return false;
         }
         let mut notices = Vec::new();
         for subject in &self.subjects {
             notices.extend(self.server.client().subscribe(subject.clone()).await.ok());
         }
         self.of = (notices.len() == self.subjects.len()).then(|| (connection, select_all(notices)));
+        true
     }
 
     /// Waits for a notice, for another connection, or for so long: a notice may be lost. Many notices are one.
