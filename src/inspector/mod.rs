@@ -77,7 +77,7 @@ pub enum Source {
     Here,
     /// All hosts of a fleet.
     #[cfg(feature = "fleet")]
-    Fleet(FleetSource),
+    Fleet(Box<FleetSource>),
 }
 
 type Body = UnsyncBoxBody<Bytes, Infallible>;
@@ -116,7 +116,7 @@ impl Inspector {
                 Watched::Here(kept)
             }
             #[cfg(feature = "fleet")]
-            Source::Fleet(source) => Watched::Fleet(fleet::Fleet::start(source, &feed, &runtime)),
+            Source::Fleet(source) => Watched::Fleet(fleet::Fleet::start(*source, &feed, &runtime)),
         };
         let calls = Arc::new(Semaphore::new(MAX_CALLS));
         let host = format!("127.0.0.1:{port}");

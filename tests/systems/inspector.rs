@@ -83,6 +83,9 @@ fn reply(agent: Child) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or(Value::Null)
 }
 
+/// Headers of a request.
+type Headers = Vec<(&'static str, String)>;
+
 /// What a browser does.
 pub(super) struct Page {
     child: Child,
@@ -103,7 +106,7 @@ impl Page {
         Page { child, port, start: start.to_string(), token: String::new() }
     }
 
-    fn headers(&self) -> Vec<(&'static str, String)> {
+    fn headers(&self) -> Headers {
         vec![
             ("Host", format!("127.0.0.1:{}", self.port)),
             ("Origin", format!("http://127.0.0.1:{}", self.port)),
@@ -113,7 +116,7 @@ impl Page {
     }
 
     /// Headers with which something would be changed, and the status that they get.
-    pub(super) fn kinds_of_headers(&self) -> Vec<(&'static str, Vec<(&'static str, String)>, u16)> {
+    pub(super) fn kinds_of_headers(&self) -> Vec<(&'static str, Headers, u16)> {
         let with = |name: &str, value: &str| {
             let mut headers = self.headers();
             headers.retain(|(it, _)| *it != name);

@@ -37,7 +37,8 @@ impl PageArgs {
             let Some((given, settings, key)) = fleet else { return Ok(Source::Here) };
             let server = Server::start(&settings.server);
             let server = server.map_err(|error| Failure(format!("{}: {error}", settings.place())))?;
-            Ok(Source::Fleet(FleetSource { server, given, followed: settings.definitions, key }))
+            let followed = settings.definitions;
+            Ok(Source::Fleet(Box::new(FleetSource { server, given, followed, key })))
         })
     }
 }
