@@ -154,7 +154,6 @@ export interface Report {
   instance: string;
   version: string;
   channel?: string | null;
-  revision?: number | null;
   words: string;
   isWrong: boolean;
 }

@@ -43,7 +43,7 @@ test("a fleet: the verdicts of all machines, and what only a host can tell is sa
   await page.locator(".row.event").first().click();
   await page.locator("[data-event-title]").waitFor();
   assert.match(page.url(), /event=web-1\.4f2a\.\d+/);
-  await page.getByText("only the host’s own machine tells that").waitFor();
+  await page.getByText("it is on another machine, where hookwire inspect").waitFor();
   await page.locator(".loading").first().waitFor({ state: "detached" });
   assert.ok(!server.calls.some((it) => it.method.includes("explain")), "nobody is asked in vain");
   for (const [view, text] of [

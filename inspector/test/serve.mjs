@@ -77,17 +77,16 @@ export async function serve({
   if (shuffled) records.sort((a, b) => (a.seq % 3) - (b.seq % 3) || a.seq - b.seq);
   if (withHostile) records.push(hostile(records.length + 1, now));
 
-  const report = (instance, revision, words, isWrong) => ({
+  const report = (instance, words, isWrong) => ({
     instance,
     version: "0.1.0",
     channel: "main",
-    revision,
     words,
     isWrong,
   });
   const reports = [
-    [report("p3f1a0c9e4d2b", 4, "revision 4 in force", false)],
-    [report("p77aa10", 3, "revision 3 in force; 1 behind; refuses revision 4: guard.yaml:4", true)],
+    [report("p3f1a0c9e4d2b", "revision 4 in force", false)],
+    [report("p77aa10", "revision 3 in force; 1 behind; refuses revision 4: guard.yaml:4", true)],
   ];
   const hosts = () =>
     fleet !== undefined

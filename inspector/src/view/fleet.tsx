@@ -21,7 +21,7 @@ export function FleetProblem({ part }: { part: keyof Fleet["problems"] }): JSX.E
 }
 
 /** Said in the place of what only a host can tell. */
-export const ON_ITS_MACHINE = "in a fleet, only the host’s own machine tells that: hookwire inspect, without --fleet";
+export const ON_ITS_MACHINE = "it is on another machine, where hookwire inspect without --fleet asks it";
 
 /** A view that needs a host of this machine. */
 export function NotInFleet({ title, children }: { title: string; children: JSX.Element }): JSX.Element {
@@ -80,7 +80,7 @@ export function FleetDefinitions(): JSX.Element {
       {all.length > 0 && (
         <div class="table-box" tabIndex={0} role="group" aria-label="Hosts of the fleet">
           <table class="table hooks">
-            <Columns of={["machine", "host", "channel", { word: "revision", class: "n" }, "state", "hookwire"]} />
+            <Columns of={["machine", "host", "channel", "state", "hookwire"]} />
             <tbody>{all.flatMap(rowsOf)}</tbody>
           </table>
         </div>
@@ -110,7 +110,7 @@ function rowsOf({ id, reports = [] }: Host): JSX.Element[] {
     return [
       <tr key={id}>
         {machine}
-        <td colSpan={5} class="quiet-text">
+        <td colSpan={4} class="quiet-text">
           no report; its verdicts are in the stream
         </td>
       </tr>,
@@ -122,7 +122,6 @@ function rowsOf({ id, reports = [] }: Host): JSX.Element[] {
         <code>{oneLine(it.instance)}</code>
       </td>
       <td>{oneLine(it.channel ?? "")}</td>
-      <td class="n">{it.revision == null ? "·" : number(it.revision)}</td>
       <td class={it.isWrong ? "tone-failed" : ""}>{oneLine(it.words)}</td>
       <td>{oneLine(it.version)}</td>
     </tr>

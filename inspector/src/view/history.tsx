@@ -9,7 +9,7 @@ import { change, route } from "../route";
 import { call, isUnknown } from "../session";
 import { fleet, remember } from "../store";
 import { oneLine, Quoted } from "../text";
-import { bytes, number, times } from "../time";
+import { bytes, full, number, times } from "../time";
 import type { HistoryPage, Judged, RecordState } from "../wire";
 import { EventPane } from "./event";
 import { closeEvent, openEvent, useViewKeys } from "./opened";
@@ -145,7 +145,7 @@ export function HistoryView(): JSX.Element {
             <>
               {number(rows.length)}
               {total !== undefined && ` of ${number(total)}`} {rows.length === 1 ? "event" : "events"}
-              {back !== undefined && <> back to {oneLine(back).replace("T", " ").slice(0, 19)} UTC</>}
+              {back !== undefined && <> back to {full(Date.parse(back))}</>}
             </>
           )}{" "}
           {next !== undefined && rows.length < MOST && (

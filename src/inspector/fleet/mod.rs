@@ -233,7 +233,7 @@ impl Fleet {
         let state = state(report, newest);
         json!({
             "instance": who.instance, "version": report.version, "channel": report.channel,
-            "revision": report.in_force.as_ref().map(|it| it.revision), "words": state.words, "isWrong": state.is_wrong,
+            "words": state.words, "isWrong": state.is_wrong,
         })
     }
 }
