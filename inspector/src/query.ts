@@ -31,8 +31,11 @@ export const RECORD_KEYS: readonly Key[] = [
   "until",
   "text",
 ];
+/** Those by which the stream of a fleet is searched. */
+export const FLEET_KEYS: readonly Key[] = ["host", ...RECORD_KEYS];
 /** The project root of each host. */
 export const projects = new Map<string, string>();
+export const projectOf = (row: Row): string => row.project || (projects.get(row.host) ?? "");
 
 export const KEY_HELP: { [key in Key]: string } = {
   decision: "allow, ask, deny, defer",
@@ -158,7 +161,7 @@ function testOf({ key, value }: Term, now: number): Test {
       return (row) => is(row.run);
     case "project":
       return (row) => {
-        const root = projects.get(row.host) ?? "";
+        const root = projectOf(row);
         return is(root) || is(root.replace(/.*\//, ""));
       };
     case "host":

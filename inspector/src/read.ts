@@ -30,6 +30,8 @@ export interface Row {
   n: number;
   id: string;
   host: string;
+  /** In a fleet; else it is that of the host. */
+  project: string;
   seq: number;
   time: number;
   event: string;
@@ -166,6 +168,8 @@ export function toneOf(
   return its.decidedBy === "" ? "silent" : "allow";
 }
 
+export const idOf = ({ id, host, record }: Judged): string => id ?? `${host ?? ""}.${record?.seq}`;
+
 export function rowOf(judged: Judged, raw: string, n: number): Row {
   const { record, about } = judged;
   const { verdict } = record;
@@ -199,8 +203,9 @@ export function rowOf(judged: Judged, raw: string, n: number): Row {
       : about?.agent;
   return {
     n,
-    id: `${host}.${record.seq}`,
+    id: idOf(judged),
     host: shared(host),
+    project: shared(record.project ?? ""),
     seq: record.seq,
     time: Date.parse(record.at) || 0,
     event: shared(record.event),

@@ -2,10 +2,10 @@
 
 import { batch, computed, effect, signal } from "@preact/signals";
 import { compile, parse, projects, type Test } from "./query";
-import { rowOf, type Row } from "./read";
+import { idOf, rowOf, type Row } from "./read";
 import { change, route } from "./route";
 import { call, pause } from "./session";
-import type { Asked, Ended, Host, Message } from "./wire";
+import type { Asked, Ended, Fleet, Host, Message } from "./wire";
 
 /** At most so many events, and so many characters of their records; the oldest go first. */
 export const MAX_ROWS = 100_000;
@@ -19,6 +19,8 @@ export const missed = signal(0);
 /** Changes whenever `rows` does, at most once a frame. */
 export const version = signal(0);
 export const hosts = signal<Host[] | undefined>(undefined);
+/** The fleet, if the page is about one and not about the hosts of this machine. */
+export const fleet = signal<Fleet | undefined>(undefined);
 export const approvals = signal<Asked[]>([]);
 /** Changes when a host has other definitions. */
 export const definitions = signal(0);
@@ -101,7 +103,7 @@ async function settle(): Promise<void> {
 function apply(message: Message, line: string): void {
   switch (message.kind) {
     case "verdict": {
-      if (known.has(`${message.host}.${message.record?.seq}`)) return;
+      if (known.has(idOf(message))) return;
       let row: Row;
       try {
         row = rowOf(message, line, count);
@@ -129,7 +131,7 @@ function apply(message: Message, line: string): void {
       return;
     }
     case "hosts": {
-      know(message.hosts);
+      know(message);
       return;
     }
     case "definitions":
@@ -142,19 +144,22 @@ function apply(message: Message, line: string): void {
   }
 }
 
-function know(all: Host[]): void {
+function know(all: { hosts: Host[]; fleet?: Fleet }): void {
   // A host that has ended is gone, its events are still here.
-  for (const it of all) projects.set(it.id, it.root);
-  hosts.value = all;
+  for (const it of all.hosts) projects.set(it.id, it.root);
+  batch(() => {
+    hosts.value = all.hosts;
+    fleet.value = all.fleet;
+  });
 }
 
 /** Asks for what the stream tells only when it changes. */
 export async function catchUp(): Promise<void> {
   const [known, waiting] = await Promise.all([
-    call<{ hosts: Host[] }>("inspect/hosts").catch(() => undefined),
+    call<{ hosts: Host[]; fleet?: Fleet }>("inspect/hosts").catch(() => undefined),
     call<{ approvals: Asked[] }>("inspect/approvals").catch(() => undefined),
   ]);
-  if (known !== undefined) know(known.hosts);
+  if (known !== undefined) know(known);
   if (waiting !== undefined) approvals.value = [...waiting.approvals].sort((a, b) => a.askedAt - b.askedAt);
 }
 

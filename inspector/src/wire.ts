@@ -69,6 +69,8 @@ export interface Record {
   params?: { [name: string]: Json };
   verdict: Verdict;
   truncated?: boolean;
+  /** The project, in the stream of a fleet. */
+  project?: string;
 }
 
 /** What an event is about, where the program has read it out of the agent's vocabulary. */
@@ -87,6 +89,8 @@ export interface About {
 
 export interface Judged {
   host?: string;
+  /** Names the event where hosts that count alike are in one stream. */
+  id?: string;
   record: Record;
   about?: About;
 }
@@ -118,6 +122,10 @@ export interface ApprovalRequest {
 export interface Asked extends ApprovalRequest {
   host: string;
   root?: string;
+  /** Of a fleet: names the question and all that it says, for an answer to it. */
+  question?: string;
+  /** Of a fleet: whether the host believes the key that this page signs with. */
+  isBelieved?: boolean;
 }
 
 export interface ApprovalReply {
@@ -137,6 +145,34 @@ export interface Host {
   notInForce?: string[];
   clients?: string[];
   hooks?: number;
+  /** Of a machine of a fleet: what its hosts report. */
+  reports?: Report[];
+}
+
+/** What a host of a fleet says of itself. */
+export interface Report {
+  instance: string;
+  version: string;
+  channel?: string | null;
+  words: string;
+  isWrong: boolean;
+}
+
+/** The fleet that the page is about. */
+export interface Fleet {
+  servers: string;
+  /** As the person has named it on the command line. */
+  given: string;
+  /** Why no server is reached, while that is so. */
+  away?: string;
+  /** What can't be read, and why. */
+  problems: { verdicts?: string; questions?: string; reports?: string };
+  /** Machines that are left out of the list. */
+  more: number;
+  /** The newest revision of the channel, if keys are pinned. */
+  newest?: number | null;
+  /** The id of the key that answers are signed with. */
+  key?: string | null;
 }
 
 /** One line of `GET /api/events`. */
@@ -145,7 +181,7 @@ export type Message = { seq?: number } & (
   | { kind: "ended"; host: string; ended: Ended }
   | { kind: "approvals"; approvals: Asked[] }
   | { kind: "definitions"; host: string }
-  | { kind: "hosts"; hosts: Host[] }
+  | { kind: "hosts"; hosts: Host[]; fleet?: Fleet }
   | { kind: "lost"; host: string; count: number }
   | { kind: "missed"; count: number }
 );
@@ -296,6 +332,9 @@ export interface HistoryPage {
   events: Judged[];
   next?: string;
   total?: number;
+  /** Of a fleet: how many verdicts were looked through, and back to when. */
+  looked?: number;
+  lookedBack?: string | null;
 }
 export interface RecordState {
   on: boolean;

@@ -15,7 +15,16 @@ const TYPES = {
 const CSP =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
 
-export async function serve({ many = 400, shuffled = false, withHostile = false, port = 0, minutes = 42, isEmpty = false } = {}) {
+/** `fleet`: the page is about machines of a fleet, and this is what is told of it. */
+export async function serve({
+  many = 400,
+  shuffled = false,
+  withHostile = false,
+  port = 0,
+  minutes = 42,
+  isEmpty = false,
+  fleet,
+} = {}) {
   const r = random(7);
   const now = Date.now();
   const records = [];
@@ -31,7 +40,15 @@ export async function serve({ many = 400, shuffled = false, withHostile = false,
 
   let seq = 0;
   const message = (it) => JSON.stringify({ seq: ++seq, ...it }) + "\n";
-  const line = (record) => message({ kind: "verdict", host: HOST, record });
+  const MACHINES = ["web-1", "web-2"];
+  const judged = (record) => {
+    if (fleet === undefined) return { host: HOST, record };
+    // Two machines whose hosts count their events alike.
+    const host = MACHINES[record.seq % 2];
+    const its = { ...record, seq: Math.ceil(record.seq / 2), project: ROOT };
+    return { host, id: `${host}.4f2a.${its.seq}`, record: its };
+  };
+  const line = (record) => message({ kind: "verdict", ...judged(record) });
   const send = (text) => {
     for (const it of streams) it.write(text);
   };
@@ -60,24 +77,38 @@ export async function serve({ many = 400, shuffled = false, withHostile = false,
   if (shuffled) records.sort((a, b) => (a.seq % 3) - (b.seq % 3) || a.seq - b.seq);
   if (withHostile) records.push(hostile(records.length + 1, now));
 
+  const report = (instance, words, isWrong) => ({
+    instance,
+    version: "0.1.0",
+    channel: "main",
+    words,
+    isWrong,
+  });
+  const reports = [
+    [report("p3f1a0c9e4d2b", "revision 4 in force", false)],
+    [report("p77aa10", "revision 3 in force; 1 behind; refuses revision 4: guard.yaml:4", true)],
+  ];
   const hosts = () =>
-    isEmpty
-      ? []
-      : [
-          {
-            id: HOST,
-            root: ROOT,
-            pid: 4021,
-            version: "0.1.0",
-            startedAt: new Date(now - 3_600_000).toISOString(),
-            total: records.length,
-            notInForce: ["/home/ana/shop/.hookwire/team.yaml:3:9: `PreTolUse` is no event (did you mean `PreToolUse`?)"],
-            clients: ["claude-code"],
-            hooks: 9,
-          },
-        ];
-  const approvalLine = () =>
-    message({ kind: "approvals", approvals: approvals.map((it) => ({ host: HOST, root: ROOT, ...it })) });
+    fleet !== undefined
+      ? MACHINES.map((id, nth) => ({ id, root: "", reports: isEmpty ? [] : reports[nth] }))
+      : isEmpty
+        ? []
+        : [
+            {
+              id: HOST,
+              root: ROOT,
+              pid: 4021,
+              version: "0.1.0",
+              startedAt: new Date(now - 3_600_000).toISOString(),
+              total: records.length,
+              notInForce: ["/home/ana/shop/.hookwire/team.yaml:3:9: `PreTolUse` is no event (did you mean `PreToolUse`?)"],
+              clients: ["claude-code"],
+              hooks: 9,
+            },
+          ];
+  const hostLine = () => message({ kind: "hosts", hosts: hosts(), ...(fleet && { fleet }) });
+  const asked = () => approvals.map((it) => ({ host: fleet ? "web-1" : HOST, root: ROOT, ...it }));
+  const approvalLine = () => message({ kind: "approvals", approvals: asked() });
   const counts = () =>
     HOOKS.map(({ name }) => {
       const runs = records.flatMap((it) => it.verdict.outcomes).filter((it) => it.hook === name);
@@ -111,7 +142,7 @@ export async function serve({ many = 400, shuffled = false, withHostile = false,
         ];
   };
   const methods = {
-    "inspect/hosts": () => ({ hosts: hosts() }),
+    "inspect/hosts": () => ({ hosts: hosts(), ...(fleet && { fleet }) }),
     "hooks/list": () => ({
       generation: 7,
       hash: "3f96e32f",
@@ -140,18 +171,18 @@ export async function serve({ many = 400, shuffled = false, withHostile = false,
       return explain(it.params);
     },
     "hooks/check": ({ text }) => ({ diagnostics: text === undefined ? definitions().diagnostics : judgeText(text) }),
-    "inspect/approvals": () => ({ approvals: approvals.map((it) => ({ host: HOST, root: ROOT, ...it })) }),
+    "inspect/approvals": () => ({ approvals: asked() }),
     "approvals/list": () => ({ root: ROOT, approvals }),
-    "approvals/answer": ({ id, reply }) => {
+    "approvals/answer": ({ id, question, reply }) => {
       const at = approvals.findIndex((it) => it.id === id);
       if (at < 0) throw Object.assign(new Error(`no question \`${id}\` waits`), { code: -32803 });
       approvals.splice(at, 1);
-      answers.push({ id, reply });
+      answers.push({ id, ...(question && { question }), reply });
       send(approvalLine());
       return {};
     },
-    "inspect/reply": ({ seq }) => {
-      const it = records.find((record) => record.seq === seq);
+    "inspect/reply": ({ seq, record }) => {
+      const it = record ?? records.find((record) => record.seq === seq);
       const { verdict } = it;
       if (it.dialect === "native") return { reply: { ...verdict, outcomes: verdict.outcomes.length } };
       return {
@@ -201,6 +232,13 @@ export async function serve({ many = 400, shuffled = false, withHostile = false,
         .filter((it) => (!wanted || it.verdict.decision === wanted) && (!word || JSON.stringify(it).includes(word)))
         .reverse();
       const from = before === undefined ? 0 : Number(before);
+      if (fleet !== undefined) {
+        // A part has few that fit, or none, and says how far back it has looked.
+        const part = records.slice(Math.max(0, records.length - from - 100), records.length - from).reverse();
+        const next = from + 100 < records.length ? { next: String(from + 100) } : {};
+        const lookedBack = part.at(-1)?.at ?? null;
+        return { events: part.filter((it) => all.includes(it)).map(judged), looked: part.length, lookedBack, ...next };
+      }
       return {
         events: all.slice(from, from + limit).map((record) => ({ cursor: String(record.seq), host: HOST, record })),
         ...(from + limit < all.length && { next: String(from + limit) }),
@@ -311,7 +349,7 @@ export async function serve({ many = 400, shuffled = false, withHostile = false,
     if (!tokens.has((request.headers.authorization ?? "").replace("Bearer ", ""))) return reply(401, {});
     if (request.url.startsWith("/api/events")) {
       response.writeHead(200, { ...head, "Content-Type": "application/x-ndjson" });
-      response.write(message({ kind: "hosts", hosts: hosts() }) + approvalLine());
+      response.write(hostLine() + approvalLine());
       let at = request.url.includes("after=") ? Math.max(0, records.length - 200) : 0;
       const more = () => {
         while (at < records.length) {
@@ -355,6 +393,11 @@ export async function serve({ many = 400, shuffled = false, withHostile = false,
       const start = randomUUID();
       begun.add(start);
       return `${origin}/#start=${start}`;
+    },
+    /** Says something else of the fleet. */
+    fleetIs: (it) => {
+      fleet = it;
+      send(hostLine());
     },
     ask: (it) => {
       approvals.push(it);

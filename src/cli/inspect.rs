@@ -4,7 +4,7 @@ use super::ending;
 use super::output::{Output, tell};
 use super::{Failure, Finding};
 use crate::http::Listener;
-use crate::inspector::{Inspector, Links};
+use crate::inspector::{Inspector, Links, Source};
 use serde_json::json;
 use std::io::{BufRead, IsTerminal};
 use std::process::{Command, Stdio};
@@ -17,17 +17,34 @@ pub(super) struct InspectArgs {
     /// Don't open the browser, only print the link.
     #[arg(long)]
     no_open: bool,
+    #[cfg(feature = "fleet")]
+    #[command(flatten)]
+    page: super::fleet::page::PageArgs,
+}
+
+impl InspectArgs {
+    /// What the page is to show, once there is a runtime.
+    #[cfg(feature = "fleet")]
+    fn source(&self) -> Result<impl FnOnce() -> Result<Source, Failure> + use<>, Failure> {
+        self.page.source()
+    }
+
+    #[cfg(not(feature = "fleet"))]
+    fn source(&self) -> Result<impl FnOnce() -> Result<Source, Failure> + use<>, Failure> {
+        Ok(|| Ok(Source::Here))
+    }
 }
 
 /// What opens a link in the person's browser.
 const OPENER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
 
 pub(super) fn run(args: &InspectArgs, out: &mut Output) -> Result<Finding, Failure> {
-    ending::run(async |runtime| {
+    let source = args.source()?;
+    ending::run(async move |runtime| {
         let address = format!("http://127.0.0.1:{}", args.port).parse().map_err(Failure)?;
         let listener = Listener::bind(address).await;
         let listener = listener.map_err(|error| Failure(format!("--port {}: {error}", args.port)))?;
-        let (service, links) = Inspector::start(listener.address().port(), runtime.handle().clone())?;
+        let (service, links) = Inspector::start(listener.address().port(), runtime.handle().clone(), source()?)?;
         let _guests = listener.serve(service);
         let link = links.make()?;
         if out.json {

@@ -4,11 +4,14 @@
 //! started, and no server is spoken to, unless the machine's or user's `fleet.conf` or `--fleet` names one.
 
 pub(crate) mod acts;
+pub(crate) mod asked;
 mod asks;
 pub(crate) mod definitions;
 mod instance;
 mod judged;
 pub(crate) mod settings;
+pub(crate) mod standing;
+pub(crate) mod stream;
 mod verdicts;
 
 use hookwire_fleet::name::Identity;

@@ -11,6 +11,7 @@ mod parts;
 mod query;
 
 use crate::running::told;
+use crate::support::json::parse;
 use crate::support::places;
 use crate::support::visible::cut;
 use parking_lot::{Mutex, MutexGuard};
@@ -92,13 +93,40 @@ pub struct Found {
     pub line: String,
 }
 
-/// Since when a query looks for events, if it says that.
+/// Where a query looks for events, as far as it says that.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// Since when.
+    pub since: Option<SystemTime>,
+    /// Until when.
+    pub until: Option<SystemTime>,
+    /// At which hosts of a fleet; none: at all.
+    pub hosts: Vec<String>,
+}
+
+/// Where a query looks for events.
 ///
 /// # Errors
 /// The query makes no sense.
-pub fn since(query: &str) -> Result<Option<SystemTime>> {
-    let since = Query::read(query, SystemTime::now())?.since;
-    Ok(since.map(|it| SystemTime::UNIX_EPOCH + Duration::from_millis(it.max(0).cast_unsigned())))
+pub fn span(query: &str) -> Result<Span> {
+    let Query { since, until, hosts, .. } = Query::read(query, SystemTime::now())?;
+    let time = |it: i64| SystemTime::UNIX_EPOCH + Duration::from_millis(it.max(0).cast_unsigned());
+    Ok(Span { since: since.map(time), until: until.map(time), hosts })
+}
+
+/// Those of some records that a query finds. Each has a name, because hosts count their events from 1 after each start.
+///
+/// # Errors
+/// The query makes no sense, or there is no memory for it.
+pub fn sift(query: &str, records: &[(String, Value)], order: Order) -> Result<Vec<Value>> {
+    let history = History::in_memory()?;
+    history.write(records.iter().map(|(run, record)| Written {
+        run,
+        root: record["project"].as_str().unwrap_or_default(),
+        record,
+    }))?;
+    let found = history.search(query, None, order, records.len())?;
+    found.iter().map(|it| parse(&it.line).map_err(said)).collect()
 }
 
 /// In which order events are wanted.
@@ -258,7 +286,7 @@ impl History {
     /// # Errors
     /// The query makes no sense, or it can't be read.
     pub fn search(&self, query: &str, behind: Option<i64>, order: Order, limit: usize) -> Result<Vec<Found>> {
-        let Query { matched, since, until } = Query::read(query, SystemTime::now())?;
+        let Query { matched, since, until, .. } = Query::read(query, SystemTime::now())?;
         let mut first = since.map_or(0, first_of);
         let mut last = until.map_or(i64::MAX, |until| first_of(until.saturating_add(1)) - 1);
         match (behind, order) {
@@ -381,6 +409,7 @@ fn searched(record: &Value, root: &str) -> (String, String) {
         ("decision", verdict["decision"].as_str()),
         ("tool", record["tool"].as_str()),
         ("event", record["event"].as_str()),
+        ("host", record["of"]["host"].as_str()),
         ("session", event.as_ref().map(|it| it.session()).filter(|it| !it.is_empty())),
     ];
     facets.extend(known.into_iter().filter_map(|(key, value)| Some(facet(key, value?))));

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 
 /// The keys of what is known of an event.
-pub(super) const KEYS: &[&str] = &["decision", "agent", "tool", "session", "event", "hook", "project"];
+pub(super) const KEYS: &[&str] = &["decision", "agent", "tool", "session", "event", "hook", "project", "host"];
 /// The longest value that is looked for, in bytes.
 const MAX_VALUE: usize = 100;
 /// A word of fewer letters is looked for as it is, unless a `*` says otherwise.
@@ -24,6 +24,8 @@ pub(super) struct Query {
     /// From when, and until when, in milliseconds since 1970.
     pub(super) since: Option<i64>,
     pub(super) until: Option<i64>,
+    /// Of which hosts of a fleet, if they are named whole; none: of any.
+    pub(super) hosts: Vec<String>,
 }
 
 /// What stands for a value in the index: a word of letters and digits.
@@ -48,6 +50,7 @@ impl Query {
         let mut query = Query::default();
         let mut of_key: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         let (mut all, mut none) = (Vec::new(), Vec::new());
+        let mut has_open_host = false;
         let terms = terms(text)?;
         if terms.len() > MAX_TERMS {
             return Err(format!("a query has at most {MAX_TERMS} terms"));
@@ -87,6 +90,10 @@ impl Query {
                 }
                 key if KEYS.contains(&key) => {
                     let word = format!("facets : {}{}", facet(key, value), if is_open { " *" } else { "" });
+                    if key == "host" && !is_out {
+                        has_open_host |= is_open;
+                        query.hosts.push(value.to_string());
+                    }
                     match is_out {
                         true => none.push(word),
                         false => of_key.entry(key).or_default().push(word),
@@ -94,6 +101,9 @@ impl Query {
                 }
                 _ => return Err(wrong(&format!("there are {}, text, since and until", KEYS.join(", ")))),
             }
+        }
+        if has_open_host {
+            query.hosts.clear();
         }
         all.extend(of_key.into_values().map(|words| format!("({})", words.join(" OR "))));
         if all.is_empty() && !none.is_empty() {
@@ -187,6 +197,8 @@ mod tests {
             let said = matched(text).unwrap_err();
             assert!(said.starts_with(problem), "{said}");
         }
+        let hosts = |text: &str| Query::read(text, now).unwrap().hosts;
+        assert_eq!((hosts("host:a -host:b"), hosts("host:a host:b*")), (vec!["a".to_string()], vec![]));
         let since = |text: &str| Query::read(text, now).unwrap().since;
         assert_eq!((since("since:1s"), since("since:1970-01-02")), (Some(999_999_000), Some(86_400_000)));
         assert_eq!(since("since:1970-01-01T00:00:05.250Z"), Some(5250));

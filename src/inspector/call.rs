@@ -40,7 +40,7 @@ pub(super) struct Call {
 /// Params that hold nothing.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Nothing {}
+pub(super) struct Nothing {}
 
 /// A file of definitions.
 #[derive(Deserialize)]
@@ -95,6 +95,11 @@ impl Call {
         }
     }
 
+    #[cfg(feature = "fleet")]
+    pub(super) fn method(&self) -> &str {
+        &self.method
+    }
+
     pub(super) fn params<T: DeserializeOwned>(&self) -> Answer<T> {
         let params = if self.params.is_null() { json!({}) } else { self.params.clone() };
         serde_json::from_value(params).map_err(|error| Problem::params(format!("`params`: {error}")))
@@ -146,7 +151,7 @@ impl Call {
 
     /// What the agent got, in its own words: what the command that it ran said, or the body of the reply to its http hook,
     /// or the reply to the client that asked for it.
-    fn reply(&self) -> Answer {
+    pub(super) fn reply(&self) -> Answer {
         let mut record = match self.params()? {
             OfReply { record: Some(record), seq: None } => record,
             OfReply { seq: Some(seq), record: None } => self.record(seq)?.1,

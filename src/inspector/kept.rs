@@ -63,11 +63,11 @@ struct Row {
 #[serde(deny_unknown_fields)]
 pub(super) struct Search {
     #[serde(default)]
-    query: String,
+    pub(super) query: String,
     #[serde(default)]
-    before: Option<String>,
+    pub(super) before: Option<String>,
     #[serde(default)]
-    limit: Option<usize>,
+    pub(super) limit: Option<usize>,
 }
 
 #[derive(Deserialize)]

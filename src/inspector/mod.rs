@@ -7,6 +7,8 @@
 mod call;
 mod covered;
 mod feed;
+#[cfg(feature = "fleet")]
+mod fleet;
 #[cfg(feature = "history")]
 mod kept;
 #[cfg(not(feature = "history"))]
@@ -27,6 +29,8 @@ use crate::transport::tcp_peer;
 use bytes::Bytes;
 use call::Call;
 use feed::Feed;
+#[cfg(feature = "fleet")]
+pub use fleet::Source as FleetSource;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Incoming;
@@ -51,11 +55,29 @@ const MAX_CALLS: usize = 8;
 pub struct Inspector {
     sessions: Sessions,
     feed: Arc<Feed>,
-    kept: Arc<Kept>,
+    watched: Watched,
     calls: Arc<Semaphore>,
     /// Where it listens: `127.0.0.1:PORT`.
     host: String,
     runtime: Handle,
+}
+
+/// What pages are told of, and who answers their calls.
+#[derive(Clone)]
+enum Watched {
+    /// The running hosts of this user on this machine, and their history.
+    Here(Arc<Kept>),
+    #[cfg(feature = "fleet")]
+    Fleet(Arc<fleet::Fleet>),
+}
+
+/// What is watched.
+pub enum Source {
+    /// The running hosts of this user on this machine.
+    Here,
+    /// All hosts of a fleet.
+    #[cfg(feature = "fleet")]
+    Fleet(Box<FleetSource>),
 }
 
 type Body = UnsyncBoxBody<Bytes, Infallible>;
@@ -81,17 +103,24 @@ impl Links {
 pub struct Service(Arc<Inspector>);
 
 impl Inspector {
-    /// One that watches the running hosts from now on, for a port on which nobody listens yet.
+    /// One that watches from now on, for a port on which nobody listens yet.
     ///
     /// # Errors
     /// No thread could be started.
-    pub fn start(port: u16, runtime: Handle) -> io::Result<(Service, Links)> {
+    pub fn start(port: u16, runtime: Handle, source: Source) -> io::Result<(Service, Links)> {
         let feed = Arc::new(Feed::default());
-        let kept = Arc::new(Kept::start());
-        watch::start(&feed, &kept)?;
+        let watched = match source {
+            Source::Here => {
+                let kept = Arc::new(Kept::start());
+                watch::start(&feed, &kept)?;
+                Watched::Here(kept)
+            }
+            #[cfg(feature = "fleet")]
+            Source::Fleet(source) => Watched::Fleet(fleet::Fleet::start(*source, &feed, &runtime)),
+        };
         let calls = Arc::new(Semaphore::new(MAX_CALLS));
         let host = format!("127.0.0.1:{port}");
-        let inspector = Arc::new(Inspector { sessions: Sessions::default(), feed, kept, calls, host, runtime });
+        let inspector = Arc::new(Inspector { sessions: Sessions::default(), feed, watched, calls, host, runtime });
         Ok((Service(inspector.clone()), Links(inspector)))
     }
 
@@ -168,11 +197,16 @@ impl Inspector {
             Ok(call) => call,
             Err(refusal) => return whole(refusal),
         };
-        let kept = self.kept.clone();
+        let watched = self.watched.clone();
         let permit = self.calls.clone().acquire_owned().await;
         let answer = self.runtime.spawn_blocking(move || {
             let _permit = permit;
-            match call.answer(&kept) {
+            let answer = match &watched {
+                Watched::Here(kept) => call.answer(kept),
+                #[cfg(feature = "fleet")]
+                Watched::Fleet(fleet) => fleet.answer(&call),
+            };
+            match answer {
                 Ok(result) => json!({ "result": result }),
                 Err(problem) => json!({ "error": problem.to_value() }),
             }

@@ -25,6 +25,20 @@ impl Problem {
         Problem { code: BAD_PARAMS, message: message.into() }
     }
 
+    /// It makes sense, and isn't done for this reason.
+    #[cfg(feature = "fleet")]
+    pub(super) fn refused(message: impl Into<String>) -> Problem {
+        Problem { code: FAILED, message: message.into() }
+    }
+
+    /// Only a host can tell it.
+    #[cfg(feature = "fleet")]
+    pub(super) fn of_host(method: &str) -> Problem {
+        let message =
+            format!("there is no method `{method}` for a fleet; `hookwire inspect` has more on a host's machine");
+        Problem { code: UNKNOWN_METHOD, message }
+    }
+
     pub(super) fn unknown(method: &str) -> Problem {
         Problem { code: UNKNOWN_METHOD, message: format!("there is no method `{method}` here") }
     }

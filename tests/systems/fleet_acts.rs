@@ -19,7 +19,7 @@ hooks:
 ";
 
 /// A fleet with one host's settings for each of two machines, each with a directory of its own for what it keeps.
-fn scene() -> Option<Scene> {
+pub(super) fn scene() -> Option<Scene> {
     let scene = Scene::new(&program()?);
     let made = scene.run(&["fleet", "init", "--fleet", "admin.conf", "--quota", "web=3/1h"]);
     assert!(said(&made).contains("HW_QUOTA_web-3-3600s made"), "{}", said(&made));
@@ -32,7 +32,7 @@ fn scene() -> Option<Scene> {
     Some(scene)
 }
 
-fn host(scene: &Scene, user: &str) -> TestHost {
+pub(super) fn host(scene: &Scene, user: &str) -> TestHost {
     let (settings, data) = (format!("{user}.conf"), format!("data-{user}"));
     let mut command = scene.command(&["serve", "--root", "project", "--hooks", "hooks", "--fleet", &settings]);
     // The last one counts first.

@@ -67,13 +67,7 @@ impl Desk {
     fn inspect(&self) -> Page {
         let mut command = self.command();
         command.args(["inspect", "--no-open", "--format", "json"]);
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut said = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
-        let url: Value = serde_json::from_str(&said).unwrap();
-        let (address, start) = url["url"].as_str().unwrap().split_once("/#start=").unwrap();
-        let port = address.strip_prefix("http://127.0.0.1:").unwrap().parse().unwrap();
-        Page { child, port, start: start.to_string(), token: String::new() }
+        Page::start(command)
     }
 }
 
@@ -89,8 +83,11 @@ fn reply(agent: Child) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or(Value::Null)
 }
 
+/// Headers of a request.
+type Headers = Vec<(&'static str, String)>;
+
 /// What a browser does.
-struct Page {
+pub(super) struct Page {
     child: Child,
     port: u16,
     start: String,
@@ -98,12 +95,57 @@ struct Page {
 }
 
 impl Page {
-    fn headers(&self) -> Vec<(&'static str, String)> {
+    /// Of a `hookwire inspect --no-open --format json`.
+    pub(super) fn start(mut command: Command) -> Page {
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut said = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        let url: Value = serde_json::from_str(&said).unwrap();
+        let (address, start) = url["url"].as_str().unwrap().split_once("/#start=").unwrap();
+        let port = address.strip_prefix("http://127.0.0.1:").unwrap().parse().unwrap();
+        Page { child, port, start: start.to_string(), token: String::new() }
+    }
+
+    fn headers(&self) -> Headers {
         vec![
             ("Host", format!("127.0.0.1:{}", self.port)),
             ("Origin", format!("http://127.0.0.1:{}", self.port)),
             ("Content-Type", "application/json".into()),
             ("Authorization", format!("Bearer {}", self.token)),
+        ]
+    }
+
+    /// Headers with which something would be changed, and the status that they get.
+    pub(super) fn kinds_of_headers(&self) -> Vec<(&'static str, Headers, u16)> {
+        let with = |name: &str, value: &str| {
+            let mut headers = self.headers();
+            headers.retain(|(it, _)| *it != name);
+            headers.extend((!value.is_empty()).then(|| (leak(name), value.to_string())));
+            headers
+        };
+        let twice = |name: &str, value: &str| {
+            let mut headers = self.headers();
+            headers.push((leak(name), value.to_string()));
+            headers
+        };
+        let own = format!("127.0.0.1:{}", self.port);
+        vec![
+            ("all is well", self.headers(), 200),
+            ("a foreign host", with("Host", "evil.example"), 403),
+            ("another name of this machine", with("Host", &format!("localhost:{}", self.port)), 403),
+            ("another port", with("Host", "127.0.0.1:1"), 403),
+            ("two hosts", twice("Host", &own), 400),
+            ("no origin", with("Origin", ""), 403),
+            ("a foreign origin", with("Origin", "http://evil.example"), 403),
+            ("an origin without a place", with("Origin", "null"), 403),
+            ("another port's origin", with("Origin", "http://127.0.0.1:1"), 403),
+            ("the secure origin", with("Origin", &format!("https://{own}")), 403),
+            ("two origins", twice("Origin", &format!("http://{own}")), 403),
+            ("a form's type", with("Content-Type", "text/plain"), 415),
+            ("no type", with("Content-Type", ""), 415),
+            ("no token", with("Authorization", ""), 401),
+            ("the start token", with("Authorization", &format!("Bearer {}", self.start)), 401),
+            ("a wrong token", with("Authorization", &format!("Bearer {}0", self.token)), 401),
         ]
     }
 
@@ -120,7 +162,7 @@ impl Page {
     }
 
     /// Status, head and body.
-    fn ask(&self, line: &str, headers: &[(&str, String)], body: &str) -> (u16, String, String) {
+    pub(super) fn ask(&self, line: &str, headers: &[(&str, String)], body: &str) -> (u16, String, String) {
         let mut bytes = Vec::new();
         let _ = self.send(line, headers, body).read_to_end(&mut bytes);
         let text = String::from_utf8(bytes).unwrap();
@@ -135,24 +177,24 @@ impl Page {
         Some(serde_json::from_str::<Value>(&body).ok()?["token"].as_str().unwrap().to_string())
     }
 
-    fn opened(mut self) -> Page {
+    pub(super) fn opened(mut self) -> Page {
         self.token = self.exchange(&self.start).expect("the link is new");
         self
     }
 
-    fn call(&self, body: &Value) -> Value {
+    pub(super) fn call(&self, body: &Value) -> Value {
         let (status, _, reply) = self.ask("POST /api/call", &self.headers(), &body.to_string());
         assert_eq!(status, 200, "{reply}");
         serde_json::from_str(&reply).unwrap()
     }
 
-    fn result(&self, method: &str, host: &str, params: &Value) -> Value {
+    pub(super) fn result(&self, method: &str, host: &str, params: &Value) -> Value {
         let mut answer = self.call(&json!({ "method": method, "host": host, "params": params }));
         assert!(answer.get("error").is_none(), "{method}: {answer}");
         answer["result"].take()
     }
 
-    fn events(&self) -> Events {
+    pub(super) fn events(&self) -> Events {
         let mut stream = self.send("GET /api/events", &self.headers(), "");
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
@@ -171,10 +213,10 @@ impl Drop for Page {
 }
 
 /// The stream, chunked as HTTP has it: a line of JSON is a message.
-struct Events(BufReader<TcpStream>);
+pub(super) struct Events(BufReader<TcpStream>);
 
 impl Events {
-    fn until(&mut self, mut fits: impl FnMut(&Value) -> bool) -> Value {
+    pub(super) fn until(&mut self, mut fits: impl FnMut(&Value) -> bool) -> Value {
         // The stream says something now and then, so it never runs into its time limit.
         let started = Instant::now();
         loop {
@@ -188,7 +230,7 @@ impl Events {
         }
     }
 
-    fn verdict(&mut self, text: &str) -> Value {
+    pub(super) fn verdict(&mut self, text: &str) -> Value {
         self.until(|it| it["kind"] == "verdict" && it["about"]["text"].as_str().is_some_and(|it| it.contains(text)))
     }
 }
@@ -199,36 +241,7 @@ fn what_changes_something_comes_from_the_page_alone() {
     let page = desk.inspect().opened();
     let list = json!({ "method": "inspect/hosts" }).to_string();
     let start = json!({ "start": page.start }).to_string();
-    let with = |name: &str, value: &str| {
-        let mut headers = page.headers();
-        headers.retain(|(it, _)| *it != name);
-        headers.extend((!value.is_empty()).then(|| (leak(name), value.to_string())));
-        headers
-    };
-    let twice = |name: &str, value: &str| {
-        let mut headers = page.headers();
-        headers.push((leak(name), value.to_string()));
-        headers
-    };
-    let own = format!("127.0.0.1:{}", page.port);
-    for (why, headers, expected) in [
-        ("all is well", page.headers(), 200),
-        ("a foreign host", with("Host", "evil.example"), 403),
-        ("another name of this machine", with("Host", &format!("localhost:{}", page.port)), 403),
-        ("another port", with("Host", "127.0.0.1:1"), 403),
-        ("two hosts", twice("Host", &own), 400),
-        ("no origin", with("Origin", ""), 403),
-        ("a foreign origin", with("Origin", "http://evil.example"), 403),
-        ("an origin without a place", with("Origin", "null"), 403),
-        ("another port's origin", with("Origin", "http://127.0.0.1:1"), 403),
-        ("the secure origin", with("Origin", &format!("https://{own}")), 403),
-        ("two origins", twice("Origin", &format!("http://{own}")), 403),
-        ("a form's type", with("Content-Type", "text/plain"), 415),
-        ("no type", with("Content-Type", ""), 415),
-        ("no token", with("Authorization", ""), 401),
-        ("the start token", with("Authorization", &format!("Bearer {}", page.start)), 401),
-        ("a wrong token", with("Authorization", &format!("Bearer {}0", page.token)), 401),
-    ] {
+    for (why, headers, expected) in page.kinds_of_headers() {
         let (status, head, body) = page.ask("POST /api/call", &headers, &list);
         // hyper answers two hosts by itself or hands them on.
         assert!(status == expected || why == "two hosts" && status == 403, "{why}: {status} {body}");
@@ -238,6 +251,7 @@ fn what_changes_something_comes_from_the_page_alone() {
             assert!(status == expected || why == "two hosts" && status == 403, "session, {why}: {status}");
         }
     }
+    let own = format!("127.0.0.1:{}", page.port);
     for (line, expected) in [
         ("GET /api/call", 405),
         ("GET /api/session", 405),
@@ -269,7 +283,7 @@ fn what_changes_something_comes_from_the_page_alone() {
     assert_eq!(answer["error"]["message"], "that host runs no more");
 }
 
-/// A name for the time of a test.
+/// The name of a header.
 fn leak(name: &str) -> &'static str {
     ["Host", "Origin", "Content-Type", "Authorization"].into_iter().find(|it| *it == name).unwrap()
 }

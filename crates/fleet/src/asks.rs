@@ -11,15 +11,15 @@ use crate::digest::Sha256;
 use crate::envelope::{self, Signers};
 use crate::key::{PublicKey, SecretKey};
 use crate::name::{Identity, Name};
+use crate::notices::Notices;
 use crate::retry::publish_surely;
-use crate::server::{Link, Server, ServerError};
+use crate::server::{Server, ServerError};
 use crate::spool::new_id;
 use crate::streams;
 use async_nats::HeaderMap;
 use async_nats::header::NATS_MESSAGE_ID;
 use async_nats::jetstream::message::StreamMessage;
 use bytes::Bytes;
-use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -186,16 +186,9 @@ impl Asker {
     /// Waits for the answer to a question.
     async fn answer(&self, ask: &Name, digest: Sha256) -> Result<Answer, ServerError> {
         let (told, subject) = (streams::told(&self.who, ask), streams::answer(&self.who, ask));
-        let mut link = self.server.link();
-        let mut notices = None;
+        let mut notices = Notices::of(&self.server, [told]);
         loop {
-            let up = match &*link.borrow_and_update() {
-                Link::Up(connection) => Some(*connection),
-                Link::Away(_) => None,
-            };
-            if let Some(connection) = up.filter(|it| notices.as_ref().is_none_or(|(of, _)| of != it)) {
-                notices = self.server.client().subscribe(told.clone()).await.ok().map(|it| (connection, it));
-            }
+            notices.listen().await;
             // A notice says only that there is one. What counts is what the stream has.
             match self.server.last(streams::ANSWER, &subject, PATIENCE).await {
                 Ok(Some(stored)) => return self.read(ask, digest, &stored.payload),
@@ -203,17 +196,7 @@ impl Asker {
                 Err(error @ ServerError::NotPermitted(_)) => return Err(error),
                 Err(error) => tracing::debug!(%error, "Answers can't be read now."),
             }
-            let notice = async {
-                match &mut notices {
-                    Some((_, notices)) => drop(notices.next().await),
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                () = notice => {}
-                _ = link.changed() => {}
-                () = tokio::time::sleep(LOOK) => {}
-            }
+            notices.wait(LOOK).await;
         }
     }
 
@@ -264,43 +247,84 @@ pub struct Question {
     digest: Sha256,
 }
 
+impl Question {
+    /// Of its bytes: no two questions have the same.
+    pub fn digest(&self) -> Sha256 {
+        self.digest
+    }
+}
+
+/// Tells that questions or answers are there which weren't before.
+pub fn notices(server: &Server) -> Notices {
+    Notices::of(server, ["hw.asked.*.*.*", "hw.told.*.*.*"].map(String::from))
+}
+
 /// The questions that wait, the oldest first. Which expired meanwhile is told by this machine's clock.
 ///
 /// # Errors
 /// The account may not read them, or the server doesn't answer.
 pub async fn waiting(server: &Server) -> Result<Vec<Question>, ServerError> {
-    let now = millis(SystemTime::now());
-    let mut open: BTreeMap<(Identity, Name), Question> = BTreeMap::new();
-    let (mut from, mut n_read) = (1, 0);
-    loop {
-        let page = server.page(streams::ASK, streams::ALL_ASKS, from, PATIENCE).await?;
-        let Some(last) = page.last() else { break };
-        from = last.sequence + 1;
-        for message in page {
-            n_read += 1;
-            let Some((who, ask)) = named(&message.subject) else { continue };
-            match ask.as_str().strip_suffix(OVER).and_then(|ask| ask.parse().ok()) {
-                Some(ask) => drop(open.remove(&(who, ask))),
-                None => {
-                    let question = read_question(who.clone(), ask.clone(), &message).filter(|it| it.expires > now);
-                    open.extend(question.map(|it| ((who, ask), it)));
-                }
+    Waiting::of(server).look().await
+}
+
+/// The questions that wait, for whoever looks again and again: each look reads what is new.
+pub struct Waiting {
+    server: Server,
+    open: BTreeMap<(Identity, Name), Question>,
+    /// The sequence from which on nothing was read.
+    from: u64,
+}
+
+impl Waiting {
+    /// Nothing is read so far.
+    pub fn of(server: &Server) -> Waiting {
+        Waiting { server: server.clone(), open: BTreeMap::new(), from: 1 }
+    }
+
+    /// As [`waiting`], now.
+    ///
+    /// # Errors
+    /// The account may not read them, or the server doesn't answer. The next look goes on.
+    pub async fn look(&mut self) -> Result<Vec<Question>, ServerError> {
+        let now = millis(SystemTime::now());
+        let mut n_read = 0;
+        loop {
+            let page = self.server.page(streams::ASK, streams::ALL_ASKS, self.from, PATIENCE).await?;
+            let Some(last) = page.last() else { break };
+            self.from = last.sequence + 1;
+            for message in page {
+                n_read += 1;
+                self.take(&message, now);
+            }
+            if n_read > 2 * MAX_QUESTIONS {
+                return Err(ServerError::Other(format!("more than {MAX_QUESTIONS} questions are there")));
             }
         }
-        if n_read > 2 * MAX_QUESTIONS {
-            return Err(ServerError::Other(format!("more than {MAX_QUESTIONS} questions are there")));
+        self.open.retain(|_, question| question.expires > now);
+        let mut answered = Vec::new();
+        for (key, question) in &self.open {
+            // The host may not have said yet that it has its answer.
+            let answer = streams::answer(&question.who, &question.ask);
+            if self.server.last(streams::ANSWER, &answer, PATIENCE).await?.is_some() {
+                answered.push(key.clone());
+            }
+        }
+        answered.iter().for_each(|key| drop(self.open.remove(key)));
+        let mut waiting: Vec<Question> = self.open.values().cloned().collect();
+        waiting.sort_by_key(|it| it.at);
+        Ok(waiting)
+    }
+
+    fn take(&mut self, message: &StreamMessage, now: u64) {
+        let Some((who, ask)) = named(&message.subject) else { return };
+        match ask.as_str().strip_suffix(OVER).and_then(|ask| ask.parse().ok()) {
+            Some(ask) => drop(self.open.remove(&(who, ask))),
+            None => {
+                let question = read_question(who.clone(), ask.clone(), message).filter(|it| it.expires > now);
+                self.open.extend(question.map(|it| ((who, ask), it)));
+            }
         }
     }
-    let mut waiting = Vec::new();
-    for question in open.into_values() {
-        // The host may not have said yet that it has its answer.
-        let answer = streams::answer(&question.who, &question.ask);
-        if server.last(streams::ANSWER, &answer, PATIENCE).await?.is_none() {
-            waiting.push(question);
-        }
-    }
-    waiting.sort_by_key(|it| it.at);
-    Ok(waiting)
 }
 
 fn named(subject: &str) -> Option<(Identity, Name)> {

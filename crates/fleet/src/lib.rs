@@ -21,6 +21,7 @@
 //! | [`spool`], [`verdicts`] | what hosts have judged: on the disk first, then in one stream, each verdict once |
 //! | [`quota`], [`spend`] | what all hosts together may do, and may spend |
 //! | [`state`] | values that hooks of all hosts share |
+//! | [`notices`] | what tells whoever reads that there is something new |
 //! | [`asks`] | questions that wait for a person, and one signed answer to each |
 //! | [`pool`] | hosts that answer for clients which have none of their own |
 //!
@@ -46,6 +47,7 @@ pub mod hosts;
 pub mod key;
 mod login;
 pub mod name;
+pub mod notices;
 pub mod pool;
 pub mod publish;
 pub mod quota;

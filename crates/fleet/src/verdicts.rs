@@ -9,14 +9,14 @@
 //! follows from the subject, which no other account may publish to.
 
 use crate::name::{Identity, Name};
-use crate::server::{Link, Server, ServerError, jitter};
+use crate::notices::Notices;
+use crate::server::{Link, MAX_PAGE, Server, ServerError, jitter};
 use crate::spool::{Batch, Limits, Spool};
 use crate::streams;
+use async_nats::HeaderMap;
 use async_nats::header::{NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, NATS_MESSAGE_ID};
 use async_nats::jetstream::message::StreamMessage;
-use async_nats::{HeaderMap, Subscriber};
 use bytes::Bytes;
-use futures_util::StreamExt;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -309,6 +309,8 @@ pub struct From {
     pub host: Option<Name>,
     /// Those that the server stored since then; `None`: from now on.
     pub since: Option<SystemTime>,
+    /// Without a `since`, so many of the stream's last messages, too; each has up to 500 verdicts.
+    pub back: u64,
 }
 
 /// Reads the verdict stream, the oldest first, page by page: no consumer is made for it, so an account that may read can
@@ -319,8 +321,7 @@ pub struct Reader {
     start: Start,
     /// The records that were read and not yet handed on, in order.
     read: VecDeque<Result<Stored, ServerError>>,
-    /// Tells that something was stored. Each connection needs a new one.
-    news: Option<(u64, Subscriber)>,
+    news: Notices,
 }
 
 /// Where the next page begins.
@@ -335,18 +336,13 @@ impl Reader {
     /// # Errors
     /// There is no such stream, the account may not read it, or the server doesn't answer.
     pub async fn start(server: &Server, from: &From) -> Result<Reader, ServerError> {
-        let subject = match &from.host {
-            Some(host) => format!("hw.audit.{host}.*"),
-            None => "hw.audit.*.*".to_string(),
-        };
+        let subject = subject_of(from.host.as_ref());
         let start = match from.since {
             Some(since) => Start::Since(since),
-            None => {
-                let last = server.last_of(streams::AUDIT, streams::ALL_AUDIT, PATIENCE).await?;
-                Start::At(last.map_or(1, |it| it.sequence + 1))
-            }
+            None => Start::At(end(server).await?.saturating_sub(from.back).max(1)),
         };
-        Ok(Reader { server: server.clone(), subject, start, read: VecDeque::new(), news: None })
+        let news = Notices::of(server, [subject.clone()]);
+        Ok(Reader { server: server.clone(), subject, start, read: VecDeque::new(), news })
     }
 
     /// The next verdict of those that are there. `None`: that was all.
@@ -371,32 +367,16 @@ impl Reader {
     pub async fn next(&mut self) -> Result<Stored, ServerError> {
         loop {
             // Subscribed before it is looked, so that nothing comes in between.
-            self.listen().await;
+            self.news.listen().await;
             match self.next_stored().await {
                 Some(Ok(stored)) => return Ok(stored),
                 Some(Err(error @ (ServerError::NotPermitted(_) | ServerError::Other(_)))) => return Err(error),
                 Some(Err(error)) => tracing::debug!(%error, "Verdicts aren't read now."),
                 None => {}
             }
-            let told = async {
-                match &mut self.news {
-                    Some((_, news)) => drop(news.next().await),
-                    None => std::future::pending().await,
-                }
-            };
             // A notice may be lost, and comes before every replica has what was stored.
-            let _ = tokio::time::timeout(AGAIN, told).await;
+            self.news.wait(AGAIN).await;
         }
-    }
-
-    /// Has the server tell of what comes; what it tells is a notice, and nothing of it is believed.
-    async fn listen(&mut self) {
-        let Link::Up(connection) = *self.server.link().borrow() else { return };
-        if self.news.as_ref().is_some_and(|(of, _)| *of == connection) {
-            return;
-        }
-        let news = self.server.client().subscribe(self.subject.clone()).await;
-        self.news = news.ok().map(|news| (connection, news));
     }
 
     /// Reads the next page; says whether there was something on it.
@@ -407,17 +387,115 @@ impl Reader {
         };
         let Some(last) = page.last() else { return Ok(false) };
         self.start = Start::At(last.sequence + 1);
-        for message in page {
-            match records_of(&message) {
-                Some(records) => self.read.extend(records.into_iter().map(Ok)),
-                None => {
-                    let subject = message.subject.chars().take(200).collect::<String>();
-                    let problem = format!("a message at {subject} has no verdicts that can be read");
-                    self.read.push_back(Err(ServerError::Other(problem)));
+        self.read.extend(page.iter().flat_map(read));
+        Ok(true)
+    }
+}
+
+/// Where verdicts are, of one host or of all.
+fn subject_of(host: Option<&Name>) -> String {
+    host.map_or_else(|| "hw.audit.*.*".into(), |host| format!("hw.audit.{host}.*"))
+}
+
+/// The sequence that the next message of the stream will have.
+async fn end(server: &Server) -> Result<u64, ServerError> {
+    let last = server.last_of(streams::AUDIT, streams::ALL_AUDIT, PATIENCE).await?;
+    Ok(last.map_or(1, |it| it.sequence.saturating_add(1)))
+}
+
+/// Before which message of the stream is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Before {
+    /// From the last one on.
+    #[default]
+    End,
+    /// What the server stored before then.
+    Time(SystemTime),
+    /// As [`Backwards::before`] has it.
+    Sequence(u64),
+}
+
+/// Reads the verdict stream backwards, part by part, for whoever looks for the newest first.
+pub struct Backwards {
+    server: Server,
+    subject: String,
+    /// The sequence before which the next part ends.
+    before: u64,
+    /// How many sequences the next part spans: few messages of one host are among many of others.
+    width: u64,
+}
+
+impl Backwards {
+    /// Begins to read, one host's verdicts or all.
+    ///
+    /// # Errors
+    /// There is no such stream, the account may not read it, or the server doesn't answer.
+    pub async fn start(server: &Server, host: Option<&Name>, before: Before) -> Result<Backwards, ServerError> {
+        let before = match before {
+            Before::Sequence(before) => before,
+            Before::End => end(server).await?,
+            Before::Time(time) => {
+                let page = server.page_since(streams::AUDIT, streams::ALL_AUDIT, time, PATIENCE).await?;
+                match page.first() {
+                    Some(first) => first.sequence,
+                    None => end(server).await?,
                 }
             }
+        };
+        Ok(Backwards { server: server.clone(), subject: subject_of(host), before, width: MAX_PAGE as u64 })
+    }
+
+    /// Where it goes on, for another one.
+    pub fn before(&self) -> u64 {
+        self.before
+    }
+
+    /// The records of the next older part, in their order: at most as many messages as a page has. `None`: that was all.
+    ///
+    /// # Errors
+    /// The server doesn't answer, or the account may not read. The next call tries the same part again.
+    pub async fn part(&mut self) -> Result<Option<Vec<Result<Stored, ServerError>>>, ServerError> {
+        while self.before > 1 {
+            let from = self.before.saturating_sub(self.width).max(1);
+            let Some(messages) = self.between(from).await? else {
+                self.width = (self.width / 4).max(1);
+                continue;
+            };
+            self.before = from;
+            if messages.len() < MAX_PAGE / 4 {
+                self.width = self.width.saturating_mul(4);
+            }
+            if !messages.is_empty() {
+                return Ok(Some(messages.iter().flat_map(read).collect()));
+            }
         }
-        Ok(true)
+        Ok(None)
+    }
+
+    /// The messages from there on to the end of the part; `None` if they are too many, or too large, for one part.
+    async fn between(&self, from: u64) -> Result<Option<Vec<StreamMessage>>, ServerError> {
+        let mut messages = self.server.page(streams::AUDIT, &self.subject, from, PATIENCE).await?;
+        let is_within = |it: &StreamMessage| it.sequence < self.before;
+        if let Some(last) = messages.last().filter(|it| it.sequence + 1 < self.before) {
+            // A page may end because there is no room in it, so the next one is looked at.
+            let rest = self.server.page(streams::AUDIT, &self.subject, last.sequence + 1, PATIENCE).await?;
+            if rest.first().is_some_and(is_within) {
+                return Ok(None);
+            }
+        }
+        messages.retain(is_within);
+        Ok(Some(messages))
+    }
+}
+
+/// The records of a message, or that there are none.
+fn read(message: &StreamMessage) -> Vec<Result<Stored, ServerError>> {
+    match records_of(message) {
+        Some(records) => records.into_iter().map(Ok).collect(),
+        None => {
+            let subject = message.subject.chars().take(200).collect::<String>();
+            vec![Err(ServerError::Other(format!("a message at {subject} has no verdicts that can be read")))]
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use hookwire_fleet::server::{PATIENCE, Server, ServerError};
 use hookwire_fleet::spend::{Budget, Spender};
 use hookwire_fleet::spool::{Limits, Spool};
 use hookwire_fleet::streams::{self, Plan, Quota};
-use hookwire_fleet::verdicts::{From, Outbound, Reader, limits};
+use hookwire_fleet::verdicts::{Backwards, Before, From, Outbound, Reader, limits};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,8 +34,14 @@ struct Host {
 
 impl Host {
     fn start(server: &Server, dir: &Path) -> Host {
+        Host::start_beside(server, dir, None)
+    }
+
+    /// With a spool of its own, and another one that nobody holds any more when it looks for such.
+    fn start_beside(server: &Server, dir: &Path, held: Option<Spool>) -> Host {
         // Small batches, so that many are on their way.
         let spool = Spool::claim(dir, Limits { batch: (4096, 50), segment: 1 << 16, ..limits() }).unwrap();
+        drop(held);
         let here = dir.join(spool.id());
         let outbound = Outbound::new(spool);
         let (draining, server, dir) = (outbound.clone(), server.clone(), dir.to_path_buf());
@@ -60,7 +66,7 @@ impl Host {
 
 /// What the stream has of each host and spool, in its order.
 async fn stored(auditor: &Server) -> BTreeMap<(Name, Name), Vec<(u64, Vec<u8>)>> {
-    let from = From { since: Some(SystemTime::UNIX_EPOCH), host: None };
+    let from = From { since: Some(SystemTime::UNIX_EPOCH), ..From::default() };
     let mut reader = Reader::start(auditor, &from).await.unwrap();
     let mut all: BTreeMap<_, Vec<_>> = BTreeMap::new();
     while let Some(verdict) = reader.next_stored().await {
@@ -133,18 +139,19 @@ async fn verdicts_are_read_as_they_come_and_what_processes_leave_is_sent() {
     let held = Spool::claim(dir.path(), limits()).unwrap();
     let (a, b) = (servers.connect("host-a").await, servers.connect("host-b").await);
     let auditor = servers.connect("auditor").await;
-    let mut tail = Reader::start(&auditor, &From::default()).await.unwrap();
+    let from = From { host: Some(name("host-b")), ..From::default() };
+    let mut tail = Reader::start(&auditor, &from).await.unwrap();
     let other = tempfile::tempdir().unwrap();
-    let (host_a, host_b) = (Host::start(&a, dir.path()), Host::start(&b, other.path()));
-    drop(held);
+    let (host_a, host_b) = (Host::start_beside(&a, dir.path(), Some(held)), Host::start(&b, other.path()));
     host_b.keep(1..=3);
     for n in 1..=3 {
         let verdict = tokio::time::timeout(LONG, tail.next()).await.unwrap().unwrap();
         assert_eq!((verdict.host, verdict.number, verdict.record.to_vec()), (name("host-b"), n, record(n)));
     }
     // A spool that is put back from a copy goes on under another name, because its numbers are taken.
-    host_a.keep(1..=1);
+    host_a.keep(1..=2);
     assert!(host_a.outbound.drained(LONG).await);
+    until(async || (stored(&auditor).await.len() == 3).then_some(())).await;
     host_a.kill().await;
     let spools = || -> Vec<_> { std::fs::read_dir(dir.path()).unwrap().map(|it| it.unwrap().path()).collect() };
     let drained = spools();
@@ -161,13 +168,62 @@ async fn verdicts_are_read_as_they_come_and_what_processes_leave_is_sent() {
     assert!(again.outbound.drained(LONG).await);
     let all = stored(&auditor).await;
     let of_a: Vec<_> = all.iter().filter(|((host, _), _)| *host == name("host-a")).collect();
-    assert!(of_a.len() >= 2, "{of_a:?}");
+    assert_eq!(of_a.len(), 3, "{of_a:?}");
     for (_, found) in of_a {
         check_whole(found, found.len() as u64);
     }
     // Only the auditor reads, and only what a host's own name allows is written.
-    let error = Reader::start(&b, &From { host: Some(name("host-a")), since: None }).await.err().unwrap();
+    let error = Reader::start(&b, &From { host: Some(name("host-a")), ..From::default() }).await.err().unwrap();
     assert!(matches!(error, ServerError::NotPermitted(_)), "{error}");
+}
+
+/// The numbers that a reading backwards gives, part by part.
+async fn backwards(mut reading: Backwards) -> Vec<Vec<u64>> {
+    let mut parts = Vec::new();
+    while let Some(part) = reading.part().await.unwrap() {
+        parts.push(part.into_iter().map(|it| it.unwrap().number).collect());
+    }
+    parts
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_stream_is_read_backwards_in_parts() {
+    let Some(servers) = Servers::start(1).await else { return };
+    let (a, b) = (servers.connect("host-a").await, servers.connect("host-b").await);
+    let auditor = servers.connect("auditor").await;
+    let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    assert!(backwards(Backwards::start(&auditor, None, Before::End).await.unwrap()).await.is_empty());
+    let (host_a, host_b) = (Host::start(&a, dir.path()), Host::start(&b, other.path()));
+    host_b.keep(1..=2);
+    assert!(host_b.outbound.drained(LONG).await);
+    let between = SystemTime::now();
+    // More messages than a part has.
+    for n in 1..=300 {
+        host_a.keep(n..=n);
+        assert!(host_a.outbound.drained(LONG).await);
+    }
+    host_b.keep(3..=3);
+    assert!(host_b.outbound.drained(LONG).await);
+    let of_a = name("host-a");
+    let parts = backwards(Backwards::start(&auditor, Some(&of_a), Before::End).await.unwrap()).await;
+    let whole: Vec<u64> = parts.iter().rev().flatten().copied().collect();
+    assert_eq!(whole, (1..=300).collect::<Vec<_>>());
+    assert!(parts.len() > 1);
+    // Few among many are found without asking for each message.
+    let of_b = name("host-b");
+    let parts = backwards(Backwards::start(&auditor, Some(&of_b), Before::End).await.unwrap()).await;
+    assert_eq!(parts.concat(), [3, 1, 2]);
+    let parts = backwards(Backwards::start(&auditor, Some(&of_b), Before::Time(between)).await.unwrap()).await;
+    assert_eq!(parts.concat(), [1, 2]);
+    // It goes on elsewhere where it was left.
+    let mut first = Backwards::start(&auditor, None, Before::End).await.unwrap();
+    let newest = first.part().await.unwrap().unwrap();
+    let rest = backwards(Backwards::start(&auditor, None, Before::Sequence(first.before())).await.unwrap()).await;
+    assert_eq!(newest.len() + rest.concat().len(), 303);
+    // A tail may begin with the last messages.
+    let mut tail = Reader::start(&auditor, &From { back: 1, ..From::default() }).await.unwrap();
+    let last = tokio::time::timeout(LONG, tail.next()).await.unwrap().unwrap();
+    assert_eq!((last.host, last.number), (of_b, 3));
 }
 
 /// What two hosts do while the leaders of their streams are killed.

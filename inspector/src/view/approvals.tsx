@@ -4,12 +4,13 @@ import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { members } from "../read";
 import { call, link } from "../session";
-import { approvals, hosts } from "../store";
+import { approvals, fleet, hosts } from "../store";
 import { oneLine, Quoted } from "../text";
 import { clock, full, span } from "../time";
 import { textOf, useLoaded } from "../load";
 import type { ApprovalReply, Asked, ExplainResult, Json } from "../wire";
 import { pretty, Rewrite, Subject } from "./event";
+import { FleetProblem, HowToAnswer } from "./fleet";
 import { Mark } from "./marks";
 import { Empty, Head, Problem, say } from "./shell";
 
@@ -25,7 +26,8 @@ export function Approvals(): JSX.Element {
       <div aria-live="polite" class="hidden">
         {all.length > 0 ? `${all.length} waiting` : ""}
       </div>
-      {all.length === 0 && (
+      <FleetProblem part="questions" />
+      {all.length === 0 && fleet.value?.problems.questions === undefined && (
         <Empty title={link.value === "live" ? "Nothing waits for you" : "Not connected"}>
           <p>
             A hook with <code>ask:</code> asks here when the agent itself can’t ask you. A rule that does:
@@ -80,6 +82,7 @@ function Facts({ approval }: { approval: Asked }): JSX.Element {
     <dl class="facts">
       {(
         [
+          ["host", approval.question === undefined ? undefined : approval.host],
           ["agent", approval.agent],
           ["event", approval.event],
           ["tool", approval.tool],
@@ -168,7 +171,8 @@ function Changed({
 }
 
 function Question({ approval }: { approval: Asked }): JSX.Element {
-  const { host } = approval;
+  const { host, question } = approval;
+  const isOfFleet = question !== undefined;
   const [mode, setMode] = useState<"" | "no" | "changed">("");
   const [remember, setRemember] = useState(false);
   const [problem, setProblem] = useState("");
@@ -178,7 +182,7 @@ function Question({ approval }: { approval: Asked }): JSX.Element {
   const { subject } = approval;
   const isWhole = opened >= cutsOf(subject);
   const event =
-    approval.tool === undefined
+    approval.tool === undefined || isOfFleet
       ? undefined
       : {
           event: "PreToolUse",
@@ -194,7 +198,7 @@ function Question({ approval }: { approval: Asked }): JSX.Element {
     setSending(true);
     setProblem("");
     try {
-      await call("approvals/answer", { id: approval.id, reply }, host);
+      await call("approvals/answer", { id: approval.id, ...(isOfFleet && { question }), reply }, host);
       approvals.value = approvals.value.filter((it) => !(it.host === host && it.id === approval.id));
       say(reply.decision === "approve" ? "Said yes. The agent goes on." : "Said no. The agent is told.");
       requestAnimationFrame(() => document.getElementById("main")?.focus());
@@ -232,32 +236,44 @@ function Question({ approval }: { approval: Asked }): JSX.Element {
         onAll={() => setOpened((n) => n + 1)}
       />
       {!isWhole && <p class="note">The call is longer than what is shown. Show all of it before you say yes.</p>}
-      <div class="answers">
-        <button type="button" class="primary" disabled={!isWhole || isSending} onClick={() => yes()}>
-          Yes
-        </button>
-        <button
-          type="button"
-          disabled={!isWhole || isSending}
-          aria-expanded={mode === "changed"}
-          onClick={() => setMode(mode === "changed" ? "" : "changed")}
-        >
-          Yes, but changed…
-        </button>
-        <button
-          type="button"
-          class="danger"
-          disabled={isSending}
-          aria-expanded={mode === "no"}
-          onClick={() => setMode(mode === "no" ? "" : "no")}
-        >
-          No…
-        </button>
-        <label class="check">
-          <input type="checkbox" checked={remember} onChange={(it) => setRemember(it.currentTarget.checked)} /> the same answer to
-          the same question for the rest of the session
-        </label>
-      </div>
+      {isOfFleet && approval.isBelieved !== true ? (
+        <HowToAnswer approval={approval} />
+      ) : (
+        <div class="answers">
+          <button type="button" class="primary" disabled={!isWhole || isSending} onClick={() => yes()}>
+            Yes
+          </button>
+          {!isOfFleet && (
+            <button
+              type="button"
+              disabled={!isWhole || isSending}
+              aria-expanded={mode === "changed"}
+              onClick={() => setMode(mode === "changed" ? "" : "changed")}
+            >
+              Yes, but changed…
+            </button>
+          )}
+          <button
+            type="button"
+            class="danger"
+            disabled={isSending}
+            aria-expanded={mode === "no"}
+            onClick={() => setMode(mode === "no" ? "" : "no")}
+          >
+            No…
+          </button>
+          {isOfFleet ? (
+            <span class="quiet-text">
+              signed with your key <code>{oneLine(fleet.value?.key ?? "")}</code>
+            </span>
+          ) : (
+            <label class="check">
+              <input type="checkbox" checked={remember} onChange={(it) => setRemember(it.currentTarget.checked)} /> the same
+              answer to the same question for the rest of the session
+            </label>
+          )}
+        </div>
+      )}
       {mode === "no" && <No isSending={isSending} onNo={no} />}
       {mode === "changed" && <Changed subject={subject} isSending={isSending} onYes={yes} />}
       {problem !== "" && <Problem text={oneLine(problem)} />}

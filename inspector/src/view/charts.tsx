@@ -6,7 +6,7 @@ import { aggregate, BUCKETS, type HookSums, type Sums } from "../aggregate";
 import { toggled } from "../query";
 import { TONE_WORDS, TONES, type Tone } from "../read";
 import { change, route } from "../route";
-import { filter, version, visible } from "../store";
+import { filter, fleet, version, visible } from "../store";
 import { oneLine } from "../text";
 import { clock, number, span, tick, times, took } from "../time";
 import { Section } from "./event";
@@ -398,7 +398,10 @@ function Sessions({ sums }: { sums: Sums }): JSX.Element {
                     </button>
                   )}
                 </th>
-                <td>{oneLine(it.agent)}</td>
+                <td>
+                  {oneLine(it.agent)}
+                  {fleet.value !== undefined && <small class="quiet-text"> on {oneLine(it.host)}</small>}
+                </td>
                 <td class="n">{number(it.events)}</td>
                 <td class="latency">
                   <svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">

@@ -9,12 +9,13 @@ import { toggled } from "../query";
 import { judgedOf, RUN } from "../read";
 import { change, go } from "../route";
 import { call, isUnknown } from "../session";
-import { definitions, rows } from "../store";
+import { definitions, fleet, rows } from "../store";
 import { oneLine, Quoted, Shown } from "../text";
 import { clock, day, number, times } from "../time";
 import type { Covered, Diagnostic, FileCases, HookCases, HookCounts, HookInfo, ListResult, Recent, TrustReview } from "../wire";
 import { chosenHost, ChooseHost } from "./choose";
 import { Raw, Section } from "./event";
+import { FleetDefinitions } from "./fleet";
 import { Icon } from "./marks";
 import { Columns, ofNumbers, unseen } from "./parts";
 import { Place } from "./path";
@@ -65,7 +66,9 @@ async function ask(host: string, signal: AbortSignal): Promise<Known> {
   };
 }
 
-export function Definitions(): JSX.Element {
+export const Definitions = (): JSX.Element => (fleet.value === undefined ? <OfHost /> : <FleetDefinitions />);
+
+function OfHost(): JSX.Element {
   const host = chosenHost();
   const [loaded, again] = useLoaded<Known>(host && ((signal) => ask(host.id, signal)), [host?.id, definitions.value]);
   const [isTrusting, setTrusting] = useState(false);

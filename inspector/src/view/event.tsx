@@ -5,14 +5,15 @@ import type { ComponentChildren, JSX } from "preact";
 import { diff } from "../diff";
 import { useLoaded, type Loaded } from "../load";
 import { fromBytes } from "../places";
-import { toggled, type Key } from "../query";
+import { projectOf, toggled, type Key } from "../query";
 import { inWords, judgedOf, members, subjectOf, type Row } from "../read";
 import { change, go, route } from "../route";
 import { call, isUnknown, Refusal } from "../session";
-import { ended, find, hosts, rows, version } from "../store";
+import { ended, find, fleet, rows, version } from "../store";
 import { Block, CUT, cutAt, More, oneLine, plain, Quoted, Shown } from "../text";
 import { full, clock, took } from "../time";
 import type { Answered, ExplainResult, Json, Judged, ReadCommand } from "../wire";
+import { ON_ITS_MACHINE } from "./fleet";
 import { Icon, Mark } from "./marks";
 import { Path } from "./path";
 import { Programs } from "./programs";
@@ -78,7 +79,9 @@ export function useExplained(judged: Judged): Loaded<ExplainResult> {
       return call<ExplainResult>("hooks/explain", eventOf(record), host, signal);
     }
   };
-  return useLoaded(ask, [host, record.seq])[0];
+  const isElsewhere = fleet.value !== undefined;
+  const [loaded] = useLoaded(isElsewhere ? undefined : ask, [host, record.seq, isElsewhere]);
+  return isElsewhere ? { state: "failed", text: ON_ITS_MACHINE, unknown: false } : loaded;
 }
 
 export function EventView({ row }: { row: Row }): JSX.Element {
@@ -95,9 +98,11 @@ export function EventView({ row }: { row: Row }): JSX.Element {
       <Section
         title={record.event.startsWith("Post") ? "What came back" : "What was asked"}
         tools={
-          <button type="button" class="link" onClick={() => go({ view: "try", event: row.id })}>
-            Try a rule on it
-          </button>
+          fleet.value === undefined && (
+            <button type="button" class="link" onClick={() => go({ view: "try", event: row.id })}>
+              Try a rule on it
+            </button>
+          )
         }
       >
         <Subject subject={subject} commands={explanation?.commands ?? []} acts={explanation?.acts ?? []} />
@@ -147,7 +152,7 @@ export function EventView({ row }: { row: Row }): JSX.Element {
 
 function EventHead({ row, record }: { row: Row; record: Judged["record"] }): JSX.Element {
   const { verdict } = record;
-  const root = hosts.value?.find((it) => it.id === row.host)?.root;
+  const root = projectOf(row);
   const narrow = (key: Key, value: string): JSX.Element => (
     <button
       type="button"
@@ -174,7 +179,8 @@ function EventHead({ row, record }: { row: Row; record: Judged["record"] }): JSX
     ],
     ...(row.session !== "" ? [["session", narrow("session", row.session)] as [string, ComponentChildren]] : []),
     ...(row.run !== "" ? [["run", narrow("run", row.run)] as [string, ComponentChildren]] : []),
-    ...(root !== undefined ? [["project", <span>{oneLine(root)}</span>] as [string, ComponentChildren]] : []),
+    ...(row.project !== "" ? [["host", narrow("host", row.host)] as [string, ComponentChildren]] : []),
+    ...(root !== "" ? [["project", <span>{oneLine(root)}</span>] as [string, ComponentChildren]] : []),
     ["took", took(row.micros)],
   ];
   return (
@@ -488,17 +494,19 @@ const SILENCE = "silence lets the agent go on as it would without hookwire";
 
 function Reply({ judged }: { judged: Judged }): JSX.Element {
   const { record, host } = judged;
+  const isElsewhere = fleet.value !== undefined;
   // The host has the event whole. Where it is gone, the record has what the page may know.
   const ask = async (signal: AbortSignal): Promise<Answered | undefined> => {
     try {
+      if (isElsewhere) return await call<Answered>("inspect/reply", { record }, undefined, signal);
       return await call<Answered>("inspect/reply", { seq: record.seq }, host, signal);
     } catch (error) {
       if (isUnknown(error)) return undefined;
-      if (record.params === undefined || !(error instanceof Refusal)) throw error;
+      if (isElsewhere || record.params === undefined || !(error instanceof Refusal)) throw error;
       return call<Answered>("inspect/reply", { record }, undefined, signal);
     }
   };
-  const [loaded] = useLoaded(ask, [host, record.seq]);
+  const [loaded] = useLoaded(ask, [judged.id, host, record.seq]);
   const got = loaded.state === "failed" ? undefined : loaded.value;
   if (got === undefined) {
     return loaded.state === "loading" ? (

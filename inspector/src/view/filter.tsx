@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { KEY_HELP, KEYS, parse, projects, quote, VALUES, type Key } from "../query";
+import { KEY_HELP, KEYS, parse, projectOf, quote, VALUES, type Key } from "../query";
 import { oneLine } from "../text";
 import { rows } from "../store";
 import { Icon } from "./marks";
@@ -20,7 +20,7 @@ const FROM_ROWS: { [key in Key]?: (row: (typeof rows)[number]) => string } = {
   hook: (row) => row.decidedBy,
   session: (row) => row.session,
   run: (row) => row.run,
-  project: (row) => projects.get(row.host)?.replace(/.*\//, "") ?? "",
+  project: (row) => projectOf(row).replace(/.*\//, ""),
   host: (row) => row.host,
 };
 

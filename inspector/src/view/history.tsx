@@ -7,14 +7,15 @@ import { textOf, useLoaded } from "../load";
 import { rowOf, type Row } from "../read";
 import { change, route } from "../route";
 import { call, isUnknown } from "../session";
-import { remember } from "../store";
+import { fleet, remember } from "../store";
 import { oneLine, Quoted } from "../text";
-import { bytes, number, times } from "../time";
+import { bytes, full, number, times } from "../time";
 import type { HistoryPage, Judged, RecordState } from "../wire";
 import { EventPane } from "./event";
 import { closeEvent, openEvent, useViewKeys } from "./opened";
-import { RECORD_KEYS } from "../query";
+import { FLEET_KEYS, RECORD_KEYS } from "../query";
 import { Filter } from "./filter";
+import { FleetProblem } from "./fleet";
 import { flat, List } from "./list";
 import { Empty, Problem, say } from "./shell";
 
@@ -34,6 +35,8 @@ interface Found {
   rows: Row[];
   next: string | undefined;
   total: number | undefined;
+  /** Of a fleet: back to when was looked. */
+  back: string | undefined;
   problem: { text: string; unknown: boolean } | undefined;
   isBusy: boolean;
   load: (before?: string) => Promise<void>;
@@ -41,10 +44,11 @@ interface Found {
 
 /** What fits the line, page by page; never the reply to an older line. */
 function useFound(q: string): Found {
-  const [found, setFound] = useState<Pick<Found, "rows" | "next" | "total">>({
+  const [found, setFound] = useState<Pick<Found, "rows" | "next" | "total" | "back">>({
     rows: [],
     next: undefined,
     total: undefined,
+    back: undefined,
   });
   const [problem, setProblem] = useState<Found["problem"]>(undefined);
   const [isBusy, setBusy] = useState(true);
@@ -57,7 +61,8 @@ function useFound(q: string): Found {
       const page = await call<HistoryPage>("inspect/history", { query: q, limit: PAGE, ...(before !== undefined && { before }) });
       if (mine !== nth.current) return;
       const more = page.events.map(toRow).reverse();
-      setFound((now) => ({ rows: before === undefined ? more : [...more, ...now.rows], next: page.next, total: page.total }));
+      const { next, total, lookedBack: back = undefined } = page;
+      setFound((now) => ({ rows: before === undefined ? more : [...more, ...now.rows], next, total, back: back ?? undefined }));
     } catch (error) {
       if (mine === nth.current) setProblem({ text: textOf(error), unknown: isUnknown(error) });
     }
@@ -72,7 +77,8 @@ function useFound(q: string): Found {
 
 export function HistoryView(): JSX.Element {
   const { q, event } = route.value;
-  const { rows, next, total, problem, isBusy, load } = useFound(q);
+  const { rows, next, total, back, problem, isBusy, load } = useFound(q);
+  const isOfFleet = fleet.value !== undefined;
   useViewKeys();
   return (
     <div class={`timeline ${event !== "" ? "has-event" : ""}`}>
@@ -84,11 +90,20 @@ export function HistoryView(): JSX.Element {
             onChange={(line, how) => change({ q: line }, how)}
             label="Search what was recorded"
             placeholder="decision:deny since:7d text:push"
-            keys={RECORD_KEYS}
+            keys={isOfFleet ? FLEET_KEYS : RECORD_KEYS}
           />
           <Export q={q} disabled={rows.length === 0} />
         </div>
-        <Recording onChange={() => void load()} />
+        {isOfFleet ? (
+          <div class="recording">
+            <p class="quiet-text">
+              What the fleet’s servers have stored of all hosts, the newest first. A search looks through a part at a time.
+            </p>
+          </div>
+        ) : (
+          <Recording onChange={() => void load()} />
+        )}
+        <FleetProblem part="verdicts" />
         <div class="list-box">
           <List
             items={flat(rows, rows.length)}
@@ -110,11 +125,15 @@ export function HistoryView(): JSX.Element {
               </div>
             ))}
           {problem === undefined && !isBusy && rows.length === 0 && (
-            <Empty title={q === "" ? "Nothing is recorded yet" : "Nothing recorded fits"}>
+            <Empty title={emptyTitle(q, isOfFleet, next)}>
               <p>
-                {q === ""
-                  ? "Switch the record on above. From then on, what your hosts judge can be searched here."
-                  : "Take out a term, or look further back with since:30d."}
+                {isOfFleet
+                  ? next !== undefined
+                    ? "What is older wasn’t looked through yet: load older ones, below."
+                    : "Take out a term, or look further back with since:30d. The servers keep verdicts for as long as the fleet was set up to."
+                  : q === ""
+                    ? "Switch the record on above. From then on, what your hosts judge can be searched here."
+                    : "Take out a term, or look further back with since:30d."}
               </p>
             </Empty>
           )}
@@ -126,6 +145,7 @@ export function HistoryView(): JSX.Element {
             <>
               {number(rows.length)}
               {total !== undefined && ` of ${number(total)}`} {rows.length === 1 ? "event" : "events"}
+              {back !== undefined && <> back to {full(Date.parse(back))}</>}
             </>
           )}{" "}
           {next !== undefined && rows.length < MOST && (
@@ -138,6 +158,11 @@ export function HistoryView(): JSX.Element {
       {event !== "" && <EventPane key={event} id={event} onClose={closeEvent} />}
     </div>
   );
+}
+
+function emptyTitle(q: string, isOfFleet: boolean, next: string | undefined): string {
+  if (isOfFleet && next !== undefined) return "Nothing fits among the newest verdicts";
+  return q === "" ? (isOfFleet ? "Nothing is stored yet" : "Nothing is recorded yet") : "Nothing recorded fits";
 }
 
 function Recording({ onChange }: { onChange: () => void }): JSX.Element {
@@ -199,7 +224,8 @@ function Export({ q, disabled }: { q: string; disabled: boolean }): JSX.Element 
           ...(before !== undefined && { before }),
         });
         for (const it of page.events) parts.push(JSON.stringify(it.record) + "\n");
-        before = page.events.length > 0 ? page.next : undefined;
+        // A part of a fleet's stream may have nothing that fits.
+        before = page.next;
         setDone(parts.length);
       } while (before !== undefined && parts.length < MOST_EXPORTED);
       // Oldest first, one event a line: what `hookwire replay` reads.

@@ -3,7 +3,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { quote, toggled } from "../query";
+import { projectOf, quote, toggled } from "../query";
 import { TONES, type Row, type Tone } from "../read";
 import { change, route } from "../route";
 import { filter, hosts, version, visible } from "../store";
@@ -33,14 +33,14 @@ const MANY = 60;
 function lanesOf(rows: readonly Row[], from: number, to: number, width: number): Lane[] {
   const n = Math.max(1, Math.floor(width / CELL));
   const lanes = new Map<string, Lane>();
-  const roots = new Map((hosts.value ?? []).map((it) => [it.id, it.root]));
   for (let at = rows.length - 1; at >= 0; at--) {
     const row = rows[at]!;
     const key = `${row.host}\n${row.session}`;
     let lane = lanes.get(key);
     if (lane === undefined) {
       if (lanes.size >= MANY) continue;
-      const place = roots.get(row.host)?.replace(/.*\//, "") ?? "";
+      const root = projectOf(row).replace(/.*\//, "");
+      const place = row.project === "" ? root : `${row.host}:${root}`;
       lane = {
         key,
         label: row.session || "no session",

@@ -303,6 +303,7 @@ function EventRow({
         {day(row.time) === "" ? clock(row.time) : `${day(row.time)} ${clock(row.time).slice(0, 5)}`}
       </span>
       <span role="gridcell" class="cell-agent">
+        {row.project !== "" && <small>{oneLine(row.host)} · </small>}
         {oneLine(row.agent)}
         {row.subAgent !== "" && <small> / {oneLine(row.subAgent)}</small>}
       </span>

@@ -4,15 +4,29 @@ import type { JSX } from "preact";
 import { useLoaded } from "../load";
 import { go } from "../route";
 import { call } from "../session";
+import { fleet } from "../store";
 import { oneLine, Quoted } from "../text";
 import { times } from "../time";
 import type { Proposal } from "../wire";
 import { Raw } from "./event";
+import { NotInFleet } from "./fleet";
 import { ViewLink } from "./parts";
 import { draft } from "./rule";
 import { Empty, Head, Problem } from "./shell";
 
-export function Proposals(): JSX.Element {
+export const Proposals = (): JSX.Element =>
+  fleet.value === undefined ? (
+    <OfRecord />
+  ) : (
+    <NotInFleet title="Rules from life">
+      <p>
+        Proposals come from this machine’s record. For the fleet, <code>hookwire suggest FILE</code> reads what{" "}
+        <code>hookwire fleet query --format json</code> has written.
+      </p>
+    </NotInFleet>
+  );
+
+function OfRecord(): JSX.Element {
   const [loaded, again] = useLoaded((signal) => call<{ proposals: Proposal[] }>("inspect/suggest", {}, undefined, signal), []);
   const all = loaded.state === "failed" ? undefined : loaded.value?.proposals;
   const tryIt = (it: Proposal): void => {

@@ -5,7 +5,8 @@ import { useEffect, useRef } from "preact/hooks";
 import type { ComponentChildren, JSX } from "preact";
 import { go, route, VIEWS, type View } from "../route";
 import { link, retryAt } from "../session";
-import { approvals, dropped, hosts, MAX_ROWS, missed, rows, version } from "../store";
+import { approvals, dropped, fleet, hosts, MAX_ROWS, missed, rows, version } from "../store";
+import { oneLine } from "../text";
 import { number, times } from "../time";
 import { Approvals } from "./approvals";
 import { Charts } from "./charts";
@@ -232,8 +233,15 @@ function Status(): JSX.Element {
 
 function Lost(): JSX.Element | null {
   const isLost = link.value === "lost";
+  const away = fleet.value?.away;
   return (
     <div class="lost" role="alert">
+      {!isLost && away !== undefined && (
+        <p>
+          <strong>The fleet is away:</strong> {oneLine(away)}. What is shown may be old. The page goes on when a server is
+          reached.
+        </p>
+      )}
       {isLost && (
         <p>
           <strong>The connection is lost.</strong> What is shown may be old. The page tries again{" "}

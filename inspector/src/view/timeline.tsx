@@ -6,11 +6,12 @@ import type { JSX } from "preact";
 import { download, lines } from "../export";
 import { judgedOf, type Row } from "../read";
 import { change, route } from "../route";
-import { filter, grouping, GROUPS, hosts, rows, version, visible, type Group } from "../store";
+import { filter, fleet, grouping, GROUPS, hosts, rows, version, visible, type Group } from "../store";
 import { link } from "../session";
 import { number, times } from "../time";
 import { EventPane } from "./event";
 import { Filter } from "./filter";
+import { FleetProblem, NoVerdicts } from "./fleet";
 import { Lanes } from "./lanes";
 import { flat, grouped, List } from "./list";
 import { Icon } from "./marks";
@@ -87,6 +88,7 @@ export function Timeline(): JSX.Element {
     <div class={`timeline ${event !== "" ? "has-event" : ""}`}>
       <div class="timeline-main">
         <Bar />
+        <FleetProblem part="verdicts" />
         <Lanes />
         <div class="list-box">
           {isHeld && fresh > 0 && (
@@ -193,6 +195,7 @@ function NothingFits(): JSX.Element {
 
 function Nothing(): JSX.Element {
   if (link.value !== "live") return <Empty title="Connecting to your hosts" />;
+  if (fleet.value !== undefined) return <NoVerdicts />;
   if ((hosts.value?.length ?? 0) === 0) {
     return (
       <Empty title="No host runs yet">

@@ -8,12 +8,13 @@ import { textOf, useLoaded } from "../load";
 import { inWords, judgedOf, members, subjectOf, toneOf, type Row } from "../read";
 import { change, route } from "../route";
 import { call, isUnknown } from "../session";
-import { find, rows, version } from "../store";
+import { find, fleet, rows, version } from "../store";
 import { oneLine, Quoted } from "../text";
 import { clock, day, number, times } from "../time";
 import type { Against, Decision, Diagnostic, ExplainResult, Json, Judged, Tried } from "../wire";
 import { chosenHost, ChooseHost } from "./choose";
 import { eventOf, Raw, Section, Subject } from "./event";
+import { NotInFleet } from "./fleet";
 import { Mark } from "./marks";
 import { Columns, ViewLink } from "./parts";
 import { Place } from "./path";
@@ -84,7 +85,20 @@ function usePicked(): Picked {
   return { row, judged, offers, event, subject, mistake, key: isPasting.value ? pasted.value : (row?.id ?? "") };
 }
 
-export function Try(): JSX.Element {
+export const Try = (): JSX.Element =>
+  fleet.value === undefined ? (
+    <OnHost />
+  ) : (
+    <NotInFleet title="Try a rule">
+      <p>
+        A rule is tried by a host of this machine: <code>hookwire inspect</code> without <code>--fleet</code>. On the verdicts of
+        the fleet, <code>hookwire replay FILE --against DIR</code> tries it, with what{" "}
+        <code>hookwire fleet query --format json</code> has written.
+      </p>
+    </NotInFleet>
+  );
+
+function OnHost(): JSX.Element {
   version.value;
   const host = chosenHost();
   const { text } = draft.value;

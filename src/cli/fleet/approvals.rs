@@ -6,9 +6,8 @@ use super::super::output::{Output, Tone};
 use super::super::{Failure, Finding};
 use super::ServerArgs;
 use super::key::PassphraseArgs;
-use crate::handlers::guards::without_secrets;
+use crate::fleet::asked::Shown;
 use crate::services::approval::ApprovalRequest;
-use crate::support::json::parse;
 use hookwire_fleet::asks::{self, Answered, Decision, Question};
 use hookwire_fleet::server::Server;
 use serde_json::{Value, json};
@@ -106,19 +105,16 @@ fn none_waits(id: &str) -> Failure {
 /// A question as a host has asked it. What it says comes from there, so it is shown like any text that isn't ours.
 fn show_question(question: &Question, extent: Extent, out: &mut Output) {
     let Question { who, ask, expires, .. } = question;
-    let asked = without_secrets(parse(question.question.get()).unwrap_or_default());
+    let Shown { asked, project, request } = Shown::of(question);
     if out.json {
         return out.json(&json!({ "ask": ask, "host": who.host, "expires": expires, "question": asked }));
     }
-    let project = asked["project"].as_str().unwrap_or_default().to_string();
-    let request: Result<ApprovalRequest, _> = serde_json::from_value(asked.clone());
     match request {
-        Ok(request) => {
+        Some(request) => {
             let place = format!("{}:{}", who.host, request.cwd.as_deref().unwrap_or(&project));
-            let request = ApprovalRequest { id: ask.to_string(), cwd: Some(place), ..request };
-            show(&request, &project, extent, out);
+            show(&ApprovalRequest { cwd: Some(place), ..request }, &project, extent, out);
         }
-        Err(_) => show_unknown(ask.as_str(), &asked, out),
+        None => show_unknown(ask.as_str(), &asked, out),
     }
 }
 

@@ -7,6 +7,7 @@ mod cases;
 mod init;
 mod join;
 mod key;
+pub(super) mod page;
 mod pool;
 pub(super) mod publish;
 pub(super) mod state;

@@ -5,6 +5,7 @@ use super::super::{Failure, Finding};
 use super::ServerArgs;
 use super::canary::Pair;
 use crate::fleet::settings::{CHANNEL, Followed};
+use crate::fleet::standing::{State, state};
 use crate::support::amounts::number_of;
 use hookwire_fleet::bundle::Stage;
 use hookwire_fleet::hosts::{Reported, all, now};
@@ -56,7 +57,7 @@ pub(super) async fn run(args: &StatusArgs, out: &mut Output) -> Result<Finding, 
     for host in &hosts {
         // Other channels have other revisions.
         let newest = newest.filter(|_| host.report.channel.as_ref() == Some(&name));
-        let state = state(host, newest);
+        let state = state(&host.report, newest);
         if state.is_wrong {
             finding = Finding::Found;
         }
@@ -114,48 +115,6 @@ fn tell_channel(name: &Name, channel: &Channel, hosts: &[Reported], out: &mut Ou
 
 /// In seconds.
 const DAY: u64 = 24 * 60 * 60;
-
-/// How a host is, in words.
-struct State {
-    words: String,
-    is_wrong: bool,
-    /// By how many revisions it is behind.
-    lag: Option<u64>,
-}
-
-fn state(host: &Reported, newest: Option<u64>) -> State {
-    let report = &host.report;
-    let in_force = report.in_force.as_ref();
-    let lag = newest.map(|newest| newest.saturating_sub(in_force.map_or(0, |it| it.revision)));
-    let mut words = Vec::new();
-    let mut is_wrong = false;
-    match in_force {
-        Some(in_force) => {
-            let canary = if in_force.canary { " (canary)" } else { "" };
-            words.push(format!("revision {}{canary} in force", in_force.revision));
-        }
-        None if report.channel.is_some() => words.push("nothing published is in force".into()),
-        None => words.push("follows no channel".into()),
-    }
-    let mut wrong = |text: String| {
-        is_wrong = true;
-        words.push(text);
-    };
-    if let Some(lag) = lag.filter(|lag| *lag > 0) {
-        wrong(format!("{lag} behind"));
-    }
-    if let Some(refused) = &report.refused {
-        let which = refused.revision.map_or("what is published".into(), |it| format!("revision {it}"));
-        wrong(format!("refuses {which}: {}", safe(&refused.reason)));
-    }
-    if report.stale_since.is_some() {
-        wrong("expired".into());
-    }
-    if let Some(error) = report.errors.first() {
-        wrong(safe(error).to_string());
-    }
-    State { words: words.join("; "), is_wrong, lag }
-}
 
 fn tell_host(host: &Reported, state: &State, out: &mut Output) {
     let tone = if state.is_wrong { Tone::Bad } else { Tone::Good };

@@ -4,11 +4,11 @@ use super::super::output::{Output, tell};
 use super::super::tail::{Clean, print};
 use super::super::{Failure, Finding};
 use super::ServerArgs;
-use crate::support::json::parse;
+use crate::fleet::stream;
 use hookwire_fleet::name::Name;
 use hookwire_fleet::server::{Server, ServerError};
 use hookwire_fleet::verdicts::{From, Reader, Stored};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::time::{Duration, SystemTime};
 
 #[derive(clap::Args)]
@@ -61,55 +61,40 @@ pub(super) async fn tail(args: &TailArgs, out: &mut Output) -> Result<Finding, F
 }
 
 pub(super) async fn start(server: &Server, host: Option<Name>, since: Option<SystemTime>) -> Result<Reader, Failure> {
-    Ok(Reader::start(server, &From { host, since }).await?)
+    Ok(Reader::start(server, &From { host, since, back: 0 }).await?)
 }
 
-/// A verdict of the stream as a record, with whose it is. What can't be read is told and left out, because it says only
-/// that a host wrote it.
+/// A verdict of the stream as a record. What can't be read is told and left out.
 pub(super) fn read(stored: Result<Stored, ServerError>) -> Result<Option<Value>, Failure> {
-    let Stored { host, spool, number, at, record } = match stored {
-        Ok(stored) => stored,
-        Err(error @ ServerError::Other(_)) => {
-            tell(error);
-            return Ok(None);
-        }
+    match stored {
+        Ok(stored) => match stream::record(stored) {
+            Ok(record) => return Ok(Some(record)),
+            Err(problem) => tell(problem),
+        },
+        Err(error @ ServerError::Other(_)) => tell(error),
         Err(error) => return Err(error.into()),
-    };
-    let text = String::from_utf8_lossy(&record);
-    let mut record = match parse(&text) {
-        Ok(record @ Value::Object(_)) => record,
-        Ok(_) | Err(_) => {
-            tell(format_args!("record {number} of {host} is no record of an event"));
-            return Ok(None);
-        }
-    };
-    let stored = SystemTime::UNIX_EPOCH + Duration::from_millis(at);
-    record["of"] = json!({
-        "host": host, "spool": spool, "number": number, "storedAt": crate::support::amounts::rfc3339(stored),
-        "project": record["project"], "revision": record["published"]["revision"],
-    });
-    Ok(Some(record))
+    }
+    Ok(None)
 }
 
 #[cfg(feature = "history")]
 pub(super) async fn query(args: &QueryArgs, out: &mut Output) -> Result<Finding, Failure> {
-    /// A verdict may be stored before it was judged, by clocks that differ.
-    const SKEW: Duration = Duration::from_secs(600);
-    /// Records that are looked through at once.
-    const AT_ONCE: usize = 2000;
     let query = args.query.join(" ");
-    let since = crate::history::since(&query).map_err(Failure)?;
-    let since = since.and_then(|since| since.checked_sub(SKEW)).unwrap_or(SystemTime::UNIX_EPOCH);
+    let since = crate::history::span(&query).map_err(Failure)?.since;
+    let since = since.and_then(|since| since.checked_sub(stream::SKEW)).unwrap_or(SystemTime::UNIX_EPOCH);
     let (server, _) = args.server.connect().await?;
     let mut reader = start(&server, args.host.clone(), Some(since)).await?;
     let (mut records, mut n_found, mut is_over) = (Vec::new(), 0, false);
     while !is_over && !out.is_gone() {
         match reader.next_stored().await {
             // The end of an `async` hook, or what was lost, is no verdict.
-            Some(stored) => records.extend(read(stored)?.filter(|it| it.get("verdict").is_some())),
+            Some(stored) => {
+                let record = read(stored)?.filter(|it| it.get("verdict").is_some());
+                records.extend(record.map(|it| (stream::name(&it), it)));
+            }
             None => is_over = true,
         }
-        if records.len() >= AT_ONCE || is_over {
+        if records.len() >= stream::AT_ONCE || is_over {
             n_found += show_found(&query, &std::mem::take(&mut records), out)?;
         }
     }
@@ -121,25 +106,11 @@ pub(super) async fn query(args: &QueryArgs, out: &mut Output) -> Result<Finding,
 
 /// Prints those of some records that a query finds.
 #[cfg(feature = "history")]
-fn show_found(query: &str, records: &[Value], out: &mut Output) -> Result<usize, Failure> {
-    use crate::history::{History, Order, Written};
-    let history = History::in_memory().map_err(Failure)?;
-    // Hosts count their events from 1 after each start, so a record's number in the stream names it.
-    let names: Vec<String> = records
-        .iter()
-        .map(|record| ["host", "spool", "number"].map(|it| record["of"][it].to_string()).join("/"))
-        .collect();
-    let written = records.iter().zip(&names).map(|(record, run)| Written {
-        run,
-        root: record["project"].as_str().unwrap_or_default(),
-        record,
-    });
-    history.write(written).map_err(Failure)?;
-    let found = history.search(query, None, Order::Oldest, records.len()).map_err(Failure)?;
-    for found in &found {
-        print(&Clean::new(parse(&found.line)?), out);
-    }
-    Ok(found.len())
+fn show_found(query: &str, records: &[(String, Value)], out: &mut Output) -> Result<usize, Failure> {
+    let found = crate::history::sift(query, records, crate::history::Order::Oldest).map_err(Failure)?;
+    let n_found = found.len();
+    found.into_iter().for_each(|it| print(&Clean::new(it), out));
+    Ok(n_found)
 }
 
 #[cfg(not(feature = "history"))]

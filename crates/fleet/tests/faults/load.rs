@@ -468,7 +468,7 @@ async fn publish_once(team: &Server, key: &SecretKey, pins: &Pins, files: &Files
 /// The numbers in the records that the stream has of each host.
 pub async fn stored(auditor: &Server) -> BTreeMap<Name, Vec<u64>> {
     let whole = async || {
-        let from = From { since: Some(SystemTime::UNIX_EPOCH), host: None };
+        let from = From { since: Some(SystemTime::UNIX_EPOCH), ..From::default() };
         let mut reader = Reader::start(auditor, &from).await.ok()?;
         let mut all: BTreeMap<Name, Vec<u64>> = BTreeMap::new();
         while let Some(verdict) = reader.next_stored().await {

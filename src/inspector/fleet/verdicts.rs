@@ -1,0 +1,139 @@
+//! The verdict stream, as it comes.
+
+use super::{Fleet, MAX_MACHINES, Part};
+use crate::fleet::stream;
+use crate::handlers::guards::without_secrets;
+use crate::inspector::shown::shown;
+use crate::journal::{Ended, Record};
+use crate::verdict::Verdict;
+use hookwire_fleet::name::Name;
+use hookwire_fleet::server::ServerError;
+use hookwire_fleet::verdicts::{From, Reader, Stored};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// A page begins with so many of the stream's last messages. What is older, the history finds.
+const BACK: u64 = 1000;
+
+/// Tells pages each verdict as the servers store it.
+pub(super) async fn follow(fleet: Arc<Fleet>) {
+    let from = From { back: BACK, ..From::default() };
+    let mut reader = loop {
+        match Reader::start(&fleet.source.server, &from).await {
+            Ok(reader) => break reader,
+            Err(error) => fleet.failed(Part::Verdicts, &error).await,
+        }
+    };
+    loop {
+        match reader.next().await {
+            // Taking secrets out takes its time, and others are to go on meanwhile.
+            Ok(stored) => tokio::task::block_in_place(|| fleet.take(stored)),
+            Err(error @ ServerError::Other(_)) => tracing::debug!(%error, "Verdicts are left out."),
+            Err(error) => {
+                fleet.failed(Part::Verdicts, &error).await;
+                continue;
+            }
+        }
+        fleet.works(Part::Verdicts);
+    }
+}
+
+impl Fleet {
+    fn take(&self, stored: Stored) {
+        let host = stored.host.clone();
+        match stream::record(stored).and_then(read) {
+            Ok(News::Judged(message)) => self.feed.tell("verdict", message),
+            Ok(News::Ended(message)) => self.feed.tell("ended", message),
+            Ok(News::Lost(message)) => self.feed.tell("lost", message),
+            Err(problem) => tracing::debug!(problem, "A verdict is left out."),
+        }
+        self.know(host);
+    }
+
+    fn know(&self, host: Name) {
+        let mut known = self.known.lock();
+        if known.machines.len() < MAX_MACHINES && known.machines.insert(host) {
+            drop(known);
+            self.tell();
+        }
+    }
+}
+
+/// What a record of the stream says, as pages are told it.
+enum News {
+    Judged(Map<String, Value>),
+    Ended(Map<String, Value>),
+    Lost(Map<String, Value>),
+}
+
+/// Reads a record as hostile input: a host may write what it likes, and a page takes it as it is told.
+fn read(record: Value) -> Result<News, String> {
+    let host = record["of"]["host"].clone();
+    let of_host = |name: &str, value: Value| Map::from_iter([("host".to_string(), host.clone()), (name.into(), value)]);
+    if let Some(ended) = record.get("ended") {
+        let ended = Ended::deserialize(ended).map_err(|error| format!("an `ended` of {host}: {error}"))?;
+        return Ok(News::Ended(of_host("ended", without_secrets(json!(ended)))));
+    }
+    if let Some(lost) = record["lost"].as_u64() {
+        return Ok(News::Lost(of_host("count", lost.into())));
+    }
+    judged(record).map(News::Judged)
+}
+
+/// A verdict as pages are told it.
+///
+/// # Errors
+/// It isn't what a host writes.
+pub(super) fn judged(mut record: Value) -> Result<Map<String, Value>, String> {
+    let id = stream::name(&record);
+    let check = |record: &Value| {
+        let text = record.to_string();
+        let read: Record<'_> = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+        serde_json::from_str::<Verdict>(read.verdict.get()).map_err(|error| error.to_string()).map(drop)
+    };
+    check(&record).map_err(|error| format!("{id}: {error}"))?;
+    if record.get("params").is_some_and(|it| !it.is_object()) || !record["project"].is_string() {
+        return Err(format!("{id}: its params or its project aren't what a host writes"));
+    }
+    let host = record["of"]["host"].take();
+    record["of"]["host"] = host.clone();
+    let mut message = shown(record);
+    message.insert("host".into(), host);
+    message.insert("id".into(), id.into());
+    Ok(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_host_has_written_is_hostile_input() {
+        let verdict = json!({ "decision": "deny", "outcomes": [], "generation": 1, "hash": "", "eventId": "e" });
+        let of = json!({ "host": "web-1", "spool": "5", "number": 7 });
+        let record = json!({
+            "seq": 1, "at": "2026-01-01T00:00:00.000Z", "event": "PreToolUse", "tool": "Bash", "dialect": "native",
+            "params": { "event": "PreToolUse" }, "verdict": verdict, "project": "/srv/shop", "of": of,
+        });
+        let message = judged(record.clone()).unwrap();
+        assert_eq!((&message["host"], &message["id"]), (&json!("web-1"), &json!("web-1.5.7")));
+        for (name, value) in [
+            ("seq", json!("x")),
+            ("at", json!(1)),
+            ("event", Value::Null),
+            ("tool", json!({ "a": 1 })),
+            ("client", json!([])),
+            ("via", json!("pigeon")),
+            ("params", json!("x")),
+            ("verdict", json!({ "decision": "maybe" })),
+            ("project", json!(1)),
+        ] {
+            let mut other = record.clone();
+            other[name] = value;
+            assert!(judged(other).is_err(), "{name}");
+        }
+        assert!(matches!(read(json!({ "lost": 3, "of": of })), Ok(News::Lost(it)) if it["count"] == 3));
+        assert!(read(json!({ "ended": { "seq": 1 }, "of": of })).is_err());
+    }
+}
