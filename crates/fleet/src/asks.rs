@@ -15,9 +15,9 @@ use crate::retry::publish_surely;
 use crate::server::{Link, Server, ServerError};
 use crate::spool::new_id;
 use crate::streams;
-use async_nats::HeaderMap;
 use async_nats::header::NATS_MESSAGE_ID;
 use async_nats::jetstream::message::StreamMessage;
+use async_nats::{HeaderMap, Subscriber};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
@@ -262,6 +262,28 @@ pub struct Question {
     /// What hookwire asks; what a host says, and no more.
     pub question: Box<RawValue>,
     digest: Sha256,
+}
+
+/// Tells that a question was asked, for whoever waits for one.
+pub struct News(Subscriber);
+
+impl News {
+    /// Listens from now on: when this returns, the server knows of it.
+    ///
+    /// # Errors
+    /// The account may not read questions, or the server doesn't answer.
+    pub async fn listen(server: &Server) -> Result<News, ServerError> {
+        let other = |error: &dyn std::fmt::Display| ServerError::Other(format!("questions: {error}"));
+        let news = server.client().subscribe(streams::ASKED_EACH).await.map_err(|error| other(&error))?;
+        // A subscription is sent before the request, and the server takes them in order.
+        let _ = server.page(streams::ASK, streams::ALL_ASKS, 1, PATIENCE).await?;
+        Ok(News(news))
+    }
+
+    /// Waits for the next one; says whether it came in time. What counts is what [`waiting`] reads.
+    pub async fn next(&mut self, within: Duration) -> bool {
+        matches!(tokio::time::timeout(within, self.0.next()).await, Ok(Some(_)))
+    }
 }
 
 /// The questions that wait, the oldest first. Which expired meanwhile is told by this machine's clock.

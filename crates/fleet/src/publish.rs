@@ -237,11 +237,20 @@ impl Reports {
         Ok(Reports(subscription))
     }
 
+    /// The next report that can be read. `None`: no more come.
+    pub async fn report(&mut self) -> Option<(Identity, Report)> {
+        loop {
+            let message = self.0.next().await?;
+            if let Some(heard) = hosts::heard(&message.subject, &message.payload) {
+                return Some(heard);
+            }
+        }
+    }
+
     /// The next host that says what became of a bundle, within `wait`.
     pub async fn next(&mut self, channel: &Name, sent: &Sent, wait: Duration) -> Option<Became> {
         let found = async {
-            while let Some(message) = self.0.next().await {
-                let Some((who, report)) = hosts::heard(&message.subject, &message.payload) else { continue };
+            while let Some((who, report)) = self.report().await {
                 if report.channel.as_ref() != Some(channel) {
                     continue;
                 }

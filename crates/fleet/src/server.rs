@@ -716,8 +716,8 @@ fn refused(subject: &str, error: &async_nats::jetstream::context::PublishError) 
     }
 }
 
-/// Whether a version is [`OLDEST`] or newer.
-fn is_recent(version: &str) -> bool {
+/// Whether a server's version is [`OLDEST`] or newer.
+pub fn is_recent(version: &str) -> bool {
     is_at_least(version, OLDEST)
 }
 

@@ -2,6 +2,7 @@
 
 pub(super) mod approvals;
 mod cases;
+pub(super) mod demo;
 mod init;
 mod join;
 mod key;
