@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 /// The type of an answer's payload.
-const ANSWER: &str = "application/vnd.hookwire.answer+json";
+pub(crate) const ANSWER: &str = "application/vnd.hookwire.answer+json";
 /// How long one exchange with the server may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How often a question is asked, if answers come that don't count.
@@ -198,7 +198,7 @@ impl Asker {
             }
             // A notice says only that there is one. What counts is what the stream has.
             match self.server.last(streams::ANSWER, &subject, PATIENCE).await {
-                Ok(Some(stored)) => return self.read(ask, digest, &stored.payload),
+                Ok(Some(stored)) => return read_answer(&stored.payload, &self.who, ask, digest, &self.approvers),
                 Ok(None) => {}
                 Err(error @ ServerError::NotPermitted(_)) => return Err(error),
                 Err(error) => tracing::debug!(%error, "Answers can't be read now."),
@@ -217,23 +217,6 @@ impl Asker {
         }
     }
 
-    /// What an answer says, if it counts.
-    fn read(&self, ask: &Name, digest: Sha256, bytes: &[u8]) -> Result<Answer, ServerError> {
-        let wrong = |problem: &dyn std::fmt::Display| ServerError::Other(format!("the answer: {problem}"));
-        let (payload, by) =
-            envelope::open(bytes, streams::MAX_ANSWER, ANSWER, &self.approvers).map_err(|error| wrong(&error))?;
-        let signed: Signed = serde_json::from_slice(&payload).map_err(|error| wrong(&error))?;
-        let Signed { host, instance, ask: answered, digest: of, decision, reason } = signed;
-        if (&host, &instance, &answered, of) != (&self.who.host, &self.who.instance, ask, digest) {
-            return Err(wrong(&"it is the answer to another question"));
-        }
-        if reason.as_ref().is_some_and(|it| it.len() > MAX_REASON) {
-            return Err(wrong(&"its reason is too long"));
-        }
-        let by = by.into_iter().next().ok_or_else(|| wrong(&"nobody has signed it"))?;
-        Ok(Answer { decision, reason, by })
-    }
-
     /// Says that a question is over, and why, so that nobody is shown it any more.
     ///
     /// # Errors
@@ -244,6 +227,28 @@ impl Asker {
         let over = Over { over: why.chars().take(200).collect() };
         self.put(&name, serde_json::to_vec(&over).unwrap_or_default(), PATIENCE).await
     }
+}
+
+/// What an answer to a question says, if it counts.
+pub(crate) fn read_answer(
+    bytes: &[u8],
+    who: &Identity,
+    ask: &Name,
+    digest: Sha256,
+    approvers: &Signers,
+) -> Result<Answer, ServerError> {
+    let wrong = |problem: &dyn std::fmt::Display| ServerError::Other(format!("the answer: {problem}"));
+    let (payload, by) = envelope::open(bytes, streams::MAX_ANSWER, ANSWER, approvers).map_err(|error| wrong(&error))?;
+    let signed: Signed = serde_json::from_slice(&payload).map_err(|error| wrong(&error))?;
+    let Signed { host, instance, ask: answered, digest: of, decision, reason } = signed;
+    if (&host, &instance, &answered, of) != (&who.host, &who.instance, ask, digest) {
+        return Err(wrong(&"it is the answer to another question"));
+    }
+    if reason.as_ref().is_some_and(|it| it.len() > MAX_REASON) {
+        return Err(wrong(&"its reason is too long"));
+    }
+    let by = by.into_iter().next().ok_or_else(|| wrong(&"nobody has signed it"))?;
+    Ok(Answer { decision, reason, by })
 }
 
 /// A question that waits, as somebody reads it who may answer.
@@ -297,7 +302,7 @@ pub async fn waiting(server: &Server) -> Result<Vec<Question>, ServerError> {
     loop {
         let page = server.page(streams::ASK, streams::ALL_ASKS, from, PATIENCE).await?;
         let Some(last) = page.last() else { break };
-        from = last.sequence + 1;
+        from = last.sequence.saturating_add(1);
         for message in page {
             n_read += 1;
             let Some((who, ask)) = named(&message.subject) else { continue };
@@ -325,12 +330,12 @@ pub async fn waiting(server: &Server) -> Result<Vec<Question>, ServerError> {
     Ok(waiting)
 }
 
-fn named(subject: &str) -> Option<(Identity, Name)> {
+pub(crate) fn named(subject: &str) -> Option<(Identity, Name)> {
     let [host, instance, ask] = <[Name; 3]>::try_from(streams::below("hw.ask", subject)?).ok()?;
     Some((Identity { host, instance }, ask))
 }
 
-fn read_question(who: Identity, ask: Name, message: &StreamMessage) -> Option<Question> {
+pub(crate) fn read_question(who: Identity, ask: Name, message: &StreamMessage) -> Option<Question> {
     if message.payload.len() > streams::MAX_ASK {
         return None;
     }

@@ -84,15 +84,20 @@ impl Channel {
 pub async fn history(server: &Server, channel: &Name, signers: &Signers) -> Result<Vec<Published>, ServerError> {
     let (mut all, mut from) = (Vec::new(), 1);
     let subject = streams::channel(channel);
-    loop {
+    // The bucket keeps fewer than that.
+    for _ in 0..MAX_PAGES {
         let page = server.page(DEFS, &subject, from, PATIENCE).await?;
         let Some(last) = page.last() else { return Ok(all) };
         from = last.sequence.saturating_add(1);
         all.extend(page.iter().filter_map(|it| read(&it.payload, channel, signers).ok()));
     }
+    Err(ServerError::Other(format!("more manifests of {channel} come than a server keeps")))
 }
 
-fn read(bytes: &[u8], channel: &Name, signers: &Signers) -> Result<Published, String> {
+/// The most pages of manifests that are read.
+const MAX_PAGES: usize = 10;
+
+pub(crate) fn read(bytes: &[u8], channel: &Name, signers: &Signers) -> Result<Published, String> {
     let (payload, by) = open(bytes, MAX_MANIFEST, KIND, signers).map_err(|error| error.to_string())?;
     let manifest = Manifest::read(&payload).map_err(|error| error.to_string())?;
     if manifest.channel != *channel {

@@ -24,7 +24,7 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::{Notify, watch};
 
 /// The header of the numbers of a message's records: `<first>-<last>`.
-const NUMBERS: &str = "Hw-Numbers";
+pub(crate) const NUMBERS: &str = "Hw-Numbers";
 /// The part of a message that is left for its headers, in bytes.
 const HEADERS: usize = 2048;
 /// How long one exchange with the server may take. A message that is sent again is stored once, so there is no harm in
@@ -343,7 +343,7 @@ impl Reader {
             Some(since) => Start::Since(since),
             None => {
                 let last = server.last_of(streams::AUDIT, streams::ALL_AUDIT, PATIENCE).await?;
-                Start::At(last.map_or(1, |it| it.sequence + 1))
+                Start::At(last.map_or(1, |it| it.sequence.saturating_add(1)))
             }
         };
         Ok(Reader { server: server.clone(), subject, start, read: VecDeque::new(), news: None })
@@ -406,7 +406,7 @@ impl Reader {
             Start::At(sequence) => self.server.page(streams::AUDIT, &self.subject, sequence, PATIENCE).await?,
         };
         let Some(last) = page.last() else { return Ok(false) };
-        self.start = Start::At(last.sequence + 1);
+        self.start = Start::At(last.sequence.saturating_add(1));
         for message in page {
             match records_of(&message) {
                 Some(records) => self.read.extend(records.into_iter().map(Ok)),
@@ -422,7 +422,7 @@ impl Reader {
 }
 
 /// The records of a message.
-fn records_of(message: &StreamMessage) -> Option<Vec<Stored>> {
+pub(crate) fn records_of(message: &StreamMessage) -> Option<Vec<Stored>> {
     let names = streams::below("hw.audit", &message.subject)?;
     let [host, spool] = &*names else { return None };
     let (first, last) = numbers_of(Some(&message.headers))?;
