@@ -24,6 +24,14 @@ pub(super) struct DemoArgs {
     /// Show instead how rules hold where programs start: an agent below `hookwire run`, whose Makefile pushes by force.
     #[arg(long)]
     pub(super) run: bool,
+    /// Show instead five hosts that share rules, a rate, a question and verdicts by a server of NATS, which is killed.
+    #[cfg(feature = "fleet")]
+    #[arg(long, conflicts_with_all = ["run", "wire"])]
+    pub(super) fleet: bool,
+    /// The program of the server, if `nats-server` isn't on the PATH.
+    #[cfg(feature = "fleet")]
+    #[arg(long, value_name = "FILE", requires = "fleet")]
+    pub(super) nats: Option<PathBuf>,
 }
 
 const GUARD: &str = include_str!("../../examples/quickstart/hooks/guard.yaml");
@@ -44,7 +52,7 @@ const BROKEN: &str = "
 ";
 
 /// The demo prints for a terminal of 80 columns.
-const WIDTH: usize = 80;
+pub(super) const WIDTH: usize = 80;
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 
 /// A line of the session.
@@ -197,7 +205,7 @@ pub(super) fn detail(out: &mut Output, who: &str, tone: Tone, what: &str) {
 }
 
 /// A text in lines of at most so many characters, broken at spaces where there are any.
-fn wrapped(text: &str, width: usize) -> (String, Vec<String>) {
+pub(super) fn wrapped(text: &str, width: usize) -> (String, Vec<String>) {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let n_chars = |text: &str| text.chars().count();

@@ -551,6 +551,8 @@ pub fn main() -> ExitCode {
         Command::Generate(args) => generate::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Demo(args) if args.run => demo_run::run(&mut out),
+        #[cfg(feature = "fleet")]
+        Command::Demo(args) if args.fleet => fleet::demo::run(args.nats.as_deref(), &mut out),
         Command::Demo(args) => demo::run(&args, &mut out),
         Command::Docs(args) => docs::run(&args, &mut out),
         Command::Install(args) => entry_hosts::renewed(args.root(), &mut out, |out| install::install(&args, out)),

@@ -24,6 +24,8 @@ mod grammar;
 mod judge;
 mod outcomes;
 mod planted;
+#[path = "../support/random.rs"]
+mod random;
 mod reader;
 mod shells;
 mod state;

@@ -18,6 +18,8 @@ mod fleet;
 #[cfg(feature = "fleet")]
 mod fleet_acts;
 #[cfg(feature = "fleet")]
+mod fleet_demo;
+#[cfg(feature = "fleet")]
 mod fleet_page;
 #[cfg(feature = "fleet")]
 mod fleet_pool;

@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 /// The type of an answer's payload.
-const ANSWER: &str = "application/vnd.hookwire.answer+json";
+pub(crate) const ANSWER: &str = "application/vnd.hookwire.answer+json";
 /// How long one exchange with the server may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How often a question is asked, if answers come that don't count.
@@ -191,30 +191,13 @@ impl Asker {
             notices.listen().await;
             // A notice says only that there is one. What counts is what the stream has.
             match self.server.last(streams::ANSWER, &subject, PATIENCE).await {
-                Ok(Some(stored)) => return self.read(ask, digest, &stored.payload),
+                Ok(Some(stored)) => return read_answer(&stored.payload, &self.who, ask, digest, &self.approvers),
                 Ok(None) => {}
                 Err(error @ ServerError::NotPermitted(_)) => return Err(error),
                 Err(error) => tracing::debug!(%error, "Answers can't be read now."),
             }
             notices.wait(LOOK).await;
         }
-    }
-
-    /// What an answer says, if it counts.
-    fn read(&self, ask: &Name, digest: Sha256, bytes: &[u8]) -> Result<Answer, ServerError> {
-        let wrong = |problem: &dyn std::fmt::Display| ServerError::Other(format!("the answer: {problem}"));
-        let (payload, by) =
-            envelope::open(bytes, streams::MAX_ANSWER, ANSWER, &self.approvers).map_err(|error| wrong(&error))?;
-        let signed: Signed = serde_json::from_slice(&payload).map_err(|error| wrong(&error))?;
-        let Signed { host, instance, ask: answered, digest: of, decision, reason } = signed;
-        if (&host, &instance, &answered, of) != (&self.who.host, &self.who.instance, ask, digest) {
-            return Err(wrong(&"it is the answer to another question"));
-        }
-        if reason.as_ref().is_some_and(|it| it.len() > MAX_REASON) {
-            return Err(wrong(&"its reason is too long"));
-        }
-        let by = by.into_iter().next().ok_or_else(|| wrong(&"nobody has signed it"))?;
-        Ok(Answer { decision, reason, by })
     }
 
     /// Says that a question is over, and why, so that nobody is shown it any more.
@@ -227,6 +210,28 @@ impl Asker {
         let over = Over { over: why.chars().take(200).collect() };
         self.put(&name, serde_json::to_vec(&over).unwrap_or_default(), PATIENCE).await
     }
+}
+
+/// What an answer to a question says, if it counts.
+pub(crate) fn read_answer(
+    bytes: &[u8],
+    who: &Identity,
+    ask: &Name,
+    digest: Sha256,
+    approvers: &Signers,
+) -> Result<Answer, ServerError> {
+    let wrong = |problem: &dyn std::fmt::Display| ServerError::Other(format!("the answer: {problem}"));
+    let (payload, by) = envelope::open(bytes, streams::MAX_ANSWER, ANSWER, approvers).map_err(|error| wrong(&error))?;
+    let signed: Signed = serde_json::from_slice(&payload).map_err(|error| wrong(&error))?;
+    let Signed { host, instance, ask: answered, digest: of, decision, reason } = signed;
+    if (&host, &instance, &answered, of) != (&who.host, &who.instance, ask, digest) {
+        return Err(wrong(&"it is the answer to another question"));
+    }
+    if reason.as_ref().is_some_and(|it| it.len() > MAX_REASON) {
+        return Err(wrong(&"its reason is too long"));
+    }
+    let by = by.into_iter().next().ok_or_else(|| wrong(&"nobody has signed it"))?;
+    Ok(Answer { decision, reason, by })
 }
 
 /// A question that waits, as somebody reads it who may answer.
@@ -256,7 +261,7 @@ impl Question {
 
 /// Tells that questions or answers are there which weren't before.
 pub fn notices(server: &Server) -> Notices {
-    Notices::of(server, ["hw.asked.*.*.*", "hw.told.*.*.*"].map(String::from))
+    Notices::of(server, [streams::ASKED_EACH, "hw.told.*.*.*"].map(String::from))
 }
 
 /// The questions that wait, the oldest first. Which expired meanwhile is told by this machine's clock.
@@ -291,7 +296,7 @@ impl Waiting {
         loop {
             let page = self.server.page(streams::ASK, streams::ALL_ASKS, self.from, PATIENCE).await?;
             let Some(last) = page.last() else { break };
-            self.from = last.sequence + 1;
+            self.from = last.sequence.saturating_add(1);
             for message in page {
                 n_read += 1;
                 self.take(&message, now);
@@ -327,12 +332,12 @@ impl Waiting {
     }
 }
 
-fn named(subject: &str) -> Option<(Identity, Name)> {
+pub(crate) fn named(subject: &str) -> Option<(Identity, Name)> {
     let [host, instance, ask] = <[Name; 3]>::try_from(streams::below("hw.ask", subject)?).ok()?;
     Some((Identity { host, instance }, ask))
 }
 
-fn read_question(who: Identity, ask: Name, message: &StreamMessage) -> Option<Question> {
+pub(crate) fn read_question(who: Identity, ask: Name, message: &StreamMessage) -> Option<Question> {
     if message.payload.len() > streams::MAX_ASK {
         return None;
     }

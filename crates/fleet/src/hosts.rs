@@ -123,7 +123,7 @@ pub struct Reported {
 /// See [`ServerError`].
 pub async fn all(server: &Server) -> Result<(Vec<Reported>, usize), ServerError> {
     let (mut hosts, mut unread, mut from) = (Vec::new(), 0, 1);
-    while hosts.len() < MAX_HOSTS {
+    while hosts.len() + unread < MAX_HOSTS {
         let page = server.page(streams::HOSTS, streams::ALL_HOSTS, from, PATIENCE).await?;
         let Some(last) = page.last() else { break };
         from = last.sequence.saturating_add(1);

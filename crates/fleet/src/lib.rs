@@ -43,6 +43,8 @@ pub mod bundle;
 pub mod digest;
 pub mod envelope;
 pub mod follow;
+#[cfg(test)]
+mod hostile;
 pub mod hosts;
 pub mod key;
 mod login;

@@ -41,11 +41,11 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// How long a connection may take before somebody hears of it, and a message to be handed to it.
 const SENDING: Duration = Duration::from_secs(5);
 /// The longest reason of a refusal that is passed on, in characters.
-const MAX_REASON: usize = 1000;
+pub(crate) const MAX_REASON: usize = 1000;
 
-const WAIT: &str = "Hookwire-Wait";
-const STATE: &str = "Hookwire-State";
-const HOST: &str = "Hookwire-Host";
+pub(crate) const WAIT: &str = "Hookwire-Wait";
+pub(crate) const STATE: &str = "Hookwire-State";
+pub(crate) const HOST: &str = "Hookwire-Host";
 const WORKING: &str = "working";
 const DONE: &str = "done";
 const REFUSED: &str = "refused";
@@ -150,7 +150,7 @@ struct Asking<'a> {
 }
 
 /// What a message in the inbox of a request says.
-enum Said {
+pub(crate) enum Said {
     Working,
     Done(Bytes),
     Refused {
@@ -233,7 +233,7 @@ impl Asking<'_> {
     }
 }
 
-fn read(message: Message) -> Said {
+pub(crate) fn read(message: Message) -> Said {
     if message.status == Some(StatusCode::NO_RESPONDERS) {
         return Said::Nobody;
     }
@@ -316,7 +316,7 @@ where
             message = requests.next() => message,
         };
         let Some(message) = message else { return Err(ServerError::Other("the connection was closed".into())) };
-        let Some(request) = member.accept(message) else { continue };
+        let Some(request) = Request::read(message) else { continue };
         if running.len() < limits.in_flight + limits.waiting {
             let judging = request.judging(places.clone(), judge.clone());
             running.spawn(request.answer(member.clone(), judging, leaves.subscribe()));
@@ -342,7 +342,7 @@ async fn drain(
         tokio::select! {
             () = sleep_until(end) => break,
             Some(_) = running.join_next() => {}
-            message = requests.next(), if is_open => match message.map(|it| member.accept(it)) {
+            message = requests.next(), if is_open => match message.map(Request::read) {
                 // It was on its way; another member can have it.
                 Some(Some(request)) => member.reply(&request.reply, REFUSED, LEAVING.into()).await,
                 Some(None) => {}
@@ -368,22 +368,14 @@ struct Member {
 }
 
 /// A request that a member has got.
-struct Request {
-    reply: String,
+pub(crate) struct Request {
+    pub(crate) reply: String,
     payload: Bytes,
-    wait: Duration,
+    pub(crate) wait: Duration,
     due: Instant,
 }
 
 impl Member {
-    /// Reads a request. `None`: nothing that can be answered.
-    fn accept(&self, message: Message) -> Option<Request> {
-        let reply = message.reply.map(|it| it.to_string()).filter(|it| is_inbox(it))?;
-        let wait = message.headers.as_ref().and_then(|it| it.get(WAIT)?.as_str().parse().ok());
-        let wait = wait.map_or(DEFAULT_WAIT, Duration::from_millis).min(MAX_WAIT);
-        Some(Request { reply, payload: message.payload, wait, due: Instant::now() + wait })
-    }
-
     async fn reply(&self, to: &str, state: &str, payload: Bytes) {
         // Kept until the connection is there again, it would come too late.
         if self.server.usable().is_err() {
@@ -401,12 +393,20 @@ impl Member {
 
 /// Whether a subject is an inbox: a member with the right to reply must not be made to publish a verdict, an answer or a
 /// report by a client that names that as the place for its reply.
-fn is_inbox(subject: &str) -> bool {
+pub(crate) fn is_inbox(subject: &str) -> bool {
     let is_token = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_graphic() && it != b'*' && it != b'>');
     subject.len() <= 256 && subject.starts_with("_INBOX.") && subject.split('.').all(is_token)
 }
 
 impl Request {
+    /// Reads a request. `None`: nothing that can be answered.
+    pub(crate) fn read(message: Message) -> Option<Request> {
+        let reply = message.reply.map(|it| it.to_string()).filter(|it| is_inbox(it))?;
+        let wait = message.headers.as_ref().and_then(|it| it.get(WAIT)?.as_str().parse().ok());
+        let wait = wait.map_or(DEFAULT_WAIT, Duration::from_millis).min(MAX_WAIT);
+        Some(Request { reply, payload: message.payload, wait, due: Instant::now() + wait })
+    }
+
     /// Judges once there is a place.
     fn judging<Judging>(
         &self,

@@ -84,15 +84,20 @@ impl Channel {
 pub async fn history(server: &Server, channel: &Name, signers: &Signers) -> Result<Vec<Published>, ServerError> {
     let (mut all, mut from) = (Vec::new(), 1);
     let subject = streams::channel(channel);
-    loop {
+    // The bucket keeps fewer than that.
+    for _ in 0..MAX_PAGES {
         let page = server.page(DEFS, &subject, from, PATIENCE).await?;
         let Some(last) = page.last() else { return Ok(all) };
         from = last.sequence.saturating_add(1);
         all.extend(page.iter().filter_map(|it| read(&it.payload, channel, signers).ok()));
     }
+    Err(ServerError::Other(format!("more manifests of {channel} come than a server keeps")))
 }
 
-fn read(bytes: &[u8], channel: &Name, signers: &Signers) -> Result<Published, String> {
+/// The most pages of manifests that are read.
+const MAX_PAGES: usize = 10;
+
+pub(crate) fn read(bytes: &[u8], channel: &Name, signers: &Signers) -> Result<Published, String> {
     let (payload, by) = open(bytes, MAX_MANIFEST, KIND, signers).map_err(|error| error.to_string())?;
     let manifest = Manifest::read(&payload).map_err(|error| error.to_string())?;
     if manifest.channel != *channel {
@@ -237,11 +242,20 @@ impl Reports {
         Ok(Reports(subscription))
     }
 
+    /// The next report that can be read. `None`: no more come.
+    pub async fn report(&mut self) -> Option<(Identity, Report)> {
+        loop {
+            let message = self.0.next().await?;
+            if let Some(heard) = hosts::heard(&message.subject, &message.payload) {
+                return Some(heard);
+            }
+        }
+    }
+
     /// The next host that says what became of a bundle, within `wait`.
     pub async fn next(&mut self, channel: &Name, sent: &Sent, wait: Duration) -> Option<Became> {
         let found = async {
-            while let Some(message) = self.0.next().await {
-                let Some((who, report)) = hosts::heard(&message.subject, &message.payload) else { continue };
+            while let Some((who, report)) = self.report().await {
                 if report.channel.as_ref() != Some(channel) {
                     continue;
                 }

@@ -600,6 +600,8 @@ impl Server {
             wanted.insert("batch".into(), MAX_PAGE.into());
             wanted.insert("max_bytes".into(), MAX_PAGE_BYTES.into());
         }
+        // Whatever answers, no reader goes round in a circle.
+        let mut behind = wanted.get("seq").and_then(Value::as_u64).map_or(0, |it| it.saturating_sub(1));
         let inbox = self.client.new_inbox();
         let mut replies = self.client.subscribe(inbox.clone()).await.map_err(|error| other(&error))?;
         let asked = self.client.publish_with_reply(api.clone(), inbox, wanted.to_string().into());
@@ -616,7 +618,14 @@ impl Server {
                         return Err(other(&format_args!("{status} {reason}")));
                     }
                     (None, MAX_PAGE..) => return Err(other(&"more messages came than were asked for")),
-                    (None, _) => page.push(StreamMessage::try_from(message).map_err(|error| other(&error))?),
+                    (None, _) => {
+                        let message = StreamMessage::try_from(message).map_err(|error| other(&error))?;
+                        if message.sequence <= behind || message.sequence == u64::MAX {
+                            return Err(other(&"messages came out of their order"));
+                        }
+                        behind = message.sequence;
+                        page.push(message);
+                    }
                 }
             }
             Err(other(&"the connection was closed"))
@@ -702,8 +711,8 @@ fn refused(subject: &str, error: &async_nats::jetstream::context::PublishError) 
     }
 }
 
-/// Whether a version is [`OLDEST`] or newer.
-fn is_recent(version: &str) -> bool {
+/// Whether a server's version is [`OLDEST`] or newer.
+pub fn is_recent(version: &str) -> bool {
     is_at_least(version, OLDEST)
 }
 

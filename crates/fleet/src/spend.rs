@@ -264,10 +264,12 @@ impl Spender {
         if ack.duplicate {
             return Ok(None);
         }
-        let counted = ack.value.as_deref().and_then(|it| it.parse().ok());
-        counted
-            .map(Some)
-            .ok_or_else(|| ServerError::Other(format!("{subject} doesn't count: its stream is no counter")))
+        let said = ack.value.unwrap_or_default();
+        let wrong = || {
+            let said: String = said.chars().filter(|it| !it.is_control()).take(40).collect();
+            ServerError::Other(format!("{subject} doesn't count what hosts have spent: it says {said:?}"))
+        };
+        read_counter(&said).map(Some).ok_or_else(wrong)
     }
 
     fn lease(&self, budget: &Budget) -> Result<(String, Arc<tokio::sync::Mutex<Lease>>), ServerError> {
@@ -283,6 +285,13 @@ impl Spender {
     fn leases(&self) -> MutexGuard<'_, HashMap<String, Arc<tokio::sync::Mutex<Lease>>>> {
         self.leases.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What a counter says. A server counts beyond 64 bits: one that is so large is a budget that is used up. `None`: it is no
+/// sum of what hosts have spent. Below zero, somebody has given back more than was given out, and each lease would be granted.
+pub(crate) fn read_counter(text: &str) -> Option<i64> {
+    let is_number = !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+    is_number.then(|| text.parse().unwrap_or(i64::MAX))
 }
 
 impl Lease {

@@ -34,8 +34,8 @@ const FRAME: usize = 1024;
 /// As it is on the bus.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Kept {
-    value: Value,
+pub(crate) struct Kept {
+    pub(crate) value: Value,
     /// Until when, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     expires: Option<u64>,
@@ -134,14 +134,21 @@ pub async fn update(
 async fn read(server: &Server, key: &Name, within: Duration) -> Result<(u64, Option<Kept>), ServerError> {
     let subject = streams::state(key);
     let Some(message) = server.last(streams::STATE, &subject, within).await? else { return Ok((0, None)) };
-    // Empty: removed, or the server's mark of one that has come to its end.
-    if message.payload.is_empty() {
-        return Ok((message.sequence, None));
+    let kept = read_kept(&message.payload);
+    let kept =
+        kept.map_err(|problem| ServerError::Other(format!("the value of `{key}` isn't hookwire's: {problem}")))?;
+    Ok((message.sequence, kept.filter(|it| it.expires.is_none_or(|at| at > now()))))
+}
+
+/// What a message says of a value. `None`: it was removed, or has come to its end and this is the server's mark of that.
+pub(crate) fn read_kept(payload: &[u8]) -> Result<Option<Kept>, String> {
+    if payload.is_empty() {
+        return Ok(None);
     }
-    let kept = serde_json::from_slice::<Kept>(&message.payload);
-    let kept = kept.map_err(|error| ServerError::Other(format!("the value of `{key}` isn't hookwire's: {error}")))?;
-    let lives = kept.expires.is_none_or(|at| at > now());
-    Ok((message.sequence, lives.then_some(kept)))
+    if payload.len() > streams::MAX_ASK {
+        return Err(format!("it has {} bytes, more than {}", payload.len(), streams::MAX_ASK));
+    }
+    serde_json::from_slice(payload).map(Some).map_err(|error| error.to_string())
 }
 
 fn now() -> u64 {

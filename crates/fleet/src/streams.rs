@@ -117,6 +117,9 @@ pub const ALL_ASKS: &str = "hw.ask.>";
 /// Where the server repeats questions that were stored.
 pub const ASKED: &str = "hw.asked.>";
 
+/// The same, as a permission names it.
+pub const ASKED_EACH: &str = "hw.asked.*.*.*";
+
 /// Where the answer to a host's question goes.
 pub fn answer(who: &Identity, ask: &Name) -> String {
     format!("hw.answer.{who}.{ask}")

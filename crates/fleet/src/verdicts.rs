@@ -24,7 +24,7 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::{Notify, watch};
 
 /// The header of the numbers of a message's records: `<first>-<last>`.
-const NUMBERS: &str = "Hw-Numbers";
+pub(crate) const NUMBERS: &str = "Hw-Numbers";
 /// The part of a message that is left for its headers, in bytes.
 const HEADERS: usize = 2048;
 /// How long one exchange with the server may take. A message that is sent again is stored once, so there is no harm in
@@ -386,7 +386,7 @@ impl Reader {
             Start::At(sequence) => self.server.page(streams::AUDIT, &self.subject, sequence, PATIENCE).await?,
         };
         let Some(last) = page.last() else { return Ok(false) };
-        self.start = Start::At(last.sequence + 1);
+        self.start = Start::At(last.sequence.saturating_add(1));
         self.read.extend(page.iter().flat_map(read));
         Ok(true)
     }
@@ -476,9 +476,10 @@ impl Backwards {
     async fn between(&self, from: u64) -> Result<Option<Vec<StreamMessage>>, ServerError> {
         let mut messages = self.server.page(streams::AUDIT, &self.subject, from, PATIENCE).await?;
         let is_within = |it: &StreamMessage| it.sequence < self.before;
-        if let Some(last) = messages.last().filter(|it| it.sequence + 1 < self.before) {
+        if let Some(last) = messages.last().filter(|it| it.sequence.saturating_add(1) < self.before) {
             // A page may end because there is no room in it, so the next one is looked at.
-            let rest = self.server.page(streams::AUDIT, &self.subject, last.sequence + 1, PATIENCE).await?;
+            let rest =
+                self.server.page(streams::AUDIT, &self.subject, last.sequence.saturating_add(1), PATIENCE).await?;
             if rest.first().is_some_and(is_within) {
                 return Ok(None);
             }
@@ -500,7 +501,7 @@ fn read(message: &StreamMessage) -> Vec<Result<Stored, ServerError>> {
 }
 
 /// The records of a message.
-fn records_of(message: &StreamMessage) -> Option<Vec<Stored>> {
+pub(crate) fn records_of(message: &StreamMessage) -> Option<Vec<Stored>> {
     let names = streams::below("hw.audit", &message.subject)?;
     let [host, spool] = &*names else { return None };
     let (first, last) = numbers_of(Some(&message.headers))?;

@@ -4,6 +4,7 @@ mod against;
 pub(super) mod approvals;
 mod canary;
 mod cases;
+pub(super) mod demo;
 mod init;
 mod join;
 mod key;

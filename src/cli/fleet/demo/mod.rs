@@ -1,0 +1,477 @@
+//! `hookwire demo --fleet`: five hosts and a server between them, of which some are killed.
+//!
+//! All of it is real: the server is a nats-server with the accounts of `examples/fleet`, each host is this binary as `serve
+//! --fleet`, and the publisher and the approver type the commands that are printed. What is printed is what they said, or
+//! what the stream of verdicts has.
+
+mod machine;
+mod server;
+
+use super::super::demo::{WIDTH, detail, wrapped};
+use super::super::ending;
+use super::super::output::{Output, Tone, short};
+use super::super::scratch::scratch;
+use super::super::{Failure, Finding};
+use crate::fleet::settings::Settings;
+use crate::verdict::{Decision, Verdict};
+use futures_util::future::join_all;
+use hookwire_fleet::asks;
+use hookwire_fleet::hosts::{self, Report};
+use hookwire_fleet::publish::Reports;
+use hookwire_fleet::server::Server;
+use hookwire_fleet::verdicts::{From, Reader, Stored};
+use machine::Machine;
+use server::BusServer;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant, SystemTime};
+use tokio::process::Command;
+
+/// What a host without rules gets, and what is published at first.
+const GUARD: &str = "hooks:
+  - name: no-force-push
+    on: PreToolUse
+    if: Bash(git push --force*)
+    deny: Force pushes are off.
+";
+const CASES: &str = "cases:
+  - { bash: git push --force, expect: deny }
+  - { bash: git status, expect: allow }
+";
+/// A hook that runs code, which these hosts permit nobody.
+const RUNS_CODE: &str = "  - { name: notify, on: PostToolUse, command: ./notify.sh }
+";
+/// What counts for all hosts together.
+const SHARED: &str = "  - name: deploys
+    on: PreToolUse
+    if: Bash(make deploy*)
+    fail: closed
+    guard: { rate-limit: { max: 3, within: 1h, per: fleet, quota: deploys } }
+  - name: merges
+    on: PreToolUse
+    if: Bash(gh pr merge*)
+    fail: closed
+    guard: { approval: { message: Merge this?, wait: 60s } }
+";
+const HOSTS: usize = 5;
+/// The host that is killed, and the one that asks a person.
+const KILLED: usize = 2;
+const ASKING: usize = 1;
+/// The asks of all hosts together for what three may have.
+const ASKS: usize = 10;
+const ADMITTED: usize = 3;
+/// The calls that each host judges while the server is away, and those after which one is killed.
+const CALLS: u64 = 20;
+/// How long each step may take.
+const LIMIT: Duration = Duration::from_secs(30);
+
+pub(in crate::cli) fn run(nats: Option<&Path>, out: &mut Output) -> Result<Finding, Failure> {
+    let program = server::program(nats)?;
+    ending::run(async |_| {
+        let place = scratch("demo")?;
+        // Ends with its processes before the directory goes, be it here or because a signal has come.
+        let mut stage = Stage::set(&program, place.path()).await?;
+        stage.play(out).await
+    })
+}
+
+/// Who plays.
+struct Stage {
+    root: PathBuf,
+    machines: Vec<Machine>,
+    server: BusServer,
+    /// What hosts say of themselves, as a publisher hears it.
+    reports: Reports,
+    publisher: Server,
+    approver: Server,
+    auditor: Server,
+}
+
+impl Stage {
+    /// Starts the server, makes its streams and the keys, and starts the hosts.
+    async fn set(program: &Path, root: &Path) -> Result<Stage, Failure> {
+        for dir in ["team", "project", "user"] {
+            std::fs::create_dir(root.join(dir))?;
+        }
+        let names: Vec<String> = (1..=HOSTS).map(|n| format!("web-{n}")).collect();
+        let mut server = BusServer::new(program, &root.join("nats"), &names)?;
+        server.start().await?;
+        server.write_settings(&root.join("admin.conf"), "admin", "")?;
+        let quota = format!("--quota deploys={ADMITTED}/1h");
+        let init = format!("fleet init --fleet admin.conf --audit-bytes 67108864 {quota}");
+        succeed(hookwire(root, &init).await?)?;
+        let team = public_key(root, "team.key").await?;
+        let alice = public_key(root, "alice.key").await?;
+        let pins = format!("[definitions]\nkeys = [{team:?}]\n");
+        server.write_settings(&root.join("publisher.conf"), "publisher", &pins)?;
+        for user in ["approver", "auditor"] {
+            server.write_settings(&root.join(format!("{user}.conf")), user, "")?;
+        }
+        let pins = format!("{pins}[approvals]\napprovers = {{ alice = {alice:?} }}\n");
+        let publisher = connect(root, "publisher").await?;
+        let mut reports = Reports::listen(&publisher).await?;
+        let mut machines = Vec::new();
+        for name in &names {
+            server.write_settings(&root.join(format!("{name}.conf")), name, &pins)?;
+            machines.push(Machine::start(name, root)?);
+        }
+        wait_for_all(&mut reports, &names, "join", |_| true).await?;
+        let (approver, auditor) = (connect(root, "approver").await?, connect(root, "auditor").await?);
+        Ok(Stage { root: root.into(), machines, server, reports, publisher, approver, auditor })
+    }
+
+    async fn play(&mut self, out: &mut Output) -> Result<Finding, Failure> {
+        let head = "Five hosts, each as on a machine of its own, and one NATS server between them.";
+        out.line(&out.tone(Tone::Strong, head));
+        let about = format!(
+            "nats-server {} at {}, with the accounts of examples/fleet.",
+            self.auditor.version(),
+            self.server.address()
+        );
+        out.line(&out.tone(Tone::Dim, &about));
+        self.publish(out).await?;
+        self.publish_what_is_refused(out).await?;
+        self.count_together(out).await?;
+        self.answer(out).await?;
+        self.lose_the_server(out).await?;
+        self.find_it_again(out).await?;
+        self.take_account(out).await
+    }
+
+    /// A guard comes into force on all hosts.
+    async fn publish(&mut self, out: &mut Output) -> Result<(), Failure> {
+        scene("You publish a guard.", out);
+        self.write("guard.yaml", GUARD)?;
+        self.write("guard.test.yaml", CASES)?;
+        let began = Instant::now();
+        self.types(PUBLISH, 0, out).await?;
+        self.in_force(1).await?;
+        let verdict = self.all_deny("git push --force").await?;
+        let took = began.elapsed().as_secs_f64();
+        asked("web-1 … web-5", "git push --force", &verdict, out);
+        detail(out, "", Tone::Dim, &format!("All five deny it {took:.1} s after you began to publish."));
+        Ok(())
+    }
+
+    /// What isn't sound doesn't leave the publisher; what hosts don't permit is refused by each of them.
+    async fn publish_what_is_refused(&mut self, out: &mut Output) -> Result<(), Failure> {
+        scene("You publish a typo, and then a hook that runs code.", out);
+        self.write("guard.yaml", &GUARD.replace("deny:", "den:"))?;
+        self.types(PUBLISH, 2, out).await?;
+        self.write("guard.yaml", &format!("{GUARD}{RUNS_CODE}"))?;
+        self.types(PUBLISH, 1, out).await?;
+        let is_refused = |it: &Report| it.refused.as_ref().is_some_and(|it| it.revision == Some(2));
+        let refused = |it: &Report| is_refused(it) && it.in_force.as_ref().is_some_and(|it| it.revision == 1);
+        // The first has been heard by the publisher; a host that reports again says it again.
+        self.everywhere("refuse it", refused).await?;
+        let verdict = self.all_deny("git push --force").await?;
+        asked("web-1 … web-5", "git push --force", &verdict, out);
+        detail(out, "", Tone::Dim, "All five refuse revision 2 and go on with revision 1.");
+        Ok(())
+    }
+
+    /// A rate that all hosts share.
+    async fn count_together(&mut self, out: &mut Output) -> Result<(), Failure> {
+        scene("You publish what counts for all: three deploys an hour, and a question.", out);
+        self.write("guard.yaml", &format!("{GUARD}{SHARED}"))?;
+        self.types(PUBLISH, 0, out).await?;
+        self.in_force(3).await?;
+        let agents = self.machines.iter().map(|it| &it.agent).cycle().take(ASKS);
+        let asks = agents.map(|agent| async { agent.asks("make deploy").await });
+        let verdicts = join_all(asks).await.into_iter().collect::<Result<Vec<Verdict>, Failure>>()?;
+        let (allowed, denied): (Vec<_>, Vec<_>) = verdicts.iter().partition(|it| it.decision == Decision::Allow);
+        if allowed.len() != ADMITTED {
+            return Err(defect(&format!("{} of {ASKS} were admitted, and not {ADMITTED}", allowed.len())));
+        }
+        if let Some(denied) = denied.first() {
+            asked("web-1 … web-5", "make deploy, twice each, at once", denied, out);
+        }
+        detail(out, "", Tone::Dim, &format!("Of {ASKS} asks, {} pass and {} don't.", allowed.len(), denied.len()));
+        Ok(())
+    }
+
+    /// A question is answered from elsewhere.
+    async fn answer(&mut self, out: &mut Output) -> Result<(), Failure> {
+        scene("web-2 asks a person. You answer from your desk.", out);
+        let mut notices = asks::notices(&self.approver);
+        notices.listen().await;
+        let agent = self.machine(ASKING)?.agent.clone();
+        let asking = tokio::spawn(async move { agent.asks("gh pr merge 7").await });
+        let until = Instant::now() + LIMIT;
+        while asks::waiting(&self.approver).await?.is_empty() {
+            if Instant::now() > until {
+                return Err(Failure("the question isn't on the server in time".into()));
+            }
+            notices.wait(Duration::from_secs(1)).await;
+        }
+        self.types("approve --fleet approver.conf --key alice.key --yes", 0, out).await?;
+        let verdict = asking.await??;
+        asked("web-2", "gh pr merge 7", &verdict, out);
+        expect(&verdict, Decision::Allow)
+    }
+
+    /// The server ends; hosts go on, and one of them is killed.
+    async fn lose_the_server(&mut self, out: &mut Output) -> Result<(), Failure> {
+        scene("The server is killed.", out);
+        self.server.stop();
+        let work = join_all(self.machines.iter().map(|it| it.agent.works(CALLS))).await;
+        let n: u64 = work.into_iter().sum::<Result<u64, Failure>>()?;
+        let verdict = self.all_deny("git push --force").await?;
+        asked("web-1 … web-5", "git push --force", &verdict, out);
+        let gate = self.machine(0)?.agent.asks("make deploy").await?;
+        expect(&gate, Decision::Deny)?;
+        asked("web-1", "make deploy", &gate, out);
+        detail(out, "", Tone::Dim, &format!("{n} more calls are judged; the verdicts wait on five disks."));
+        scene("web-3 is killed (kill -9) while it is asked, and starts again.", out);
+        let agent = self.machine(KILLED)?.agent.clone();
+        let waiting = tokio::spawn(async move { agent.asks("gh pr merge 8").await });
+        let machine = self.machines.get_mut(KILLED).ok_or_else(|| Failure("no host is to be killed".into()))?;
+        let on_disk = machine.kill(waiting).await?;
+        let verdict = machine.agent.asks("git push --force").await?;
+        expect(&verdict, Decision::Deny)?;
+        asked("web-3", "git push --force", &verdict, out);
+        detail(out, "", Tone::Dim, &format!("{on_disk} verdicts were on its disk."));
+        Ok(())
+    }
+
+    /// The server starts again, and what waited arrives.
+    async fn find_it_again(&mut self, out: &mut Output) -> Result<(), Failure> {
+        scene("The server starts again.", out);
+        let began = Instant::now();
+        self.server.start().await?;
+        self.auditor.ready(LIMIT).await?;
+        let mut reader = Reader::start(&self.auditor, &everything()).await?;
+        let owed: BTreeMap<&str, u64> = self.machines.iter().map(|it| (&*it.name, it.owed())).collect();
+        let mut stream = Stream::default();
+        let all = async {
+            while owed.iter().any(|(host, owed)| stream.of(host).different < *owed) {
+                stream.add(reader.next().await?);
+            }
+            Ok::<(), Failure>(())
+        };
+        let arrived = match tokio::time::timeout(LIMIT, all).await {
+            Ok(arrived) => arrived.map(|()| "What was spooled has arrived")?,
+            // The table says what is missing.
+            Err(_) => "Something that was spooled has not arrived",
+        };
+        detail(out, "", Tone::Dim, &format!("{arrived} after {:.1} s.", began.elapsed().as_secs_f64()));
+        Ok(())
+    }
+
+    /// What each host has judged, and what of it the stream has.
+    async fn take_account(&mut self, out: &mut Output) -> Result<Finding, Failure> {
+        let mut reader = Reader::start(&self.auditor, &everything()).await?;
+        let mut stream = Stream::default();
+        while let Some(stored) = reader.next_stored().await {
+            stream.add(stored?);
+        }
+        // Each connection comes again by itself.
+        self.publisher.ready(LIMIT).await?;
+        let (reported, _) = hosts::all(&self.publisher).await?;
+        let in_force = |name: &str| {
+            let report = reported.iter().find(|it| it.who.host.as_str() == name)?;
+            Some(report.report.in_force.as_ref()?.revision.to_string())
+        };
+        out.line("");
+        let head = format!(
+            "{:<8} {:>8} {:>9} {:>12} {:>15} {:>7} {:>7}",
+            "host", "in force", "answers", "on its disk", "in the stream", "lost", "twice"
+        );
+        out.line(&out.tone(Tone::Strong, &head));
+        let mut wrong = 0;
+        for machine in &self.machines {
+            let Counted { different, twice } = stream.of(&machine.name);
+            let lost = machine.owed().saturating_sub(different);
+            wrong += lost + twice;
+            let tone = if lost + twice == 0 { Tone::Good } else { Tone::Bad };
+            let verdict = out.tone(tone, &format!("{lost:>7} {twice:>7}"));
+            let (name, judged, on_disk) = (&machine.name, machine.judged(), machine.on_disk()?);
+            out.line(&format!(
+                "{name:<8} {:>8} {judged:>9} {on_disk:>12} {different:>15} {verdict}",
+                in_force(name).unwrap_or_else(|| "nothing".into())
+            ));
+        }
+        if wrong > 0 {
+            return Err(defect("verdicts are lost, or there twice"));
+        }
+        out.line("");
+        out.line("Now yours. The servers, accounts and keys, step by step:");
+        out.line("  hookwire docs fleet                   (ten lines to start)");
+        out.line("  hookwire docs fleet-state             (verdicts, budgets, approvals)");
+        Ok(Finding::Fine)
+    }
+
+    /// Runs a command as somebody types it, and shows what it says.
+    async fn types(&self, line: &str, code: i32, out: &mut Output) -> Result<(), Failure> {
+        let shown = line.replace(" --fleet publisher.conf", "").replace(" --fleet approver.conf", "");
+        out.line(&out.tone(Tone::Strong, &format!("    $ hookwire {shown}")));
+        let ran = hookwire(&self.root, line).await?;
+        // What stops a command is on stderr; what is there beside is said again by the hosts.
+        let said = if code == 2 { &ran.stderr } else { &ran.stdout };
+        for said in said.lines().filter(|it| !it.trim().is_empty()) {
+            let (head, rest) = wrapped(said.trim(), WIDTH - 6);
+            std::iter::once(head).chain(rest).for_each(|it| out.line(&format!("      {it}")));
+        }
+        match ran.code == Some(code) {
+            true => Ok(()),
+            false => {
+                Err(Failure(format!("`hookwire {line}` has ended with {:?}, and not {code}: {}", ran.code, ran.stderr)))
+            }
+        }
+    }
+
+    fn write(&self, file: &str, text: &str) -> Result<(), Failure> {
+        Ok(std::fs::write(self.root.join("team").join(file), text)?)
+    }
+
+    fn machine(&self, n: usize) -> Result<&Machine, Failure> {
+        self.machines.get(n).ok_or_else(|| Failure(format!("there is no host {n}")))
+    }
+
+    /// Waits until all hosts say that a revision is in force.
+    async fn in_force(&mut self, revision: u64) -> Result<(), Failure> {
+        let has = |it: &Report| it.in_force.as_ref().is_some_and(|it| it.revision == revision);
+        self.everywhere(&format!("have revision {revision}"), has).await
+    }
+
+    async fn everywhere(&mut self, what: &str, is_so: impl Fn(&Report) -> bool) -> Result<(), Failure> {
+        let names: Vec<String> = self.machines.iter().map(|it| it.name.clone()).collect();
+        wait_for_all(&mut self.reports, &names, what, is_so).await
+    }
+
+    /// Asks all hosts about a command that each of them must deny; gives the last verdict.
+    async fn all_deny(&self, command: &str) -> Result<Verdict, Failure> {
+        let asks = join_all(self.machines.iter().map(|it| it.agent.asks(command))).await;
+        let mut last = None;
+        for verdict in asks {
+            let verdict = verdict?;
+            expect(&verdict, Decision::Deny)?;
+            last = Some(verdict);
+        }
+        last.ok_or_else(|| Failure("there are no hosts".into()))
+    }
+}
+
+const PUBLISH: &str = "publish team --key team.key --fleet publisher.conf";
+
+/// Waits until each host has reported something.
+async fn wait_for_all(
+    reports: &mut Reports,
+    names: &[String],
+    what: &str,
+    is_so: impl Fn(&Report) -> bool,
+) -> Result<(), Failure> {
+    let mut missing: BTreeSet<&str> = names.iter().map(String::as_str).collect();
+    let all = async {
+        while !missing.is_empty() {
+            let (who, report) = reports.report().await.ok_or_else(|| Failure("no reports come any more".into()))?;
+            if is_so(&report) {
+                missing.remove(who.host.as_str());
+            }
+        }
+        Ok(())
+    };
+    match tokio::time::timeout(LIMIT, all).await {
+        Ok(done) => done,
+        Err(_) => Err(Failure(format!("after {} s these hosts don't {what}: {missing:?}", LIMIT.as_secs()))),
+    }
+}
+
+/// What the stream has.
+#[derive(Default)]
+struct Stream(BTreeMap<String, BTreeMap<(String, u64), u64>>);
+
+/// The verdicts of a host in the stream, and how many of them are there more than once.
+struct Counted {
+    different: u64,
+    twice: u64,
+}
+
+impl Stream {
+    fn add(&mut self, stored: Stored) {
+        let of_host = self.0.entry(stored.host.to_string()).or_default();
+        *of_host.entry((stored.spool.to_string(), stored.number)).or_default() += 1;
+    }
+
+    fn of(&self, host: &str) -> Counted {
+        let all = self.0.get(host);
+        let counts = || all.into_iter().flat_map(BTreeMap::values);
+        Counted { different: counts().count() as u64, twice: counts().filter(|it| **it > 1).count() as u64 }
+    }
+}
+
+/// The whole stream.
+fn everything() -> From {
+    From { host: None, since: Some(SystemTime::UNIX_EPOCH), back: 0 }
+}
+
+async fn connect(root: &Path, user: &str) -> Result<Server, Failure> {
+    let file = root.join(format!("{user}.conf"));
+    let settings = Settings::given(&file.to_string_lossy()).map_err(Failure)?;
+    Ok(Server::connect(&settings.server, LIMIT).await?)
+}
+
+/// What a command of this program has said.
+struct Ran {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+/// Runs this program with arguments that are parted by spaces.
+async fn hookwire(root: &Path, line: &str) -> Result<Ran, Failure> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["--log", "error", "--color", "never", "--user-dir"]).arg(root.join("user"));
+    command.arg("--data-dir").arg(root.join("desk")).args(line.split(' '));
+    command.current_dir(root).stdin(Stdio::null()).kill_on_drop(true);
+    let ran = tokio::time::timeout(LIMIT, command.output()).await;
+    let ran = ran.map_err(|_| Failure(format!("`hookwire {line}` takes more than {} s", LIMIT.as_secs())))??;
+    let [stdout, stderr] = [ran.stdout, ran.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
+    Ok(Ran { code: ran.status.code(), stdout, stderr })
+}
+
+fn succeed(ran: Ran) -> Result<String, Failure> {
+    match ran.code {
+        Some(0) => Ok(ran.stdout),
+        code => Err(Failure(format!("a command of the demo has ended with {code:?}: {}", ran.stderr.trim()))),
+    }
+}
+
+/// Makes a key; gives its public half.
+async fn public_key(root: &Path, file: &str) -> Result<String, Failure> {
+    succeed(hookwire(root, &format!("fleet key {file} --no-passphrase")).await?)?;
+    let said = succeed(hookwire(root, &format!("fleet key {file}")).await?)?;
+    Ok(said.trim().to_string())
+}
+
+fn scene(what: &str, out: &mut Output) {
+    out.line("");
+    out.line(&out.tone(Tone::Strong, what));
+}
+
+/// Prints what was asked where, and the verdict.
+fn asked(whom: &str, command: &str, verdict: &Verdict, out: &mut Output) {
+    let word = out.tone(Tone::of(verdict.decision), verdict.decision.as_str());
+    out.line(&format!("    {whom:<14} {:<50} {word}", short(command, 50)));
+    if let Some(hook) = &verdict.decided_by {
+        let reason = verdict.reason.as_deref().unwrap_or_default();
+        detail(out, hook, Tone::of(verdict.decision), reason);
+    }
+}
+
+fn expect(verdict: &Verdict, decision: Decision) -> Result<(), Failure> {
+    match verdict.decision == decision {
+        true => Ok(()),
+        false => Err(defect(&format!(
+            "the verdict is {} ({}), and not {}",
+            verdict.decision.as_str(),
+            verdict.reason.as_deref().unwrap_or("without a reason"),
+            decision.as_str()
+        ))),
+    }
+}
+
+fn defect(what: &str) -> Failure {
+    Failure(format!("{what}: this is a defect of hookwire, please report it"))
+}
