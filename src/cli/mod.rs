@@ -36,6 +36,7 @@ mod record;
 mod remote;
 mod replay;
 mod reports;
+mod rows;
 mod run;
 mod scratch;
 mod serve;

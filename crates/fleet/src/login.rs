@@ -3,7 +3,6 @@
 //! A key is an NKEY: its seed never leaves the machine. It stands alone in a file, or beside a token (JWT) that an
 //! operator has signed, in a `.creds` file as `nsc` writes it.
 
-use crate::server::{ServerError, Settings, check_private};
 use async_nats::{Auth, AuthError, ConnectOptions};
 use nkeys::{KeyPair, KeyPairType};
 use std::io::Read;
@@ -16,24 +15,51 @@ const MAX_CREDENTIALS: u64 = 64 << 10;
 const BEGIN_TOKEN: &str = "-----BEGIN NATS USER JWT-----";
 const BEGIN_SEED: &str = "-----BEGIN USER NKEY SEED-----";
 
-/// Options of a client that logs in as the settings say.
-pub(crate) fn options(settings: &Settings) -> Result<ConnectOptions, ServerError> {
-    let Settings { user, password_file, credentials, nkey_file, tls, .. } = settings;
-    let wrong = |problem: String| Err(ServerError::Settings(problem));
-    match (user, password_file, credentials, nkey_file) {
-        (Some(user), Some(file), None, None) => {
-            Ok(ConnectOptions::new().user_and_password(user.clone(), secret(file, MAX_SECRET)?))
+/// How a client logs in, by the settings' words.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Login<'a> {
+    pub(crate) user: Option<&'a str>,
+    pub(crate) password_file: Option<&'a Path>,
+    pub(crate) credentials: Option<&'a Path>,
+    pub(crate) nkey_file: Option<&'a Path>,
+    /// A certificate says who the client is, if nothing else does.
+    pub(crate) has_certificate: bool,
+}
+
+impl Login<'_> {
+    /// Options of a client that logs in so.
+    ///
+    /// # Errors
+    /// The settings don't fit together, or a file can't be used; for people.
+    pub(crate) fn options(&self) -> Result<ConnectOptions, String> {
+        match (self.user, self.password_file, self.credentials, self.nkey_file) {
+            (Some(user), Some(file), None, None) => {
+                Ok(ConnectOptions::new().user_and_password(user.into(), secret(file, MAX_SECRET)?))
+            }
+            (None, None, Some(file), None) => signing(file, read_credentials),
+            (None, None, None, Some(file)) => signing(file, read_seed),
+            (Some(_), None, None, None) if self.has_certificate => Ok(ConnectOptions::new()),
+            (Some(user), None, None, None) => Err(format!("user {user} has no passwordFile and no tls.certificate")),
+            (None, Some(_), None, None) => Err("passwordFile is set, but no user".into()),
+            (None, None, None, None) => Ok(ConnectOptions::new()),
+            _ => Err("set one of user with passwordFile, credentials, and nkeyFile".into()),
         }
-        (None, None, Some(file), None) => signing(file, read_credentials),
-        (None, None, None, Some(file)) => signing(file, read_seed),
-        (Some(_), None, None, None) if tls.certificate.is_some() => Ok(ConnectOptions::new()),
-        (Some(user), None, None, None) => {
-            wrong(format!("user {user} has no passwordFile, and there is no tls.certificate"))
-        }
-        (None, Some(_), None, None) => wrong("passwordFile is set, but no user".into()),
-        (None, None, None, None) => Ok(ConnectOptions::new()),
-        _ => wrong("set one of user with passwordFile, credentials, and nkeyFile".into()),
     }
+}
+
+/// Refuses a file with a secret that others can read. A file of root's may be for a group to read: so a machine's owner
+/// gives it to the users whose hosts join.
+///
+/// # Errors
+/// Others can read or write it, or it can't be looked at; for people.
+pub(crate) fn check_private(path: &Path) -> Result<(), String> {
+    use std::os::unix::fs::MetadataExt;
+    let about = std::fs::metadata(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let forbidden = if about.uid() == 0 { 0o037 } else { 0o077 };
+    if about.mode() & forbidden != 0 {
+        return Err(format!("others can read {0}; `chmod 600 {0}`", path.display()));
+    }
+    Ok(())
 }
 
 /// What a client shows: its key, and the token if an operator has signed one.
@@ -44,12 +70,12 @@ struct Shown {
 
 /// Options of a client that signs with the key in a file. The file is read at each connection, because tokens expire and
 /// are replaced.
-fn signing(file: &Path, read: fn(&Path) -> Result<Shown, ServerError>) -> Result<ConnectOptions, ServerError> {
+fn signing(file: &Path, read: fn(&Path) -> Result<Shown, String>) -> Result<ConnectOptions, String> {
     // A mistake is told at once, and not only in a log.
     read(file)?;
     let file: PathBuf = file.to_path_buf();
     Ok(ConnectOptions::with_auth_callback(move |nonce| {
-        let signed = read(&file).map_err(|error| error.to_string()).and_then(|Shown { key, token }| {
+        let signed = read(&file).and_then(|Shown { key, token }| {
             let signature = key.sign(&nonce).map_err(|error| error.to_string())?;
             Ok((key.public_key(), token, signature))
         });
@@ -64,12 +90,12 @@ fn signing(file: &Path, read: fn(&Path) -> Result<Shown, ServerError>) -> Result
     }))
 }
 
-fn read_seed(file: &Path) -> Result<Shown, ServerError> {
+fn read_seed(file: &Path) -> Result<Shown, String> {
     let key = key_of(file, secret(file, MAX_SECRET)?.trim())?;
     Ok(Shown { key, token: None })
 }
 
-fn read_credentials(file: &Path) -> Result<Shown, ServerError> {
+fn read_credentials(file: &Path) -> Result<Shown, String> {
     let text = secret(file, MAX_CREDENTIALS)?;
     let behind = |begin: &str| {
         let mut lines = text.lines().map(str::trim);
@@ -78,23 +104,21 @@ fn read_credentials(file: &Path) -> Result<Shown, ServerError> {
     };
     let (Some(token), Some(seed)) = (behind(BEGIN_TOKEN), behind(BEGIN_SEED)) else {
         let what = format!("{}: it has no user JWT and seed as `nsc generate creds` writes them", file.display());
-        return Err(ServerError::Settings(what));
+        return Err(what);
     };
     Ok(Shown { key: key_of(file, seed)?, token: Some(token.to_string()) })
 }
 
 /// The key of a user's seed. The seed itself isn't told.
-fn key_of(file: &Path, seed: &str) -> Result<KeyPair, ServerError> {
+fn key_of(file: &Path, seed: &str) -> Result<KeyPair, String> {
     let key = KeyPair::from_seed(seed).ok().filter(|it| matches!(it.key_pair_type(), KeyPairType::User));
-    key.ok_or_else(|| {
-        ServerError::Settings(format!("{}: it has no seed of a user, which begins with SU", file.display()))
-    })
+    key.ok_or_else(|| format!("{}: it has no seed of a user, which begins with SU", file.display()))
 }
 
 /// Reads a file that holds a secret.
-fn secret(path: &Path, most: u64) -> Result<String, ServerError> {
+fn secret(path: &Path, most: u64) -> Result<String, String> {
     check_private(path)?;
-    let about = |problem: String| ServerError::Settings(format!("{}: {problem}", path.display()));
+    let about = |problem: String| format!("{}: {problem}", path.display());
     let mut text = String::new();
     let file = std::fs::File::open(path).map_err(|error| about(error.to_string()))?;
     file.take(most + 1).read_to_string(&mut text).map_err(|error| about(error.to_string()))?;
@@ -106,8 +130,7 @@ fn secret(path: &Path, most: u64) -> Result<String, ServerError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BEGIN_SEED, BEGIN_TOKEN, options, read_credentials};
-    use crate::server::Settings;
+    use super::{BEGIN_SEED, BEGIN_TOKEN, Login, read_credentials};
     use nkeys::KeyPair;
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
@@ -121,8 +144,8 @@ mod tests {
             fs::write(&file, text).unwrap();
             fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
         };
-        let by_key = Settings { nkey_file: Some(file.clone()), ..Settings::default() };
-        let by_token = Settings { credentials: Some(file.clone()), ..Settings::default() };
+        let by_key = Login { nkey_file: Some(&file), ..Login::default() };
+        let by_token = Login { credentials: Some(&file), ..Login::default() };
         let creds = |seed: &str| format!("{BEGIN_TOKEN}\na.b.c\n------END\n\n{BEGIN_SEED}\n{seed}\n------END\n");
         for (settings, text, mode, problem) in [
             (&by_key, format!("{user}\n"), 0o600, ""),
@@ -137,10 +160,9 @@ mod tests {
             (&by_token, user.clone(), 0o600, "no user JWT and seed"),
         ] {
             write(&text, mode);
-            match options(settings) {
+            match settings.options() {
                 Ok(_) => assert_eq!(problem, "", "{text}"),
                 Err(error) => {
-                    let error = error.to_string();
                     assert!(!problem.is_empty() && error.contains(problem) && error.contains("host"), "{error}");
                     assert!(!error.contains(&user[..20]) && !error.contains(&account), "{error}");
                 }
@@ -148,7 +170,7 @@ mod tests {
         }
         write(&creds(&user), 0o600);
         assert_eq!(read_credentials(&file).unwrap().token.as_deref(), Some("a.b.c"));
-        let both = Settings { nkey_file: Some(file), ..by_token };
-        assert!(options(&both).err().unwrap().to_string().contains("set one of"));
+        let both = Login { nkey_file: Some(&file), ..by_token };
+        assert!(both.options().err().unwrap().contains("set one of"));
     }
 }

@@ -4,8 +4,6 @@
 //! never puts one in force.
 
 use crate::digest::Sha256;
-use crate::hosts::Reported;
-use crate::name::Name;
 use serde::{Deserialize, Serialize};
 
 /// How many events a bundle must have judged before its rates are compared.
@@ -95,10 +93,8 @@ pub struct Compared {
 }
 
 impl Compared {
-    /// Adds up what hosts of a channel report, by the canary's revision and by the files of what was there before.
-    pub fn of(hosts: &[Reported], channel: &Name, canary: u64, before: &Sha256) -> Compared {
-        let of_channel = hosts.iter().filter(|it| it.report.channel.as_ref() == Some(channel));
-        let judged = of_channel.flat_map(|it| &it.report.judged);
+    /// Adds up what hosts report, by the canary's revision and by the files of what was there before.
+    pub fn of<'a>(judged: impl Iterator<Item = &'a Judged>, canary: u64, before: &Sha256) -> Compared {
         judged.fold(Compared::default(), |sum, it| match (it.revision == canary, it.content == *before) {
             (true, _) => Compared { canary: sum.canary.plus(it.counts), ..sum },
             (false, true) => Compared { before: sum.before.plus(it.counts), ..sum },

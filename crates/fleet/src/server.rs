@@ -3,7 +3,7 @@
 //! Everything waits for a bounded time. A server says of a publication or request that isn't permitted only in an
 //! asynchronous message, and the request itself times out; [`Server`] joins the two, so that the error says the reason.
 
-use crate::login;
+use crate::login::{self, Login};
 use crate::name::{BadName, Name};
 use async_nats::connection::State;
 use async_nats::jetstream::consumer::DeliverPolicy;
@@ -138,7 +138,16 @@ impl Settings {
 
     fn options(&self) -> Result<ConnectOptions, ServerError> {
         let host = self.host()?;
-        let mut options = login::options(self)?
+        let login = Login {
+            user: self.user.as_deref(),
+            password_file: self.password_file.as_deref(),
+            credentials: self.credentials.as_deref(),
+            nkey_file: self.nkey_file.as_deref(),
+            has_certificate: self.tls.certificate.is_some(),
+        };
+        let mut options = login
+            .options()
+            .map_err(ServerError::Settings)?
             .name(format!("hookwire {host}"))
             // `_INBOX.>` would read everybody's replies.
             .custom_inbox_prefix(inbox(&host))
@@ -197,14 +206,7 @@ fn machine_name() -> String {
 /// # Errors
 /// Others can read or write it, or it can't be looked at.
 pub fn check_private(path: &Path) -> Result<(), ServerError> {
-    use std::os::unix::fs::MetadataExt;
-    let about =
-        std::fs::metadata(path).map_err(|error| ServerError::Settings(format!("{}: {error}", path.display())))?;
-    let forbidden = if about.uid() == 0 { 0o037 } else { 0o077 };
-    if about.mode() & forbidden != 0 {
-        return Err(ServerError::Settings(format!("others can read {0}; `chmod 600 {0}`", path.display())));
-    }
-    Ok(())
+    login::check_private(path).map_err(ServerError::Settings)
 }
 
 /// What went wrong with a server.

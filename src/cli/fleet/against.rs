@@ -4,7 +4,7 @@
 //! what is published and by the new bundle. Only where these two differ can the agent have met something else.
 
 use super::super::output::{Output, Tone, safe};
-use super::super::replay::{About, event_summary, print_head, print_row};
+use super::super::rows::{About, event_summary, print_head, print_row};
 use super::super::{Failure, Finding};
 use super::verdicts::{read, start};
 use crate::dialects::native;

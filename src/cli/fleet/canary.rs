@@ -38,7 +38,9 @@ impl<'a> Pair<'a> {
 
     /// The rates that these hosts report.
     pub(super) fn compare_hosts(&self, hosts: &[Reported]) -> Compared {
-        Compared::of(hosts, self.channel, self.canary.manifest.revision, &self.before.manifest.content())
+        let of_channel = hosts.iter().filter(|it| it.report.channel.as_ref() == Some(self.channel));
+        let judged = of_channel.flat_map(|it| &it.report.judged);
+        Compared::of(judged, self.canary.manifest.revision, &self.before.manifest.content())
     }
 
     /// Watches the canary for so long, or until it does clearly worse.
