@@ -19,6 +19,8 @@ const MAX_KEPT: usize = 4096;
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 /// So many bytes are sent at once, and one message more.
 const AT_ONCE: usize = 256 * 1024;
+/// What is told whole each time: only the last message of such a kind says something.
+const STATES: &[&str] = &["hosts", "approvals"];
 /// How often a page hears something, be it that there is nothing.
 const PULSE: Duration = Duration::from_secs(15);
 
@@ -35,6 +37,8 @@ struct Kept {
     lines: VecDeque<Bytes>,
     bytes: usize,
     last: u64,
+    /// The numbers of the last messages of [`STATES`].
+    states: [u64; STATES.len()],
 }
 
 /// A page's place.
@@ -57,6 +61,7 @@ impl Feed {
         let line = Bytes::from(format!("{}\n", Value::Object(message)));
         kept.bytes += line.len();
         kept.lines.push_back(line);
+        kept.forget_state_before(kind);
         while kept.lines.len() > MAX_KEPT || kept.bytes > MAX_BYTES {
             let Some(oldest) = kept.lines.pop_front() else { break };
             kept.bytes -= oldest.len();
@@ -86,6 +91,18 @@ impl Kept {
     /// The number of the oldest message, or of the next one.
     fn oldest(&self) -> u64 {
         self.last + 1 - self.lines.len() as u64
+    }
+
+    /// The list of a thousand hosts, told often, would leave no room for what they judge. Numbers stay as they are.
+    fn forget_state_before(&mut self, kind: &str) {
+        let Some(nth) = STATES.iter().position(|it| *it == kind) else { return };
+        let (oldest, before) = (self.oldest(), std::mem::replace(&mut self.states[nth], self.last));
+        let line = before.checked_sub(oldest).and_then(|at| self.lines.get_mut(usize::try_from(at).ok()?));
+        if let Some(line) = line {
+            self.bytes -= line.len();
+            *line = Bytes::from_static(b"\n");
+            self.bytes += line.len();
+        }
     }
 }
 
@@ -167,6 +184,21 @@ mod tests {
         assert!(feed.kept.lock().bytes <= MAX_BYTES);
         assert_eq!(read(&mut rest)[0], json!({"kind": "missed", "count": 2}));
         drop((all, rest));
+    }
+
+    #[tokio::test]
+    async fn of_what_is_told_whole_the_last_stays() {
+        let feed = Arc::new(Feed::default());
+        let list = |text: &str| Map::from_iter([("hosts".to_string(), Value::from(text))]);
+        feed.tell("hosts", list("first"));
+        tell(&feed, "a");
+        let large = "x".repeat(MAX_BYTES / 3);
+        (0..9).for_each(|_| feed.tell("hosts", list(&large)));
+        feed.tell("hosts", list("last"));
+        let mut all = Box::pin(feed.read(None, CancellationToken::new()));
+        let found = read(&mut all);
+        assert_eq!((&found[0]["text"], &found[1]["hosts"], found.len()), (&json!("a"), &json!("last"), 2));
+        assert_eq!((&found[0]["seq"], &found[1]["seq"]), (&json!(2), &json!(12)));
     }
 
     #[tokio::test]

@@ -22,9 +22,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
+use tokio::sync::Notify;
 
 /// How often hosts' reports are read; a host writes one every half minute.
 const REPORTS: Duration = Duration::from_secs(10);
+/// How often it is told at most that there are more machines.
+const MOMENT: Duration = Duration::from_millis(500);
 /// How long nothing is asked after it has failed, unless there is another connection.
 const PAUSE: Duration = Duration::from_secs(5);
 /// Machines that are known, and told.
@@ -74,6 +77,8 @@ pub(super) struct Fleet {
     feed: Arc<Feed>,
     runtime: Handle,
     known: Mutex<Known>,
+    /// There is a new machine.
+    met: Notify,
 }
 
 #[derive(Default)]
@@ -93,12 +98,13 @@ impl Fleet {
     /// Reads the fleet from now on.
     pub(super) fn start(source: Source, feed: &Arc<Feed>, runtime: &Handle) -> Arc<Fleet> {
         let (feed, runtime) = (feed.clone(), runtime.clone());
-        let fleet = Arc::new(Fleet { source, feed, runtime, known: Mutex::default() });
+        let fleet = Arc::new(Fleet { source, feed, runtime, known: Mutex::default(), met: Notify::new() });
         fleet.tell();
         fleet.runtime.spawn(verdicts::follow(fleet.clone()));
         fleet.runtime.spawn(questions::follow(fleet.clone()));
         fleet.runtime.spawn(fleet.clone().read_reports());
         fleet.runtime.spawn(fleet.clone().watch_link());
+        fleet.runtime.spawn(fleet.clone().tell_of_machines());
         fleet
     }
 
@@ -126,6 +132,15 @@ impl Fleet {
                 let _ = self.source.server.ready(PAUSE).await;
             }
             self.tell();
+        }
+    }
+
+    /// Tells of new machines, all of a moment at once.
+    async fn tell_of_machines(self: Arc<Self>) {
+        loop {
+            self.met.notified().await;
+            self.tell();
+            tokio::time::sleep(MOMENT).await;
         }
     }
 

@@ -5,6 +5,7 @@ use crate::fleet::asked::Shown;
 use crate::inspector::problem::{Answer, Problem};
 use crate::services::approval::{Approval, ApprovalReply};
 use hookwire_fleet::asks::{self, Answered, Decision, Question, Waiting};
+use hookwire_fleet::hosts::now;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -102,7 +103,9 @@ impl Fleet {
             )));
         };
         let found = self.known.lock().questions.iter().find(|it| handle(it) == shown).cloned();
-        let question = found.ok_or_else(|| {
+        // The answer would be stored, and nobody would wait for it.
+        let is_open = |it: &Question| it.expires / 1000 >= now();
+        let question = found.filter(is_open).ok_or_else(|| {
             Problem::refused(format!(
                 "the question `{id}` waits no more; it was answered, taken back or ran out of time"
             ))

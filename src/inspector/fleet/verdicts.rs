@@ -54,8 +54,7 @@ impl Fleet {
     fn know(&self, host: Name) {
         let mut known = self.known.lock();
         if known.machines.len() < MAX_MACHINES && known.machines.insert(host) {
-            drop(known);
-            self.tell();
+            self.met.notify_one();
         }
     }
 }
