@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-const GUARD: &str = "
+pub(super) const GUARD: &str = "
 hooks:
   - { name: no-force-push, on: PreToolUse, if: Bash(git push --force*), deny: Force pushes are off. }
 ";
@@ -68,13 +68,13 @@ impl Scene {
         self.command(args).output().unwrap()
     }
 
-    fn publish(&self, more: &[&str]) -> (Option<i32>, String) {
+    pub(super) fn publish(&self, more: &[&str]) -> (Option<i32>, String) {
         let args = [&["publish", "--fleet", "publisher.conf", "--key", "team.key"], more].concat();
         let output = self.run(&args);
         (output.status.code(), said(&output))
     }
 
-    fn host(&self) -> TestHost {
+    pub(super) fn host(&self) -> TestHost {
         TestHost::start(self.command(&["serve", "--root", "project", "--fleet", "host.conf"]).stdin(Stdio::piped()))
     }
 }
