@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-const GUARD: &str = "
+pub(super) const GUARD: &str = "
 hooks:
   - { name: no-force-push, on: PreToolUse, if: Bash(git push --force*), deny: Force pushes are off. }
 ";

@@ -20,6 +20,8 @@ mod fleet_acts;
 #[cfg(feature = "fleet")]
 mod fleet_demo;
 #[cfg(feature = "fleet")]
+mod fleet_hostile;
+#[cfg(feature = "fleet")]
 mod fleet_page;
 #[cfg(feature = "fleet")]
 mod fleet_pool;

@@ -11,7 +11,7 @@ use crate::server::{Link, PATIENCE, Server, ServerError, is_at_least, jitter, nu
 pub use crate::store::Pins;
 use crate::store::{Believed, Current, Store};
 use crate::streams::{self, BLOBS, DEFS};
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -109,7 +109,12 @@ impl Follower {
                 }
                 let notice = async {
                     match &mut notices {
-                        Some(notices) => notices.next().await.is_some(),
+                        Some(notices) => {
+                            let is_one = notices.next().await.is_some();
+                            // What came with it is the same news: a flood of notices costs few looks.
+                            while let Some(Some(_)) = notices.next().now_or_never() {}
+                            is_one
+                        }
                         None => std::future::pending().await,
                     }
                 };

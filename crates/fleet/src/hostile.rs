@@ -38,8 +38,10 @@ struct Subject {
     name: &'static str,
     valid: Vec<u8>,
     /// Whether it takes a message; panics if what it takes breaks what holds.
-    takes: Box<dyn Fn(&[u8]) -> bool>,
+    takes: Box<Takes>,
 }
+
+type Takes = dyn Fn(&[u8]) -> bool;
 
 impl Subject {
     fn new(name: &'static str, valid: impl Into<Vec<u8>>, takes: impl Fn(&[u8]) -> bool + 'static) -> Subject {

@@ -288,7 +288,12 @@ impl std::fmt::Debug for Server {
 #[derive(Default)]
 struct Told {
     complaints: Mutex<VecDeque<(Instant, String)>>,
+    /// When it was last said that messages are lost.
+    lost: Mutex<Option<Instant>>,
 }
+
+/// How often it is said that messages are lost: a flood of them must not fill a log.
+const SAID_EVERY: Duration = Duration::from_secs(60);
 
 impl Told {
     fn complaints(&self) -> MutexGuard<'_, VecDeque<(Instant, String)>> {
@@ -301,6 +306,16 @@ impl Told {
             complaints.pop_front();
         }
         complaints.push_back((Instant::now(), complaint));
+    }
+
+    /// Whether it is to be said that messages are lost.
+    fn is_news(&self) -> bool {
+        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_news = lost.is_none_or(|it| it.elapsed() >= SAID_EVERY);
+        if is_news {
+            *lost = Some(Instant::now());
+        }
+        is_news
     }
 
     /// What was said about a subject since then.
@@ -673,6 +688,7 @@ fn hear(event: &Event, told: &Told, link: &watch::Sender<Link>) {
             tracing::warn!("The server says: {text}");
             told.add(text);
         }
+        Event::SlowConsumer(_) | Event::ServerError(Complaint::SlowConsumer(_)) if !told.is_news() => {}
         Event::SlowConsumer(_) | Event::ServerError(Complaint::SlowConsumer(_)) => {
             tracing::warn!("A subscription is behind and has lost messages.");
         }

@@ -37,7 +37,7 @@ struct Row {
 const FEW: Amounts = Amounts { limit: 300, max: 1_000_000 };
 
 #[test]
-#[ignore = "two minutes, and servers that are killed and cut off: `.ci/fleet` runs it"]
+#[ignore = "two minutes, and servers that are killed and cut off: `.ci/run` runs it"]
 fn faults_are_survived() {
     let Some(program) = program() else { return };
     if !place::is_inside() {

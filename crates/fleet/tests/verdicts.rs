@@ -228,7 +228,7 @@ async fn the_stream_is_read_backwards_in_parts() {
 
 /// What two hosts do while the leaders of their streams are killed.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "a minute, and servers that are killed: `.ci/fleet` runs it"]
+#[ignore = "a minute, and servers that are killed: `.ci/run` runs it"]
 async fn three_servers_lose_their_leaders_and_nothing_else() {
     const LIMIT: u32 = 300;
     const MAX: i64 = 1_000_000;

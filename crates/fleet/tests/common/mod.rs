@@ -22,9 +22,20 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// The users of `examples/fleet/accounts.conf`.
-pub const USERS: [&str; 10] =
-    ["host-a", "host-b", "pool-a", "pool-b", "thin-a", "thin-b", "publisher", "approver", "auditor", "admin"];
+/// The users of `examples/fleet/accounts.conf`, and one who may do everything.
+pub const USERS: [&str; 11] = [
+    "everything",
+    "host-a",
+    "host-b",
+    "pool-a",
+    "pool-b",
+    "thin-a",
+    "thin-b",
+    "publisher",
+    "approver",
+    "auditor",
+    "admin",
+];
 /// How long a test waits for what must happen.
 pub const LONG: Duration = Duration::from_secs(60);
 
@@ -160,7 +171,9 @@ impl Servers {
     pub fn placed(program: &Path, n: usize, place: &Place) -> Servers {
         let dir = scratch();
         let example = |name: &str| fs::read_to_string(repository().join("examples/fleet").join(name)).unwrap();
-        fs::write(dir.path().join("accounts.conf"), example("accounts.conf")).unwrap();
+        let everything = "users: [\n{ user: \"everything\", password: $HOOKWIRE_EVERYTHING }";
+        let accounts = example("accounts.conf").replacen("users: [", everything, 1);
+        fs::write(dir.path().join("accounts.conf"), accounts).unwrap();
         for user in USERS {
             let file = dir.path().join(user);
             fs::write(&file, format!("password-of-{user}\n")).unwrap();
