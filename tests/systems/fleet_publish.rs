@@ -236,5 +236,12 @@ fn a_canary_that_denies_clearly_more_is_held_and_taken_back() {
     eventually("it is in force everywhere", || {
         brief(&canary.other.bash("ls")).starts_with("deny by no-ls").then_some(())
     });
+    // The canary's files are the same under the new revision, and its verdicts name that one from then on.
+    eventually("a verdict by the promoted revision", || {
+        canary.first.bash("ls");
+        let args = ["fleet", "query", "--fleet", "auditor.conf", "--format", "jsonl", "--host", canary.names[0], "ls"];
+        let last = rows(&said(&canary.scene.run(&args))).pop()?;
+        (last["of"]["revision"] == 7).then_some(())
+    });
     canary.close();
 }

@@ -164,9 +164,13 @@ struct Done {
 impl Sender<'_> {
     /// Whether the canary's rates forbid that it is promoted; they are shown.
     async fn is_held(&self, seen: &Channel, out: &mut Output) -> Result<bool, Failure> {
+        // Then they needn't be readable either.
+        if self.args.despite_rates {
+            return Ok(false);
+        }
         let Some(pair) = Pair::of(self.channel, seen) else { return Ok(false) };
         let compared = pair.compare(self.server).await?;
-        let is_held = !compared.worse().is_empty() && !self.args.despite_rates;
+        let is_held = !compared.worse().is_empty();
         match (out.json, is_held) {
             (true, true) => out.json(&json!({ "held": true, "rates": as_json(&compared) })),
             (true, false) => {}
