@@ -3,6 +3,7 @@
 
 use super::fleet::servers::{LONG, Servers, program, until};
 use super::fleet::{GUARD, Scene, said};
+use super::fleet_pool;
 use super::support::{TestHost, brief, eventually};
 use hookwire_fleet::envelope::sign;
 use hookwire_fleet::key::SecretKey;
@@ -31,6 +32,8 @@ use Became::{Denied, Nothing, Refused, Told};
 struct Sent {
     what: &'static str,
     subject: String,
+    /// Where an answer is to go.
+    reply: &'static str,
     headers: &'static str,
     payload: Vec<u8>,
     times: usize,
@@ -38,7 +41,7 @@ struct Sent {
 }
 
 fn sent(what: &'static str, subject: impl Into<String>, payload: impl Into<Vec<u8>>, became: Became) -> Sent {
-    Sent { what, subject: subject.into(), headers: "", payload: payload.into(), times: 1, became }
+    Sent { what, subject: subject.into(), reply: "", headers: "", payload: payload.into(), times: 1, became }
 }
 
 const STATUS: &str = "fleet status --fleet publisher.conf";
@@ -207,6 +210,49 @@ async fn a_host_goes_on_whatever_others_send() {
     host.close();
 }
 
+/// What clients of a pool and its members get: events that are none, with answers that are to go elsewhere, and replies of
+/// somebody who is no member.
+#[test]
+fn a_pool_goes_on_whatever_others_send() {
+    let Some(program) = program() else { return };
+    let scene = fleet_pool::Scene::new(&program);
+    let _member = scene.member("pool-a");
+    let sender = Sender::connect(&scene.servers, "everything");
+    sender.write(b"SUB hw.answer.> 1\r\n");
+    let event = |what, payload: Vec<u8>| Sent { times: 500, ..sent(what, "hw.dispatch.main", payload, Nothing) };
+    for message in [
+        event("bytes", vec![0xff; 1000]),
+        event("a nest", b"[".repeat(20_000)),
+        Sent {
+            reply: "_INBOX.nobody.x",
+            ..event("an event that is none", b"{\"jsonrpc\":\"2.0\",\"id\":1e999}".to_vec())
+        },
+        Sent {
+            reply: "_INBOX.nobody.x",
+            ..event("another method", br#"{"jsonrpc":"2.0","id":1,"method":"state/get"}"#.to_vec())
+        },
+        Sent { reply: "hw.answer.host-a.p1.q1", ..event("an answer to a question", b"{}".to_vec()) },
+        Sent {
+            headers: "Hookwire-Wait: 18446744073709551616\r\n",
+            reply: "_INBOX.nobody.x",
+            ..event("no end", b"{}".to_vec())
+        },
+    ] {
+        assert_eq!(sender.send(&message), Vec::<String>::new(), "{}", message.what);
+        let (may_run, _) = fleet_pool::by_hook(&scene, "git push --force", 60.0);
+        assert_eq!(may_run, "denied: Force pushes are off.", "after {}", message.what);
+    }
+    assert_eq!(sender.answers.load(Ordering::Relaxed), 0);
+    // Who has all rights could lie in earnest. What is no answer is none.
+    sender.write(b"SUB hw.dispatch.> 2\r\n");
+    sender.settle();
+    for n in 1..=8 {
+        let (may_run, _) = fleet_pool::by_hook(&scene, "git push --force", 60.0);
+        assert!(may_run.starts_with("denied: ") && !may_run.contains('\u{1b}'), "{may_run}");
+        assert!(sender.lies.load(Ordering::Relaxed) >= n);
+    }
+}
+
 /// The host judges by what was signed.
 fn check(host: &mut TestHost, after: &str) {
     for (command, verdict) in [("git push --force", "deny by no-force-push: Force pushes are off."), ("ls", "allow")] {
@@ -245,6 +291,8 @@ struct Sender {
     complaints: mpsc::Receiver<Option<String>>,
     /// How many requests of others it has answered.
     lies: Arc<AtomicU64>,
+    /// How many answers to questions it has seen.
+    answers: Arc<AtomicU64>,
 }
 
 impl Sender {
@@ -253,12 +301,12 @@ impl Sender {
         let stream = TcpStream::connect(address.strip_prefix("nats://").unwrap()).unwrap();
         stream.set_write_timeout(Some(LONG)).unwrap();
         let (tell, complaints) = mpsc::channel();
-        let lies = Arc::new(AtomicU64::new(0));
+        let [lies, answers] = [(), ()].map(|()| Arc::new(AtomicU64::new(0)));
         // Whole messages, because two threads write.
         let writer = Arc::new(Mutex::new(stream.try_clone().unwrap()));
-        let hearing = Hearing { writer: writer.clone(), tell, lies: lies.clone() };
+        let hearing = Hearing { writer: writer.clone(), tell, lies: lies.clone(), answers: answers.clone() };
         std::thread::spawn(move || hearing.run(BufReader::new(stream)));
-        let sender = Sender { writer, complaints, lies };
+        let sender = Sender { writer, complaints, lies, answers };
         let who = json!({ "verbose": false, "pedantic": false, "headers": true, "user": user,
             "pass": format!("password-of-{user}"), "lang": "none", "version": "0", "protocol": 1 });
         sender.write(format!("CONNECT {who}\r\n").as_bytes());
@@ -275,7 +323,7 @@ impl Sender {
 
     /// Sends a message; gives what the server says against it.
     fn send(&self, sent: &Sent) -> Vec<String> {
-        let bytes = published(&sent.subject, sent.headers, &sent.payload);
+        let bytes = published(&format!("{} {}", sent.subject, sent.reply), sent.headers, &sent.payload);
         (0..sent.times).for_each(|_| self.write(&bytes));
         self.settle()
     }
@@ -294,7 +342,7 @@ impl Drop for Sender {
     }
 }
 
-/// A message as the protocol has it. Headers end with their lines.
+/// A message as the protocol has it, with where an answer is to go behind the subject. Headers end with their lines.
 fn published(subject: &str, headers: &str, payload: &[u8]) -> Vec<u8> {
     let head = format!("NATS/1.0{}{headers}\r\n", if headers.starts_with(' ') { "" } else { "\r\n" });
     let sizes = format!("{} {}", head.len(), head.len() + payload.len());
@@ -307,6 +355,7 @@ struct Hearing {
     /// A complaint, or `None`: all that was sent before has been read.
     tell: mpsc::Sender<Option<String>>,
     lies: Arc<AtomicU64>,
+    answers: Arc<AtomicU64>,
 }
 
 impl Hearing {
@@ -322,6 +371,7 @@ impl Hearing {
                     let size: usize = rest.last().and_then(|it| it.parse().ok()).unwrap();
                     let mut payload = vec![0; size + 2];
                     reader.read_exact(&mut payload).unwrap();
+                    self.answers.fetch_add(u64::from(subject.starts_with("hw.answer.")), Ordering::Relaxed);
                     if let Some(inbox) = rest.iter().find(|it| it.starts_with("_INBOX.")) {
                         let n = self.lies.fetch_add(1, Ordering::Relaxed);
                         let _ = self.writer.lock().unwrap().write_all(&lie(n, subject, inbox));
@@ -336,6 +386,15 @@ impl Hearing {
 
 /// A reply that isn't true, to whoever asks the servers.
 fn lie(n: u64, subject: &str, inbox: &str) -> Vec<u8> {
+    if subject.starts_with("hw.dispatch.") {
+        let (state, payload) = match n % 4 {
+            0 => ("done", vec![0xff; 1000]),
+            1 => ("done", b"[".repeat(300_000)),
+            2 => ("done", b"{\"result\":{\"decision\":\"alow\"}}".to_vec()),
+            _ => ("refused", vec![0x1b; 500_000]),
+        };
+        return published(inbox, &format!("Hookwire-State: {state}\r\n"), &payload);
+    }
     let about = subject.split_once("KV_hw_defs.").map_or("hw.audit.host-a.x", |(_, subject)| subject);
     let stored = |sequence: &str, time: &str| {
         format!(

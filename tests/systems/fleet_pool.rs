@@ -15,13 +15,13 @@ use tempfile::TempDir;
 /// How much later than its deadline an answer may be on a busy machine, process starts included, in seconds.
 const SLACK: f64 = 3.0;
 
-struct Scene {
+pub(super) struct Scene {
     dir: TempDir,
-    servers: Servers,
+    pub(super) servers: Servers,
 }
 
 /// A host of the pool.
-struct Member(Child);
+pub(super) struct Member(Child);
 
 impl Drop for Member {
     fn drop(&mut self) {
@@ -31,7 +31,7 @@ impl Drop for Member {
 }
 
 impl Scene {
-    fn new(program: &Path) -> Scene {
+    pub(super) fn new(program: &Path) -> Scene {
         let scene = Scene { dir: TempDir::new().unwrap(), servers: Servers::without_streams(program, 1) };
         for dir in ["project", "user", "data"] {
             fs::create_dir(scene.at(dir)).unwrap();
@@ -58,7 +58,7 @@ impl Scene {
 
     /// A host of the pool that answers by now. The first host that is asked about `slow` says who it is and hangs; the
     /// next one has no opinion.
-    fn member(&self, name: &str) -> Member {
+    pub(super) fn member(&self, name: &str) -> Member {
         let dir = self.dir.path().display();
         let text = format!(
             r#"
@@ -95,7 +95,7 @@ hooks:
 /// What asks the pool: a command with a deadline in seconds. Gives what may be run, and after how many seconds.
 type Ask = fn(&Scene, &str, f64) -> (String, f64);
 
-fn by_hook(scene: &Scene, command: &str, deadline: f64) -> (String, f64) {
+pub(super) fn by_hook(scene: &Scene, command: &str, deadline: f64) -> (String, f64) {
     let begun = Instant::now();
     let output = hook(scene, command, deadline, "closed");
     let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

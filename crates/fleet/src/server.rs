@@ -288,12 +288,35 @@ impl std::fmt::Debug for Server {
 #[derive(Default)]
 struct Told {
     complaints: Mutex<VecDeque<(Instant, String)>>,
-    /// When it was last said that messages are lost.
-    lost: Mutex<Option<Instant>>,
+    losses: Mutex<Pace>,
+    logged: Mutex<Pace>,
 }
 
-/// How often it is said that messages are lost: a flood of them must not fill a log.
-const SAID_EVERY: Duration = Duration::from_secs(60);
+/// So much is logged of complaints, and of messages that are lost, in so long: whoever may flood a host must not fill its log.
+const LOGGED: (u32, Duration) = (10, Duration::from_secs(60));
+
+/// How much was logged lately.
+#[derive(Default)]
+struct Pace {
+    since: Option<Instant>,
+    times: u32,
+}
+
+impl Pace {
+    /// Whether one more may be logged. Before the last one, the log says that others are left out.
+    fn may_log(pace: &Mutex<Pace>) -> bool {
+        let (most, window) = LOGGED;
+        let mut pace = pace.lock().unwrap_or_else(PoisonError::into_inner);
+        if pace.since.is_none_or(|it| it.elapsed() >= window) {
+            *pace = Pace { since: Some(Instant::now()), times: 0 };
+        }
+        pace.times = pace.times.saturating_add(1);
+        if pace.times == most {
+            tracing::warn!("More of the following is left out for a minute.");
+        }
+        pace.times <= most
+    }
+}
 
 impl Told {
     fn complaints(&self) -> MutexGuard<'_, VecDeque<(Instant, String)>> {
@@ -306,16 +329,6 @@ impl Told {
             complaints.pop_front();
         }
         complaints.push_back((Instant::now(), complaint));
-    }
-
-    /// Whether it is to be said that messages are lost.
-    fn is_news(&self) -> bool {
-        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_news = lost.is_none_or(|it| it.elapsed() >= SAID_EVERY);
-        if is_news {
-            *lost = Some(Instant::now());
-        }
-        is_news
     }
 
     /// What was said about a subject since then.
@@ -685,12 +698,15 @@ fn hear(event: &Event, told: &Told, link: &watch::Sender<Link>) {
         }
         Event::ServerError(Complaint::Other(text)) => {
             let text: String = text.chars().filter(|it| !it.is_control()).take(400).collect();
-            tracing::warn!("The server says: {text}");
+            if Pace::may_log(&told.logged) {
+                tracing::warn!("The server says: {text}");
+            }
             told.add(text);
         }
-        Event::SlowConsumer(_) | Event::ServerError(Complaint::SlowConsumer(_)) if !told.is_news() => {}
         Event::SlowConsumer(_) | Event::ServerError(Complaint::SlowConsumer(_)) => {
-            tracing::warn!("A subscription is behind and has lost messages.");
+            if Pace::may_log(&told.losses) {
+                tracing::warn!("A subscription is behind and has lost messages.");
+            }
         }
         Event::ClientError(error) => {
             let news = error.to_string();
@@ -751,7 +767,7 @@ pub(crate) fn numbers(version: &str) -> Option<[u64; 3]> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Settings, is_recent};
+    use super::{LOGGED, Pace, Settings, Told, is_recent};
 
     #[test]
     fn old_servers_are_known_by_their_version() {
@@ -769,6 +785,13 @@ mod tests {
         ] {
             assert_eq!(is_recent(version), recent, "{version}");
         }
+    }
+
+    #[test]
+    fn a_flood_of_complaints_fills_no_log() {
+        let told = Told::default();
+        assert_eq!((0..1000).filter(|_| Pace::may_log(&told.logged)).count(), LOGGED.0 as usize);
+        assert!(Pace::may_log(&told.losses));
     }
 
     #[test]
