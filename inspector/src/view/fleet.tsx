@@ -122,7 +122,7 @@ function rowsOf({ id, reports = [] }: Host): JSX.Element[] {
         <code>{oneLine(it.instance)}</code>
       </td>
       <td>{oneLine(it.channel ?? "")}</td>
-      <td class={it.isWrong ? "tone-failed" : ""}>{oneLine(it.words)}</td>
+      <td>{it.isWrong ? <strong class="tone-failed">{oneLine(it.words)}</strong> : oneLine(it.words)}</td>
       <td>{oneLine(it.version)}</td>
     </tr>
   ));
