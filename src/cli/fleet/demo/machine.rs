@@ -5,10 +5,12 @@ use crate::cli::Failure;
 use crate::transport::client::Client;
 use crate::verdict::Verdict;
 use parking_lot::Mutex;
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::Arc;
@@ -105,20 +107,22 @@ fn serve(name: &str, root: &Path) -> Result<(Process, Agent), Failure> {
     command.arg("--data-dir").arg(root.join(name)).args(["serve", "--isolated", "--no-share", "--root"]);
     command.arg(root.join("project")).arg("--fleet").arg(root.join(format!("{name}.conf")));
     command.stdin(OwnedFd::from(theirs.try_clone()?)).stdout(OwnedFd::from(theirs)).stderr(log);
-    let process = Process(command.spawn()?);
+    let process = Process(Some(command.process_group(0).spawn()?));
     // The command holds the host's end of the socket, and that the host has ended would not show.
     drop(command);
     let client = Arc::new(Mutex::new(Client::new(ours, LIMIT)?));
     Ok((process, Agent { client, answers: Arc::default() }))
 }
 
-/// A process that is killed with the value.
-struct Process(Child);
+/// A process that is killed with the value, and with it what it has started in its group, such as a trial of cases.
+struct Process(Option<Child>);
 
 impl Process {
     fn kill(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        if let Some(mut child) = self.0.take() {
+            let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
+            let _ = child.wait();
+        }
     }
 }
 

@@ -21,6 +21,7 @@ use hookwire_fleet::publish::Reports;
 use hookwire_fleet::server::Server;
 use hookwire_fleet::verdicts::{From, Reader, Stored};
 use machine::Machine;
+use rustix::process::{Pid, Signal, kill_process_group};
 use server::BusServer;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -424,11 +425,27 @@ async fn hookwire(root: &Path, line: &str) -> Result<Ran, Failure> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["--log", "error", "--color", "never", "--user-dir"]).arg(root.join("user"));
     command.arg("--data-dir").arg(root.join("desk")).args(line.split(' '));
-    command.current_dir(root).stdin(Stdio::null()).kill_on_drop(true);
-    let ran = tokio::time::timeout(LIMIT, command.output()).await;
+    command.current_dir(root).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.process_group(0).kill_on_drop(true).spawn()?;
+    let mut group = Group(child.id().and_then(|it| Pid::from_raw(it.cast_signed())));
+    let ran = tokio::time::timeout(LIMIT, child.wait_with_output()).await;
+    if ran.is_ok() {
+        group.0 = None;
+    }
     let ran = ran.map_err(|_| Failure(format!("`hookwire {line}` takes more than {} s", LIMIT.as_secs())))??;
     let [stdout, stderr] = [ran.stdout, ran.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
     Ok(Ran { code: ran.status.code(), stdout, stderr })
+}
+
+/// What a command has started is killed with the value, unless the command has ended by itself.
+struct Group(Option<Pid>);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(group) = self.0 {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
 }
 
 fn succeed(ran: Ran) -> Result<String, Failure> {
