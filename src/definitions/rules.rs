@@ -334,6 +334,17 @@ fn of_pattern(rule: &ToolRule) -> Option<Slip> {
         return slip("a pattern needs no quotes", instead(inner.to_string()));
     }
     let is_place = pattern.starts_with(['/', '~']) && pattern[1..].contains('/');
+    if let Some((name, value)) = pattern.split_once(':')
+        && tool.arguments.contains(&name)
+    {
+        return match tool.kind {
+            ArgumentKind::Shell => slip(BY_ITSELF, instead(value.trim().into())),
+            _ => slip("an argument is named as in `name=pattern`", instead(format!("{name}={}", value.trim()))),
+        };
+    }
+    if tool.kind == ArgumentKind::Path && pattern.strip_prefix('.').is_some_and(|end| ENDINGS.contains(&end)) {
+        return slip(&format!("no file is called `{pattern}`"), instead(format!("**/*{pattern}")));
+    }
     if tool.name == "Grep" && is_place {
         return slip("the pattern is about the text that is looked for", instead(format!("path={pattern}")));
     }
@@ -410,10 +421,7 @@ fn of_pattern(rule: &ToolRule) -> Option<Slip> {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     {
         if tool.arguments.contains(&name) {
-            return slip(
-                "the pattern is about the command by itself",
-                instead(format!("{value} {rest}").trim().into()),
-            );
+            return slip(BY_ITSELF, instead(format!("{value} {rest}").trim().into()));
         }
         let meant = if rest.is_empty() { Meant::Help("name the command") } else { instead(rest.trim().into()) };
         return slip("a rule names a command without assignments", meant);
@@ -518,13 +526,22 @@ fn misspelt(name: &Name<'_>) -> Option<&'static str> {
                     letters.sort_unstable();
                     letters
                 };
-                let is_case = !name.of.is_empty() && it.eq_ignore_ascii_case(word);
+                // `R` is a program, and `r` another word.
+                let is_case = (!name.of.is_empty() || letters > 2) && it.eq_ignore_ascii_case(word);
                 is_case || letters > 2 && sorted(it) == sorted(word) && strsim::osa_distance(it, word) == 1
             }
         }
     };
     known.iter().find(is_near).copied()
 }
+
+const BY_ITSELF: &str = "the pattern is about the command by itself";
+
+/// What files' names end in that nobody calls a file, unlike `.env`.
+const ENDINGS: [&str; 24] = [
+    "c", "cpp", "cs", "css", "csv", "go", "h", "html", "ipynb", "java", "js", "json", "jsx", "lock", "md", "php", "py",
+    "rb", "rs", "sql", "toml", "ts", "tsx", "txt",
+];
 
 /// Programs that take long options with one dash, too.
 const ONE_DASH_OR_TWO: [&str; 8] = ["npm", "npx", "gradle", "gradlew", "mvn", "mvnw", "sbt", "ant"];
