@@ -88,7 +88,10 @@
 
 #![warn(missing_docs)]
 // Without the optional handlers, what only they use is dead.
-#![cfg_attr(not(all(feature = "script", feature = "models", feature = "mcp")), allow(dead_code, unused_imports))]
+#![cfg_attr(
+    not(all(feature = "script", feature = "models", feature = "mcp", feature = "fleet")),
+    allow(dead_code, unused_imports)
+)]
 // stdout belongs to the protocol, and input never panics.
 #![cfg_attr(
     not(test),
