@@ -21,7 +21,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 /// How often a host of a canary reports.
-const CANARY_PAUSE: Duration = Duration::from_secs(5);
+pub(crate) const CANARY_PAUSE: Duration = Duration::from_secs(5);
 
 /// Tries the cases of the definitions in a directory. The error says which one isn't as expected.
 pub(crate) type TryCases = fn(&Path) -> Result<(), String>;

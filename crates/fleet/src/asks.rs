@@ -261,7 +261,7 @@ impl Question {
 
 /// Tells that questions or answers are there which weren't before.
 pub fn notices(server: &Server) -> Notices {
-    Notices::of(server, [streams::ASKED_EACH, "hw.told.*.*.*"].map(String::from))
+    Notices::of(server, [streams::ASKED_EACH, streams::TOLD_EACH].map(String::from))
 }
 
 /// The questions that wait, the oldest first. Which expired meanwhile is told by this machine's clock.
@@ -301,7 +301,12 @@ impl Waiting {
                 n_read += 1;
                 self.take(&message, now);
             }
-            if n_read > 2 * MAX_QUESTIONS {
+            // Nobody can be shown so many, however many looks they came in: the next one begins anew.
+            let is_full = self.open.len() > 2 * MAX_QUESTIONS;
+            if is_full {
+                *self = Waiting::of(&self.server);
+            }
+            if is_full || n_read > 2 * MAX_QUESTIONS {
                 return Err(ServerError::Other(format!("more than {MAX_QUESTIONS} questions are there")));
             }
         }

@@ -120,6 +120,9 @@ pub const ASKED: &str = "hw.asked.>";
 /// The same, as a permission names it.
 pub const ASKED_EACH: &str = "hw.asked.*.*.*";
 
+/// Where hosts are told that their questions have answers, as a permission names it.
+pub const TOLD_EACH: &str = "hw.told.*.*.*";
+
 /// Where the answer to a host's question goes.
 pub fn answer(who: &Identity, ask: &Name) -> String {
     format!("hw.answer.{who}.{ask}")

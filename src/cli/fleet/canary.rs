@@ -2,6 +2,7 @@
 
 use super::super::Failure;
 use super::super::output::{Output, Tone, tell};
+use crate::fleet::definitions::CANARY_PAUSE;
 use crate::support::amounts::number_of;
 use hookwire_fleet::hosts::{Reported, all};
 use hookwire_fleet::name::Name;
@@ -10,9 +11,6 @@ use hookwire_fleet::rates::{Compared, Counts, MEASURES, MIN_EVENTS, Measure};
 use hookwire_fleet::server::Server;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
-
-/// How often hosts are looked at while a canary is watched. They report as often.
-const PAUSE: Duration = Duration::from_secs(5);
 
 /// A canary and what all others have.
 pub(super) struct Pair<'a> {
@@ -57,7 +55,7 @@ impl<'a> Pair<'a> {
             if left.is_zero() || !compared.worse().is_empty() {
                 return compared;
             }
-            tokio::time::sleep(left.min(PAUSE)).await;
+            tokio::time::sleep(left.min(CANARY_PAUSE)).await;
         }
     }
 
