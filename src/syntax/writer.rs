@@ -159,8 +159,9 @@ impl<'t> Writer<'t> {
         let span = entry.map_or(old.span.clone(), |entry| value_span(self.text, self.format, entry));
         // From behind the colon: without an anchor, a tag or a line break before the value.
         let start = entry.map_or(span.start, |entry| self.end_of_key(entry));
-        let has_comment = self.text.get(start..span.start).is_some_and(|it| it.contains('#'));
-        let is_on_its_line = !self.text.get(start..span.start).is_some_and(|it| it.contains(['\n', '\r']));
+        let between = self.text.get(start..span.start).unwrap_or_default();
+        let comments = between.rfind('\n').and_then(|end| between.get(..end)).filter(|it| it.contains('#'));
+        let is_on_its_line = !between.contains(['\n', '\r']);
         let behind_key = start..span.end.max(start);
         let same = match (old.text(), new) {
             (Some(old_text), Value::String(new)) if !old_text.is_empty() => match old.span == span {
@@ -174,12 +175,14 @@ impl<'t> Writer<'t> {
         let mut attempts = vec![same];
         for written in [written, certain] {
             let in_place = written.clone().filter(|_| !span.is_empty()).map(|new| (span.clone(), new));
-            let afresh = written.filter(|_| self.format == Format::Yaml && !has_comment).map(|new| {
+            let afresh = written.filter(|_| self.format == Format::Yaml).map(|new| {
                 let is_apart = self.text.get(..behind_key.start).is_some_and(|it| it.ends_with([' ', '[', '{']));
-                (behind_key.clone(), if is_apart { new } else { format!(" {new}") })
+                let (blank, comments) = (if is_apart { "" } else { " " }, comments.unwrap_or_default().trim_end());
+                (behind_key.clone(), format!("{blank}{new}{comments}"))
             });
-            // A block becomes a value on the line of its key.
-            attempts.extend(if is_on_its_line { [in_place, afresh] } else { [afresh, in_place] });
+            // A block becomes a value on the line of its key, unless a comment stands between them.
+            let is_first = is_on_its_line || comments.is_some();
+            attempts.extend(if is_first { [in_place, afresh] } else { [afresh, in_place] });
         }
         attempts.into_iter().map(|change| change.map(|it| vec![it])).collect()
     }
