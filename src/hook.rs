@@ -7,13 +7,14 @@ use crate::handlers::approved::Approved;
 use crate::handlers::{Handler, HookView};
 use crate::matching::rule::{self, Condition as ToolCondition, Finding, Reading, ToolRule};
 use crate::matching::when::When;
-use crate::matching::{Asker, Facts, Matcher, Truth};
+use crate::matching::{Asker, Facts, Matcher, Truth, Untold};
 use crate::syntax::source::Source;
 use crate::verdict::Decision;
 use globset::GlobMatcher;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
@@ -102,7 +103,7 @@ pub enum Condition {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Doubt {
     /// A sentence without its beginning: "can't tell whether `if` holds: ...".
-    pub why: Cow<'static, str>,
+    pub why: String,
     /// What the hook's `delegates` decides, where that is the reason.
     pub delegates: Option<Decision>,
 }
@@ -115,6 +116,16 @@ pub struct Miss {
     pub test: Cow<'static, str>,
     /// Why, for people.
     pub why: String,
+    /// Why it may be otherwise for something that the call does but doesn't show.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unseen: Option<String>,
+}
+
+impl fmt::Display for Miss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.test, self.why)?;
+        self.unseen.iter().try_for_each(|unseen| write!(f, "; not shown: {unseen}"))
+    }
 }
 
 impl Hook {
@@ -218,10 +229,8 @@ impl Hook {
         if !self.agents.is_empty() {
             let agent = agent_name(event);
             if agent.is_empty() && self.contract.belongs_to_agents {
-                doubt = Some(Doubt {
-                    why: "can't tell whether `agents` holds: the event names no agent".into(),
-                    delegates: None,
-                });
+                let no_agent = Untold { condition: "agents".into(), why: "the event names no agent".into() };
+                doubt = Some(Doubt { why: no_agent.to_string(), delegates: None });
             } else if !self.agents.iter().any(|glob| glob.is_match(agent)) {
                 return Err(Condition::Agent);
             }
@@ -246,22 +255,22 @@ impl Hook {
         if !self.tools.is_empty() {
             match self.tools.holds(facts, self.asker(), self.reading()) {
                 Truth::Yes => {}
-                Truth::Opaque(why) => doubt = Some(Doubt { why, delegates: None }),
-                Truth::Delegates(why) if self.delegates.is_some() => {
-                    doubt = Some(Doubt { why, delegates: self.delegates });
+                Truth::Opaque(told) => doubt = Some(Doubt { why: told.to_string(), delegates: None }),
+                Truth::Delegates(told) if self.delegates.is_some() => {
+                    doubt = Some(Doubt { why: told.to_string(), delegates: self.delegates });
                 }
                 Truth::No | Truth::Delegates(_) => return Err(Condition::Rule),
             }
         }
         if let Some(when) = &self.when {
             let holds = match facts.why_unread() {
-                Some(why) => Truth::Opaque(format!("can't tell whether `when` holds: {why}").into()),
+                Some(why) => Truth::in_doubt("when", why.to_string()),
                 None => facts.holds(|| "when", || when.holds(event.data())),
             };
             match holds {
                 Truth::Yes => {}
-                Truth::Opaque(why) | Truth::Delegates(why) => {
-                    doubt = doubt.or(Some(Doubt { why, delegates: None }));
+                Truth::Opaque(told) | Truth::Delegates(told) => {
+                    doubt = doubt.or_else(|| Some(Doubt { why: told.to_string(), delegates: None }));
                 }
                 Truth::No => return Err(Condition::When),
             }
@@ -316,10 +325,10 @@ impl Hook {
             },
             Condition::Agent => ("agents", format!("agent `{}` is not listed", agent_name(event))),
             Condition::Matcher => ("matcher", self.matcher_miss(event)),
-            Condition::Rule => self.rule_miss(facts),
+            Condition::Rule => return self.rule_miss(facts),
             Condition::When => ("when", format!("`{}` is false", self.when.as_ref().map_or("", |when| when.source()))),
         };
-        Miss { test: test.into(), why }
+        Miss { test: test.into(), why, unseen: None }
     }
 
     /// What each rule of `if` and `unless` says of an event: the field, the rule, the finding.
@@ -342,16 +351,20 @@ impl Hook {
     }
 
     /// The rule that keeps the hook out: one that is about the tool, rather than one about another.
-    fn rule_miss(&self, facts: &Facts) -> (&'static str, String) {
+    fn rule_miss(&self, facts: &Facts) -> Miss {
         let rules = self.rules(facts);
-        let of = |wanted: &str, holds| {
+        let of = |wanted: &'static str, holds| {
             let mut found = rules.iter().filter(|(field, _, it)| *field == wanted && (it.holds == Some(true)) == holds);
             let first = found.clone().find(|(_, _, it)| !it.why.starts_with("another tool")).or(found.next());
-            first.map(|(_, rule, it)| format!("`{}`: {}", rule.text(), it.told()))
+            first.map(|(field, rule, it)| {
+                let why = format!("`{}`: {}", rule.text(), it.why);
+                Miss { test: (*field).into(), why, unseen: it.unseen.clone() }
+            })
         };
         let is_hit = self.tools.rules.is_empty() || of("if", true).is_some();
-        let taken = of("unless", true).filter(|_| is_hit).map(|why| ("unless", why));
-        taken.or(of("if", false).map(|why| ("if", why))).unwrap_or_else(|| ("unless", "it takes the call away".into()))
+        let taken = of("unless", true).filter(|_| is_hit);
+        let other = || Miss { test: "unless".into(), why: "it takes the call away".into(), unseen: None };
+        taken.or(of("if", false)).unwrap_or_else(other)
     }
 
     /// How the hook's rules are read.

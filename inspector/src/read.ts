@@ -1,7 +1,7 @@
 // Reads a record into a row: what the list, the filters and the charts need of it, and nothing more. The record
 // stays a text until somebody opens it, because 100,000 parsed records would not fit.
 
-import type { Decision, Json, Judged, Outcome, Record } from "./wire";
+import type { Decision, Json, Judged, Miss, Outcome, Record } from "./wire";
 
 /** How an event ended, in a word; each has a colour and a shape. */
 export const TONES = ["silent", "allow", "rewrite", "observed", "failed", "defer", "ask", "deny"] as const;
@@ -237,4 +237,9 @@ export function judgedOf(row: Row): Judged {
   const judged = JSON.parse(row.raw) as Judged;
   judged.record.verdict.outcomes ??= [];
   return judged;
+}
+
+/** Why a hook doesn't run, and why it may be otherwise for something that the call doesn't show. */
+export function missed(miss: Miss): string {
+  return miss.unseen === undefined ? miss.why : `${miss.why}; not shown: ${miss.unseen}`;
 }

@@ -196,12 +196,19 @@ export interface RuleExplanation {
   rule: string;
   holds?: boolean;
   why: string;
+  unseen?: string;
+}
+/** Why a hook doesn't run. */
+export interface Miss {
+  test: string;
+  why: string;
+  unseen?: string;
 }
 export interface Explanation {
   hook: string;
   source: Source;
   applies: boolean;
-  keptOutBy?: { test: string; why: string };
+  keptOutBy?: Miss;
   opaque?: string;
   decision?: Decision;
   exception?: string;

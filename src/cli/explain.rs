@@ -7,11 +7,12 @@ use super::{DefinitionArgs, Failure, Finding};
 use crate::definitions::embedded::BUILT_IN;
 use crate::event::PRE_EXEC;
 use crate::matching::Facts;
-use crate::matching::rule::after_why;
 use crate::rpc::protocol::{ExplainResult, Explanation};
 use crate::running;
+use crate::support::amounts::number_of;
 use crate::verdict::{Decision, Status};
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -130,11 +131,7 @@ pub(super) fn explain(args: &ExplainArgs, out: &mut Output) -> Result<Finding, F
     let mut hooks: Vec<&Explanation> = result.hooks.iter().collect();
     hooks.sort_by_key(|it| rank(it, decided_by.as_deref()));
     let (near, mut far): (Vec<_>, Vec<_>) = hooks.into_iter().partition(|it| !is_for_others(it));
-    let without_unseen = |text: &str| {
-        let known = result.unseen.iter().find_map(|unseen| text.strip_suffix(&after_why(unseen)));
-        known.unwrap_or(text).to_string()
-    };
-    near.into_iter().for_each(|it| print_hook(it, &without_unseen, out));
+    near.into_iter().for_each(|it| print_hook(it, out));
     far.retain(|it| &*it.source.file != BUILT_IN);
     if !far.is_empty() {
         let names: Vec<&str> = far.iter().map(|it| &*it.hook).collect();
@@ -179,7 +176,7 @@ fn is_for_others(it: &Explanation) -> bool {
 const MAX_MISSES: usize = 3;
 
 /// Prints a hook. What the call doesn't show is the same for all rules, so it stands at the end and not in each line.
-fn print_hook(it: &Explanation, without_unseen: &impl Fn(&str) -> String, out: &mut Output) {
+fn print_hook(it: &Explanation, out: &mut Output) {
     let decision = it.decision.map(|it| it.as_str().to_string());
     let (mark, why) = match (&it.kept_out_by, &it.opaque) {
         (None, doubt) if it.observe => {
@@ -190,7 +187,7 @@ fn print_hook(it: &Explanation, without_unseen: &impl Fn(&str) -> String, out: &
                 would.unwrap_or_else(|| "runs, and decides nothing (observe)".into()) + &doubt,
             )
         }
-        (Some(miss), _) => (out.tone(Tone::Dim, "no    "), format!("{}: {}", miss.test, without_unseen(&miss.why))),
+        (Some(miss), _) => (out.tone(Tone::Dim, "no    "), format!("{}: {}", miss.test, miss.why)),
         (None, Some(opaque)) => (out.tone(Tone::Warn, "opaque"), opaque.clone()),
         (None, None) => (out.tone(Tone::Good, "runs  "), decision.unwrap_or_default()),
     };
@@ -198,20 +195,30 @@ fn print_hook(it: &Explanation, without_unseen: &impl Fn(&str) -> String, out: &
     out.line(&format!("{mark}  {:<24} {}  {place}", short(&it.hook, 24), safe(&why)));
     // With one rule, the line above says it all, unless that is why it runs.
     let says_more = it.rules.len() > 1 || it.kept_out_by.is_none() && it.opaque.is_none();
-    let mut n_missed = 0;
+    let (mut n_missed, mut doubts, mut n_more) = (0, HashSet::new(), 0);
     for rule in it.rules.iter().filter(|_| says_more) {
-        n_missed += usize::from(rule.holds == Some(false));
-        // A long list of rules that miss hides the one that holds.
-        if rule.holds == Some(false) && n_missed > MAX_MISSES {
+        // A long list of rules that miss hides the one that holds, and mostly one part of a call puts all of them in doubt.
+        let (word, is_shown) = match rule.holds {
+            Some(true) => ("holds", true),
+            Some(false) => ("misses", n_missed < MAX_MISSES),
+            None => ("doubt", doubts.insert(&rule.why)),
+        };
+        if !is_shown {
+            n_more += 1;
             continue;
         }
-        let word = match rule.holds {
-            Some(true) => "holds",
-            Some(false) => "misses",
-            None => "doubt",
-        };
-        let told = format!("        {:<6} {word:<6} {}: {}", rule.field, rule.rule, without_unseen(&rule.why));
+        n_missed += usize::from(rule.holds == Some(false));
+        let told = format!("        {:<6} {word:<6} {}: {}", rule.field, rule.rule, rule.why);
         out.line(&out.tone(Tone::Dim, &safe(&told)));
+    }
+    if n_more > 0 {
+        let (more, verb) = (number_of(n_more, "more rule"), if n_more == 1 { "misses" } else { "miss" });
+        let what = match (n_missed, doubts.is_empty()) {
+            (_, true) => format!("{more} {verb}"),
+            (0, false) => format!("{more} in doubt for the same reason"),
+            (_, false) => format!("{more} {verb} or in doubt for the same reason"),
+        };
+        out.line(&out.tone(Tone::Dim, &format!("        {what} (--format json shows them)")));
     }
     let is_verdict = matches!(it.decision, Some(Decision::Deny | Decision::Ask)) && it.kept_out_by.is_none();
     let way = match &it.exception {
@@ -223,9 +230,5 @@ fn print_hook(it: &Explanation, without_unseen: &impl Fn(&str) -> String, out: &
     };
     for way in way.into_iter().filter(|_| is_verdict) {
         out.line(&out.tone(Tone::Dim, &safe(&format!("        {way}"))));
-    }
-    if n_missed > MAX_MISSES {
-        let more = format!("        {} more rules miss (--format json shows them)", n_missed - MAX_MISSES);
-        out.line(&out.tone(Tone::Dim, &more));
     }
 }

@@ -146,7 +146,7 @@ impl Chosen {
         };
         let applies = |facts: &Facts| {
             let doubt = hook.applies(facts).map_err(|failed| hook.miss(failed, facts))?;
-            Ok(doubt.map(|doubt| doubt.why.into_owned()))
+            Ok(doubt.map(|doubt| doubt.why))
         };
         if let Some(Past { judged, facts }) = real {
             let applies = applies(facts);
@@ -176,7 +176,7 @@ impl Chosen {
 
 /// Why a hook doesn't run, as `explain` says it.
 fn missed(miss: &Miss) -> String {
-    one_line(&format!("{}: {}", miss.test, miss.why), MAX_QUOTED)
+    one_line(&miss.to_string(), MAX_QUOTED)
 }
 
 /// The result of `hookwire.run`.

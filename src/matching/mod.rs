@@ -31,6 +31,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use shell::Shell;
 use std::borrow::Cow;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -45,20 +46,40 @@ fn text_glob(pattern: &str) -> Result<GlobMatcher, String> {
     glob.map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
 }
 
+/// Why it can't be told whether a condition holds. It reads as a sentence without its beginning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Untold {
+    /// What the condition is called: `when`, or a rule's text.
+    pub condition: Cow<'static, str>,
+    /// The reason.
+    pub why: Cow<'static, str>,
+}
+
+impl fmt::Display for Untold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "can't tell whether `{}` holds: {}", self.condition, self.why)
+    }
+}
+
 /// Whether a condition holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Truth {
     /// It doesn't.
     No,
     /// What would run isn't shown, for this reason; what is shown doesn't hold.
-    Delegates(Cow<'static, str>),
+    Delegates(Untold),
     /// Neither can be established, for this reason.
-    Opaque(Cow<'static, str>),
+    Opaque(Untold),
     /// It does.
     Yes,
 }
 
 impl Truth {
+    /// That it can't be told of a condition, and why.
+    pub fn in_doubt(condition: impl Into<Cow<'static, str>>, why: impl Into<Cow<'static, str>>) -> Truth {
+        Truth::Opaque(Untold { condition: condition.into(), why: why.into() })
+    }
+
     /// One of both is enough. The other is looked at only if it can change something.
     fn or(self, other: impl FnOnce() -> Truth) -> Truth {
         let strength = |truth: &Truth| match truth {
@@ -91,7 +112,7 @@ impl Truth {
         match self {
             Truth::Yes => Truth::No,
             Truth::No | Truth::Delegates(_) => Truth::Yes,
-            Truth::Opaque(why) => Truth::Opaque(why),
+            Truth::Opaque(untold) => Truth::Opaque(untold),
         }
     }
 }
@@ -251,7 +272,7 @@ impl Facts {
 
     /// Whether a condition holds for this moment; `condition` is what it is called.
     pub fn holds<'c>(&self, condition: impl FnOnce() -> &'c str, holds: impl FnOnce() -> Truth) -> Truth {
-        let doubt = |why| Truth::Opaque(format!("can't tell whether `{}` holds: {why}", condition()).into());
+        let doubt = |why| Truth::in_doubt(condition().to_string(), why);
         self.ask("condition", holds).unwrap_or_else(doubt)
     }
 

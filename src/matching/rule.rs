@@ -27,7 +27,7 @@ use std::path::Path;
 
 pub(crate) use judge::declaration;
 
-pub use explain::{Finding, after_why};
+pub use explain::Finding;
 pub use judge::holds;
 
 /// How a list of rules is held against what a call is about.
@@ -395,7 +395,7 @@ impl ToolRule {
     }
 
     fn doubt(&self, why: &str) -> Truth {
-        Truth::Opaque(format!("can't tell whether `{}` holds: {why}", self.text).into())
+        Truth::in_doubt(self.text.to_string(), why.to_string())
     }
 }
 

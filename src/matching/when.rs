@@ -33,7 +33,7 @@ impl When {
 
     /// Whether the expression holds for an event's data.
     pub fn holds(&self, data: &Value) -> Truth {
-        let doubt = |why: &str| Truth::Opaque(format!("can't tell whether `when` holds: {why}").into());
+        let doubt = |why: &str| Truth::in_doubt("when", why.to_string());
         match self.0.run(data, &MEMBERS) {
             Ok(Outcome::Bool(true)) => Truth::Yes,
             Ok(Outcome::Bool(false)) => Truth::No,

@@ -55,7 +55,7 @@ fn sender(facts: &Facts) -> &'static Contract {
 
 fn explain(hook: &Arc<Hook>, facts: &Facts, commands: &[ReadCommand], unseen: &mut Vec<String>) -> Explanation {
     let (applies, kept_out_by, opaque) = match hook.applies(facts) {
-        Ok(doubt) => (true, None, doubt.map(|doubt| doubt.why.into_owned())),
+        Ok(doubt) => (true, None, doubt.map(|doubt| doubt.why)),
         Err(failed) => (false, Some(hook.miss(failed, facts)), None),
     };
     // What an event or a matcher keeps out isn't asked for more.
@@ -70,7 +70,8 @@ fn explain(hook: &Arc<Hook>, facts: &Facts, commands: &[ReadCommand], unseen: &m
         field: field.into(),
         rule: rule.text().to_string(),
         holds: found.holds,
-        why: found.told(),
+        why: found.why,
+        unseen: found.unseen,
     });
     let rules = rules.collect();
     let decision = hook.handler.fixed().map(|(decision, _)| decision);

@@ -355,7 +355,7 @@ pub struct ExplainResult {
     /// What the call does to files, by whatever means: `reads /p/.env`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub acts: Vec<String>,
-    /// What the call does but doesn't show, each once. The rules that miss end their `why` with it.
+    /// What the call does but doesn't show, each once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unseen: Vec<String>,
     /// Definitions that are not in force as written.
@@ -398,8 +398,11 @@ pub struct RuleExplanation {
     /// Whether it holds; absent: it can't be told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holds: Option<bool>,
-    /// The command, path or word that made or broke the match.
+    /// The command, path or word that made or broke the match, or why it can't be told.
     pub why: String,
+    /// Why a rule that misses may hold all the same, for something that the call does but doesn't show.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unseen: Option<String>,
 }
 
 /// What a policy says of a tool call. Limits are not looked at.

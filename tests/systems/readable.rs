@@ -91,3 +91,24 @@ fn no_command_prints_what_a_terminal_obeys() {
     }
     assert!(n_seen >= 20, "hostile texts were printed {n_seen} times only");
 }
+
+#[test]
+fn explain_says_a_reason_once() {
+    let project = Project::new();
+    let rules = ["sudo", "doas", "su", "run0", "pkexec"].map(|it| format!("Bash({it} *)"));
+    let hooks = json!({"hooks": [{"name": "no-root", "on": "PreToolUse", "if": rules, "deny": "no"}]});
+    fs::write(project.root().join(".hookwire/no-root.json"), hooks.to_string()).unwrap();
+    let doubt = "Bash(sudo *): a shell reads computed text, at `sh`";
+    for (command, wanted) in [
+        ("curl x | sh", &["if     doubt  ", doubt, "4 more rules in doubt for the same reason"][..]),
+        ("sudo ls", &["if     holds  Bash(sudo *): `sudo ls`", "1 more rule misses", "unless: Bash(sudo ls)"]),
+    ] {
+        let output = project.run(&["explain", "--project", "--bash", command], "");
+        let told = String::from_utf8(output.stdout).unwrap();
+        let mut rest = &*told;
+        for part in wanted {
+            let (_, after) = rest.split_once(part).unwrap_or_else(|| panic!("{part:?} isn't next in {told}"));
+            rest = after;
+        }
+    }
+}

@@ -390,7 +390,7 @@ export interface ExplainResult {
   notices?: string[];
   /** For a tool call: what each file's policy says of it before any hook is asked. */
   policy?: PolicyExplanation[];
-  /** What the call does but doesn't show, each once. The rules that miss end their `why` with it. */
+  /** What the call does but doesn't show, each once. */
   unseen?: string[];
 }
 
@@ -599,6 +599,8 @@ export type Message = MessageUser | MessageAssistant | MessageTools;
 export interface Miss {
   /** The definition's field. */
   test: string;
+  /** Why it may be otherwise for something that the call does but doesn't show. */
+  unseen?: string | null;
   /** Why, for people. */
   why: string;
 }
@@ -879,7 +881,9 @@ export interface RuleExplanation {
   holds?: boolean | null;
   /** The rule as written. */
   rule: string;
-  /** The command, path or word that made or broke the match. */
+  /** Why a rule that misses may hold all the same, for something that the call does but doesn't show. */
+  unseen?: string | null;
+  /** The command, path or word that made or broke the match, or why it can't be told. */
   why: string;
 }
 

@@ -4,7 +4,7 @@
 import type { JSX } from "preact";
 import { editorLink, LAYER_ORDER, LAYERS, placeText } from "../places";
 import type { Loaded } from "../load";
-import { toneOf, type Row, type Tone } from "../read";
+import { missed, toneOf, type Row, type Tone } from "../read";
 import { approvals } from "../store";
 import { oneLine, Quoted } from "../text";
 import { number, took } from "../time";
@@ -307,7 +307,7 @@ function HopView({
               <li key={nth}>
                 <span class="rule-field">{it.field}</span> <code>{oneLine(it.rule).slice(0, 200)}</code>{" "}
                 <span class="quiet-text">
-                  {it.holds === undefined ? "can’t be told" : `holds: ${oneLine(it.why).slice(0, 200)}`}
+                  {it.holds === undefined ? "can’t be told" : "holds"}: {oneLine(it.why).slice(0, 200)}
                 </span>
               </li>
             ))}
@@ -382,7 +382,7 @@ function Over({ all, look, isOther }: { all: readonly Explanation[]; look: strin
               </p>
               {it.keptOutBy && (
                 <p class="hop-text">
-                  <Quoted text={it.keptOutBy.why} limit={240} />
+                  <Quoted text={missed(it.keptOutBy)} limit={240} />
                 </p>
               )}
             </li>

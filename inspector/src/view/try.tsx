@@ -5,7 +5,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { caseOf } from "../cases";
 import { textOf, useLoaded } from "../load";
-import { inWords, judgedOf, members, subjectOf, toneOf, type Row } from "../read";
+import { inWords, judgedOf, members, missed, subjectOf, toneOf, type Row } from "../read";
 import { change, route } from "../route";
 import { call, isUnknown } from "../session";
 import { find, fleet, rows, version } from "../store";
@@ -323,9 +323,9 @@ function TriedVerdict({ explanation, broken }: { explanation: ExplainResult; bro
                 )}{" "}
                 <Place source={it.source} />
               </p>
-              {(it.opaque ?? it.keptOutBy?.why) !== undefined && (
+              {(it.opaque !== undefined || it.keptOutBy) && (
                 <p class="hop-text">
-                  <Quoted text={(it.opaque ?? it.keptOutBy?.why)!} limit={300} />
+                  <Quoted text={it.opaque ?? missed(it.keptOutBy!)} limit={300} />
                 </p>
               )}
               <ul class="rules">

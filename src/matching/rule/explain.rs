@@ -22,16 +22,6 @@ impl Finding {
     fn new(holds: impl Into<Option<bool>>, why: impl Into<String>) -> Finding {
         Finding { holds: holds.into(), why: why.into(), unseen: None }
     }
-
-    /// All of it in one text.
-    pub fn told(&self) -> String {
-        format!("{}{}", self.why, self.unseen.as_deref().map(after_why).unwrap_or_default())
-    }
-}
-
-/// How a text goes on that says what a call doesn't show.
-pub fn after_why(unseen: &str) -> String {
-    format!("; not shown: {unseen}")
 }
 
 impl Condition {
@@ -80,13 +70,13 @@ impl ToolRule {
             if reading == Reading::Hits {
                 match Asked::alone(self, facts, asker).by_other_means() {
                     (Truth::Yes, Some(why)) => return Finding::new(true, why),
-                    (Truth::Opaque(why), _) => return Finding::new(None, why),
+                    (Truth::Opaque(untold), _) => return Finding::new(None, untold.why),
                     _ => {}
                 }
             }
             let is_asked = reading == Reading::Hits && asker.acts && self.is_about_files();
             return match Asked::alone(self, facts, asker).if_shell() {
-                Truth::Opaque(why) if reading == Reading::Hits => Finding::new(None, why),
+                Truth::Opaque(untold) if reading == Reading::Hits => Finding::new(None, untold.why),
                 _ if is_asked => no(&match facts.read_from_above(asker).filter(|_| self.is_about("Read")) {
                     Some(path) => format!("the call reads {path} and what is below, where no such file is looked for"),
                     None => "as far as it is told, the call does nothing with such a file".into(),
@@ -98,11 +88,11 @@ impl ToolRule {
         let holds = match Asked::alone(self, facts, asker).holds(reading) {
             Truth::Yes => true,
             Truth::No => false,
-            Truth::Delegates(why) => {
-                unseen = why.split_once("holds: ").map(|(_, why)| why.to_string());
+            Truth::Delegates(untold) => {
+                unseen = Some(untold.why.into_owned());
                 false
             }
-            Truth::Opaque(why) => return Finding::new(None, why),
+            Truth::Opaque(untold) => return Finding::new(None, untold.why),
         };
         if matches!(self.argument, Argument::Any) {
             return Finding::new(holds, format!("any call of `{tool}`"));

@@ -5,7 +5,7 @@ use crate::matching::acts::{self, Met};
 use crate::matching::call::{self, Item, Subject};
 use crate::matching::paths;
 use crate::matching::shell::{self, CommandRule, Judgement, Script};
-use crate::matching::{Facts, ToolNaming, Truth, globbed, patience};
+use crate::matching::{Facts, ToolNaming, Truth, Untold, globbed, patience};
 use crate::support::visible::safe;
 use smallvec::SmallVec;
 use std::mem::discriminant;
@@ -200,8 +200,11 @@ impl<'r> Asked<'r> {
                     false => {
                         let first = truths.next().unwrap_or(Truth::No);
                         let is_same = |truth: Truth| discriminant(&truth) == discriminant(&first);
-                        let why = || format!("can't tell which argument counts: the main ones of `{tool}` differ");
-                        if truths.all(is_same) { first } else { Truth::Opaque(why().into()) }
+                        let differ = || {
+                            let rule = judge.asked.rules.first().map_or("", |rule| &*rule.text);
+                            Truth::in_doubt(rule.to_string(), format!("the main arguments of `{tool}` differ"))
+                        };
+                        if truths.all(is_same) { first } else { differ() }
                     }
                 };
                 call.beside.iter().fold(holds, |all, other| all.and(|| judge.subject(other, reading)))
@@ -342,10 +345,10 @@ impl<'a> Judge<'a> {
         let of_commands = || rules.iter().filter(|rule| !rule.commands().is_empty());
         let rule = of_commands().find(is_same).or(of_commands().next()).map_or("", |rule| &*rule.text);
         let at = quoted(text, doubt.at.clone());
-        let told = format!("can't tell whether `{rule}` holds: {}, at `{at}`", doubt.why);
+        let told = Untold { condition: rule.to_string().into(), why: format!("{}, at `{at}`", doubt.why).into() };
         match judgement {
-            Judgement::Delegates(_) => Truth::Delegates(told.into()),
-            _ => Truth::Opaque(told.into()),
+            Judgement::Delegates(_) => Truth::Delegates(told),
+            _ => Truth::Opaque(told),
         }
     }
 }

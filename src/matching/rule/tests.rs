@@ -220,6 +220,8 @@ fn a_rule_says_what_made_or_broke_the_match() {
         reading: String,
         holds: Option<bool>,
         why: String,
+        #[serde(default)]
+        unseen: Option<String>,
     }
     rows::compare("rules/explained.jsonl", |row: Row| {
         let reading = match &*row.reading {
@@ -229,7 +231,7 @@ fn a_rule_says_what_made_or_broke_the_match() {
         };
         let facts = facts(Path::new("/p"), &row.tool, &row.input);
         let found = ToolRule::new(&row.rule).unwrap().explain(&facts, ASKER, reading);
-        ((found.holds, found.told()), (row.holds, row.why))
+        ((found.holds, found.why, found.unseen), (row.holds, row.why, row.unseen))
     });
 }
 
@@ -245,8 +247,8 @@ fn an_exception_says_which_command_it_is_asked_for() {
     ] {
         let facts = facts(Path::new("/p"), "Bash", &json!({"command": command}));
         let (_, unless) = condition.explain(&facts, ASKER, Reading::Hits);
-        let told: Vec<_> = unless.iter().map(|it| (it.holds, it.told())).collect();
-        assert_eq!(told, [(Some(holds), why.to_string())], "{command}");
+        let told: Vec<_> = unless.into_iter().map(|it| (it.holds, it.why, it.unseen)).collect();
+        assert_eq!(told, [(Some(holds), why.to_string(), None)], "{command}");
     }
 }
 
@@ -255,6 +257,6 @@ fn doubt_says_which_rule_and_where() {
     let facts = facts(Path::new("/p"), "Bash", &json!({"command": "$CMD push"}));
     let rule = ToolRule::new("Bash(git push --force*)").unwrap();
     let Truth::Opaque(told) = holds(once(&rule), empty(), &facts, ASKER, Reading::Hits) else { panic!() };
-    assert!(told.starts_with("can't tell whether `Bash(git push --force*)` holds: "), "{told}");
-    assert!(told.ends_with(", at `$CMD push`"), "{told}");
+    assert!(told.to_string().starts_with("can't tell whether `Bash(git push --force*)` holds: "), "{told}");
+    assert!(told.to_string().ends_with(", at `$CMD push`"), "{told}");
 }

@@ -421,7 +421,7 @@ class ExplainResult(TypedDict):
     notices: NotRequired[list[str]]
     # For a tool call: what each file's policy says of it before any hook is asked.
     policy: NotRequired[list[PolicyExplanation]]
-    # What the call does but doesn't show, each once. The rules that miss end their `why` with it.
+    # What the call does but doesn't show, each once.
     unseen: NotRequired[list[str]]
 
 
@@ -607,6 +607,8 @@ class Miss(TypedDict):
 
     # The definition's field.
     test: str
+    # Why it may be otherwise for something that the call does but doesn't show.
+    unseen: NotRequired[str | None]
     # Why, for people.
     why: str
 
@@ -896,7 +898,9 @@ class RuleExplanation(TypedDict):
     holds: NotRequired[bool | None]
     # The rule as written.
     rule: str
-    # The command, path or word that made or broke the match.
+    # Why a rule that misses may hold all the same, for something that the call does but doesn't show.
+    unseen: NotRequired[str | None]
+    # The command, path or word that made or broke the match, or why it can't be told.
     why: str
 
 
