@@ -497,37 +497,41 @@ fn leads_elsewhere(written: &Path) -> Option<PathBuf> {
 
 /// For an index by [`PathPattern::literal_prefix`]: which prefixes are links in the working directory, when it was
 /// last looked up.
-#[derive(Debug)]
-pub struct Links(Mutex<LruCache<PathBuf, Found>>);
+#[derive(Debug, Default)]
+pub struct Links(OnceLock<Mutex<ByBase>>);
 
-/// When the prefixes were looked up, and those that lead elsewhere, with the places.
-type Found = (Instant, Arc<[(Box<str>, PathBuf)]>);
+/// Made when it is first needed, because it takes a kilobyte and few tools are called.
+type ByBase = LruCache<PathBuf, Arc<Mutex<Found>>>;
+
+/// The prefixes that lead elsewhere, with the places. Whoever looks them up locks them: of many events at a time, each would
+/// look up all of them.
+#[derive(Debug, Default)]
+struct Found {
+    looked_up: Option<Instant>,
+    links: Vec<(Box<str>, PathBuf)>,
+}
 
 /// The working directories whose links are remembered.
 const MAX_BASES: NonZeroUsize = NonZeroUsize::new(16).unwrap();
-
-impl Default for Links {
-    fn default() -> Links {
-        Links(Mutex::new(LruCache::new(MAX_BASES)))
-    }
-}
 
 impl Links {
     /// The prefixes that lead to where a path is, so that patterns that begin with them may match it.
     pub fn to<'p>(&self, views: &PathViews, prefixes: impl Iterator<Item = &'p str>, mut found: impl FnMut(&str)) {
         let Some(base) = views.bases.last() else { return };
-        let known = self.0.lock().get(base).filter(|(at, _)| at.elapsed() <= KNOWN).map(|(_, known)| known.clone());
-        let known = known.unwrap_or_else(|| {
+        let by_base = self.0.get_or_init(|| Mutex::new(LruCache::new(MAX_BASES)));
+        let known = by_base.lock().get_or_insert_ref(base.as_path(), Arc::default).clone();
+        // Who is in a hurry waits for nobody: the event is judged again where there is more time.
+        let free = known.try_lock();
+        let Some(mut known) = free.or_else(|| patience::allows_slow().then(|| known.lock())) else { return };
+        if known.looked_up.is_none_or(|at| at.elapsed() > KNOWN) {
             let elsewhere = |prefix: &str| Some((prefix.into(), leads_elsewhere(&base.join(prefix))?));
-            let known: Arc<[_]> = prefixes.take_while(|_| patience::is_left()).filter_map(elsewhere).collect();
-            // Once there's no time left, the event is judged again where there is more of it.
-            if patience::is_left() {
-                self.0.lock().put(base.clone(), (Instant::now(), known.clone()));
-            }
-            known
-        });
+            let links = prefixes.take_while(|_| patience::is_left()).filter_map(elsewhere).collect();
+            // Otherwise some may be missing.
+            let looked_up = patience::is_left().then(Instant::now);
+            *known = Found { looked_up, links };
+        }
         let paths = [Some(&views.lexical), views.resolved.as_ref(), views.tidied.as_ref()];
-        for (prefix, place) in known.iter() {
+        for (prefix, place) in &known.links {
             if paths.iter().flatten().any(|path| path.starts_with(place)) {
                 found(prefix);
             }
