@@ -102,8 +102,8 @@ pub enum Condition {
 /// Why it can't be told whether a hook applies; it is selected all the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Doubt {
-    /// A sentence without its beginning: "can't tell whether `if` holds: ...".
-    pub why: String,
+    /// What can't be told.
+    pub why: Untold,
     /// What the hook's `delegates` decides, where that is the reason.
     pub delegates: Option<Decision>,
 }
@@ -229,8 +229,8 @@ impl Hook {
         if !self.agents.is_empty() {
             let agent = agent_name(event);
             if agent.is_empty() && self.contract.belongs_to_agents {
-                let no_agent = Untold { condition: "agents".into(), why: "the event names no agent".into() };
-                doubt = Some(Doubt { why: no_agent.to_string(), delegates: None });
+                let why = Untold { condition: "agents".into(), why: "the event names no agent".into() };
+                doubt = Some(Doubt { why, delegates: None });
             } else if !self.agents.iter().any(|glob| glob.is_match(agent)) {
                 return Err(Condition::Agent);
             }
@@ -255,22 +255,22 @@ impl Hook {
         if !self.tools.is_empty() {
             match self.tools.holds(facts, self.asker(), self.reading()) {
                 Truth::Yes => {}
-                Truth::Opaque(told) => doubt = Some(Doubt { why: told.to_string(), delegates: None }),
-                Truth::Delegates(told) if self.delegates.is_some() => {
-                    doubt = Some(Doubt { why: told.to_string(), delegates: self.delegates });
+                Truth::Opaque(why) => doubt = Some(Doubt { why, delegates: None }),
+                Truth::Delegates(why) if self.delegates.is_some() => {
+                    doubt = Some(Doubt { why, delegates: self.delegates });
                 }
                 Truth::No | Truth::Delegates(_) => return Err(Condition::Rule),
             }
         }
         if let Some(when) = &self.when {
             let holds = match facts.why_unread() {
-                Some(why) => Truth::in_doubt("when", why.to_string()),
+                Some(why) => Truth::in_doubt("when", why),
                 None => facts.holds(|| "when", || when.holds(event.data())),
             };
             match holds {
                 Truth::Yes => {}
-                Truth::Opaque(told) | Truth::Delegates(told) => {
-                    doubt = doubt.or_else(|| Some(Doubt { why: told.to_string(), delegates: None }));
+                Truth::Opaque(why) | Truth::Delegates(why) => {
+                    doubt = doubt.or(Some(Doubt { why, delegates: None }));
                 }
                 Truth::No => return Err(Condition::When),
             }

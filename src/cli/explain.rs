@@ -195,30 +195,28 @@ fn print_hook(it: &Explanation, out: &mut Output) {
     out.line(&format!("{mark}  {:<24} {}  {place}", short(&it.hook, 24), safe(&why)));
     // With one rule, the line above says it all, unless that is why it runs.
     let says_more = it.rules.len() > 1 || it.kept_out_by.is_none() && it.opaque.is_none();
-    let (mut n_missed, mut doubts, mut n_more) = (0, HashSet::new(), 0);
+    let (mut n_missed, mut n_in_doubt, mut doubts) = (0, 0, HashSet::new());
     for rule in it.rules.iter().filter(|_| says_more) {
+        n_missed += usize::from(rule.holds == Some(false));
+        n_in_doubt += usize::from(rule.holds.is_none());
         // A long list of rules that miss hides the one that holds, and mostly one part of a call puts all of them in doubt.
         let (word, is_shown) = match rule.holds {
             Some(true) => ("holds", true),
-            Some(false) => ("misses", n_missed < MAX_MISSES),
+            Some(false) => ("misses", n_missed <= MAX_MISSES),
             None => ("doubt", doubts.insert(&rule.why)),
         };
-        if !is_shown {
-            n_more += 1;
-            continue;
+        if is_shown {
+            let told = format!("        {:<6} {word:<6} {}: {}", rule.field, rule.rule, rule.why);
+            out.line(&out.tone(Tone::Dim, &safe(&told)));
         }
-        n_missed += usize::from(rule.holds == Some(false));
-        let told = format!("        {:<6} {word:<6} {}: {}", rule.field, rule.rule, rule.why);
-        out.line(&out.tone(Tone::Dim, &safe(&told)));
     }
-    if n_more > 0 {
-        let (more, verb) = (number_of(n_more, "more rule"), if n_more == 1 { "misses" } else { "miss" });
-        let what = match (n_missed, doubts.is_empty()) {
-            (_, true) => format!("{more} {verb}"),
-            (0, false) => format!("{more} in doubt for the same reason"),
-            (_, false) => format!("{more} {verb} or in doubt for the same reason"),
-        };
-        out.line(&out.tone(Tone::Dim, &format!("        {what} (--format json shows them)")));
+    let n_more = n_missed.saturating_sub(MAX_MISSES);
+    let verb = if n_more == 1 { "misses" } else { "miss" };
+    for (n, what) in [(n_more, verb), (n_in_doubt - doubts.len(), "in doubt for the same reason")] {
+        if n > 0 {
+            let more = format!("        {} {what} (--format json shows them)", number_of(n, "more rule"));
+            out.line(&out.tone(Tone::Dim, &more));
+        }
     }
     let is_verdict = matches!(it.decision, Some(Decision::Deny | Decision::Ask)) && it.kept_out_by.is_none();
     let way = match &it.exception {

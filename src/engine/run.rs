@@ -202,10 +202,7 @@ fn fixed(selected: &Selected, phase: Phase) -> Option<Result<Box<Answer>, Failur
         Decision::Deny => match hook.said_fail(phase) {
             None | Some(Fail::Ask) => decide(Decision::Ask, said()),
             Some(Fail::Closed) => decide(Decision::Deny, said()),
-            Some(Fail::Open) => {
-                let why = doubt.why.strip_prefix("can't ").unwrap_or(&doubt.why);
-                Err(Failure::Error(why.to_string()))
-            }
+            Some(Fail::Open) => Err(Failure::Error(doubt.why.failure())),
         },
         decision @ (Decision::Ask | Decision::Defer) => {
             let reason = hook.handler.fixed().map_or("", |(_, reason)| reason);
@@ -219,10 +216,7 @@ fn uncertain(selected: &Selected) -> Option<Result<Box<Answer>, Failure>> {
     let doubt = selected.doubt.as_ref().filter(|_| selected.hook.handler.needs_certainty())?;
     Some(match selected.hook.fail {
         None => Ok(Box::default()),
-        Some(_) => {
-            let why = doubt.why.strip_prefix("can't ").unwrap_or(&doubt.why);
-            Err(Failure::Error(why.to_string()))
-        }
+        Some(_) => Err(Failure::Error(doubt.why.failure())),
     })
 }
 

@@ -13,6 +13,7 @@ use crate::event::{Event, Phase};
 use crate::handlers::{Moment, Services};
 use crate::hook::{Doubt, Hook};
 use crate::hook_set::{HookSet, Selected};
+use crate::matching::Untold;
 use crate::support::file::read_named;
 use crate::support::rows;
 use crate::syntax::diagnostic::{LineIndex, Severity};
@@ -763,8 +764,9 @@ fn code_that_is_not_shown_is_decided_by_the_hook() {
         let hook = world.set.hooks[0].clone();
         assert_eq!(hook.delegates, expected, "{definitions}");
         let Some(expected) = expected else { continue };
-        let selected =
-            Selected { doubt: Some(Doubt { why: why.into(), delegates: hook.delegates }), hook, about: None };
+        let untold = Untold { condition: "Bash(git *)".into(), why: "it runs a script, at `npm test`".into() };
+        let doubt = Some(Doubt { why: untold, delegates: hook.delegates });
+        let selected = Selected { doubt, hook, about: None };
         let hooks = HooksInForce { files: world.set.clone(), session: None };
         let early_deadline = &world.early_deadline;
         let (client, contract) = (None, world.contract);

@@ -146,7 +146,7 @@ impl Chosen {
         };
         let applies = |facts: &Facts| {
             let doubt = hook.applies(facts).map_err(|failed| hook.miss(failed, facts))?;
-            Ok(doubt.map(|doubt| doubt.why))
+            Ok(doubt.map(|doubt| doubt.why.to_string()))
         };
         if let Some(Past { judged, facts }) = real {
             let applies = applies(facts);

@@ -55,9 +55,16 @@ pub struct Untold {
     pub why: Cow<'static, str>,
 }
 
+impl Untold {
+    /// How a sentence ends that begins with "the hook failed to".
+    pub fn failure(&self) -> String {
+        format!("tell whether `{}` holds: {}", self.condition, self.why)
+    }
+}
+
 impl fmt::Display for Untold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "can't tell whether `{}` holds: {}", self.condition, self.why)
+        write!(f, "can't {}", self.failure())
     }
 }
 

@@ -55,7 +55,7 @@ fn sender(facts: &Facts) -> &'static Contract {
 
 fn explain(hook: &Arc<Hook>, facts: &Facts, commands: &[ReadCommand], unseen: &mut Vec<String>) -> Explanation {
     let (applies, kept_out_by, opaque) = match hook.applies(facts) {
-        Ok(doubt) => (true, None, doubt.map(|doubt| doubt.why)),
+        Ok(doubt) => (true, None, doubt.map(|doubt| doubt.why.to_string())),
         Err(failed) => (false, Some(hook.miss(failed, facts)), None),
     };
     // What an event or a matcher keeps out isn't asked for more.

@@ -160,7 +160,9 @@ impl<'t> Writer<'t> {
         // From behind the colon: without an anchor, a tag or a line break before the value.
         let start = entry.map_or(span.start, |entry| self.end_of_key(entry));
         let between = self.text.get(start..span.start).unwrap_or_default();
+        // What stands before the line of the value, if that has comments.
         let comments = between.rfind('\n').and_then(|end| between.get(..end)).filter(|it| it.contains('#'));
+        let comments = comments.map_or("", str::trim_end);
         let is_on_its_line = !between.contains(['\n', '\r']);
         let behind_key = start..span.end.max(start);
         let same = match (old.text(), new) {
@@ -177,12 +179,12 @@ impl<'t> Writer<'t> {
             let in_place = written.clone().filter(|_| !span.is_empty()).map(|new| (span.clone(), new));
             let afresh = written.filter(|_| self.format == Format::Yaml).map(|new| {
                 let is_apart = self.text.get(..behind_key.start).is_some_and(|it| it.ends_with([' ', '[', '{']));
-                let (blank, comments) = (if is_apart { "" } else { " " }, comments.unwrap_or_default().trim_end());
+                let blank = if is_apart { "" } else { " " };
                 (behind_key.clone(), format!("{blank}{new}{comments}"))
             });
             // A block becomes a value on the line of its key, unless a comment stands between them.
-            let is_first = is_on_its_line || comments.is_some();
-            attempts.extend(if is_first { [in_place, afresh] } else { [afresh, in_place] });
+            let stays = is_on_its_line || !comments.is_empty();
+            attempts.extend(if stays { [in_place, afresh] } else { [afresh, in_place] });
         }
         attempts.into_iter().map(|change| change.map(|it| vec![it])).collect()
     }

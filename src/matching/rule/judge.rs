@@ -201,7 +201,8 @@ impl<'r> Asked<'r> {
                         let first = truths.next().unwrap_or(Truth::No);
                         let is_same = |truth: Truth| discriminant(&truth) == discriminant(&first);
                         let differ = || {
-                            let rule = judge.asked.rules.first().map_or("", |rule| &*rule.text);
+                            let mut all = judge.asked.rules.iter().chain(&judge.asked.unless);
+                            let rule = all.next().map_or("", |rule| &*rule.text);
                             Truth::in_doubt(rule.to_string(), format!("the main arguments of `{tool}` differ"))
                         };
                         if truths.all(is_same) { first } else { differ() }
