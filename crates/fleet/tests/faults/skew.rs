@@ -1,7 +1,7 @@
 //! A host whose clock is wrong: another process of this program, under `faketime`.
 
 use crate::common::{LONG, Servers, Sound, manifest, until};
-use crate::load::{Account, COST, Load, keep_from, name};
+use crate::load::{Account, COST, Elsewhere, Load, keep_from, name};
 use crate::{FEW, program_is_there};
 use hookwire_fleet::asks::{self, Asker, Decision};
 use hookwire_fleet::bundle::Files;
@@ -107,7 +107,7 @@ pub async fn row(program: &Path, seconds: i64) -> Option<Account> {
     asks::answer(&client, &question, Decision::Approve, None, &approver).await.unwrap();
     let found: Found = serde_json::from_str(&line(&mut lines, "found ").await).unwrap();
     host.wait().await.unwrap();
-    (load.elsewhere.gates, load.elsewhere.admitted, load.elsewhere.spent) = (TIMES, found.admitted, found.spent);
+    load.elsewhere = Elsewhere { processes: 1, gates: TIMES, admitted: found.admitted, spent: found.spent };
     load.moves(5).await;
     let mut account = load.account().await;
     if found.window < WINDOW || found.answer != Some(Decision::Approve) || found.is_stale {
