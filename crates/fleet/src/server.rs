@@ -6,6 +6,7 @@
 use crate::login::{self, Login};
 use crate::name::{BadName, Name};
 use async_nats::connection::State;
+use async_nats::header::NATS_LAST_SEQUENCE;
 use async_nats::jetstream::consumer::DeliverPolicy;
 use async_nats::jetstream::context::{ContextBuilder, PublishErrorKind};
 use async_nats::jetstream::message::{PublishMessage, StreamMessage};
@@ -13,7 +14,7 @@ use async_nats::jetstream::publish::PublishAck;
 use async_nats::jetstream::stream::{DirectGetErrorKind, Stream};
 use async_nats::jetstream::{Context, ErrorCode};
 use async_nats::{
-    Client, ConnectErrorKind, ConnectOptions, Event, HeaderMap, Request, RequestErrorKind, ServerAddr,
+    Client, ConnectErrorKind, ConnectOptions, Event, HeaderMap, Message, Request, RequestErrorKind, ServerAddr,
     ServerError as Complaint, StatusCode,
 };
 use bytes::Bytes;
@@ -630,7 +631,8 @@ impl Server {
             wanted.insert("batch".into(), MAX_PAGE.into());
             wanted.insert("max_bytes".into(), MAX_PAGE_BYTES.into());
         }
-        // Whatever answers, no reader goes round in a circle.
+        // Whatever answers, no reader goes round in a circle, and none misses what was lost on its way.
+        let mut before = 0;
         let mut behind = wanted.get("seq").and_then(Value::as_u64).map_or(0, |it| it.saturating_sub(1));
         let inbox = self.client.new_inbox();
         let mut replies = self.client.subscribe(inbox.clone()).await.map_err(|error| other(&error))?;
@@ -639,6 +641,10 @@ impl Server {
         let answers = async {
             asked.await.map_err(|error| other(&error))?;
             while let Some(message) = replies.next().await {
+                let is_part = message.status.is_none_or(|it| it.as_u16() == 204);
+                if is_part && comes_behind(&message) != Some(before) {
+                    return Err(ServerError::TimedOut(api.clone()));
+                }
                 match (message.status, page.len()) {
                     (Some(StatusCode::NO_RESPONDERS), _) => return Err(ServerError::NoStream(stream.into())),
                     // The end of the batch, or nothing at all.
@@ -653,7 +659,7 @@ impl Server {
                         if message.sequence <= behind || message.sequence == u64::MAX {
                             return Err(other(&"messages came out of their order"));
                         }
-                        behind = message.sequence;
+                        (before, behind) = (message.sequence, message.sequence);
                         page.push(message);
                     }
                 }
@@ -673,6 +679,11 @@ impl Server {
             None => self.usable().err().unwrap_or_else(|| ServerError::TimedOut(subject.into())),
         }
     }
+}
+
+/// The sequence of the message of a page that the server has sent before this one; 0 for the first.
+fn comes_behind(message: &Message) -> Option<u64> {
+    message.headers.as_ref()?.get(NATS_LAST_SEQUENCE)?.as_str().parse().ok()
 }
 
 /// Why there is no connection, with the cause below it.

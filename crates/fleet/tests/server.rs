@@ -7,6 +7,8 @@ use common::{LONG, Servers, old_program, until};
 use hookwire_fleet::name::Identity;
 use hookwire_fleet::server::{Link, PATIENCE, Server, ServerError};
 use hookwire_fleet::streams::{self, Made, Plan};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
 use std::time::Duration;
 
 fn who(host: &str) -> Identity {
@@ -78,6 +80,52 @@ async fn an_account_does_its_own_part_only() {
     let page = auditor.page(streams::AUDIT, streams::ALL_AUDIT, 1, PATIENCE).await.unwrap();
     assert_eq!(page.iter().map(|it| it.subject.to_string()).collect::<Vec<_>>(), [streams::audit(&a)]);
     assert!(auditor.page(streams::AUDIT, streams::ALL_AUDIT, 2, PATIENCE).await.unwrap().is_empty());
+}
+
+/// Messages may be lost on their way from a server, so each says behind which one it comes.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_of_which_a_part_is_lost_is_no_page() {
+    let Some(servers) = Servers::start(1).await else { return };
+    let server = servers.connect("everything").await;
+    let url = servers.url();
+    // A client says no status, so this one speaks for itself.
+    let mut answering = BufReader::new(TcpStream::connect(url.strip_prefix("nats://").unwrap()).unwrap());
+    let connect = r#"CONNECT {"user":"everything","pass":"password-of-everything","headers":true,"verbose":false}"#;
+    let subscribe = format!("{connect}\r\nSUB $JS.API.DIRECT.GET.part 1\r\nPING\r\n");
+    answering.get_mut().write_all(subscribe.as_bytes()).unwrap();
+    line(&mut answering, "PONG");
+    // The sequence of each message, and of the one before it; the end has none of its own.
+    for (parts, is_whole) in [
+        (&[(Some(2), 0), (Some(5), 2), (None, 5)][..], true),
+        (&[(Some(2), 0), (Some(7), 5), (None, 7)], false),
+        (&[(Some(5), 2), (None, 5)], false),
+        (&[(Some(2), 0), (None, 5)], false),
+    ] {
+        let answer = || {
+            let asked = line(&mut answering, "MSG ");
+            let reply = asked.split(' ').nth(3).unwrap();
+            for (sequence, before) in parts {
+                let head = match sequence {
+                    Some(sequence) => format!(
+                        "NATS/1.0\r\nNats-Stream: part\r\nNats-Subject: x\r\nNats-Sequence: {sequence}\r\n\
+                         Nats-Time-Stamp: 2026-01-01T00:00:00Z\r\nNats-Last-Sequence: {before}\r\n\r\n"
+                    ),
+                    None => format!("NATS/1.0 204 EOB\r\nNats-Last-Sequence: {before}\r\n\r\n"),
+                };
+                let n = head.len();
+                write!(answering.get_mut(), "HPUB {reply} {n} {n}\r\n{head}\r\n").unwrap();
+            }
+        };
+        let (page, ()) =
+            tokio::join!(server.page("part", "x", 1, PATIENCE), async { tokio::task::block_in_place(answer) });
+        assert_eq!(page.is_ok(), is_whole, "{parts:?}: {page:?}");
+    }
+}
+
+/// The next line that begins so.
+fn line(from: &mut BufReader<TcpStream>, begin: &str) -> String {
+    let mut lines = from.lines().map(Result::unwrap);
+    lines.find(|line| line.starts_with(begin)).expect("the server has ended")
 }
 
 #[tokio::test(flavor = "multi_thread")]
