@@ -22,7 +22,7 @@ use crate::services::fakes::Fakes;
 use crate::services::models::ModelRef;
 use crate::services::state::Store;
 use crate::support::places;
-use crate::syntax::diagnostic::{Diagnostic, Severity};
+use crate::syntax::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::syntax::source::Layer;
 use crate::verdict::{Outcome, Verdict};
 use parking_lot::{Mutex, MutexGuard};
@@ -197,7 +197,7 @@ pub struct Published {
     /// The hooks.
     pub hooks: Arc<HookSet>,
     /// The mistakes in the definitions.
-    pub diagnostics: Arc<[Diagnostic]>,
+    pub diagnostics: Diagnostics,
     /// The texts that the diagnostics point into.
     pub sources: Arc<HashMap<String, Arc<str>>>,
 }
@@ -449,7 +449,7 @@ impl Host {
             added,
             removed,
             changed,
-            diagnostics: n_mistakes(&loaded.diagnostics),
+            diagnostics: loaded.diagnostics.n_mistakes(),
         });
         loaded
     }
@@ -468,11 +468,6 @@ impl Host {
     pub fn root(&self) -> &Path {
         &self.engine.services.root
     }
-}
-
-/// How many errors and warnings there are: a hint is neither.
-pub(crate) fn n_mistakes(diagnostics: &[Diagnostic]) -> usize {
-    diagnostics.iter().filter(|it| it.severity != Severity::Hint).count()
 }
 
 fn publishable(loaded: &Loaded) -> Published {
@@ -503,7 +498,7 @@ fn announce(loaded: &Loaded, before: &Published) {
     if loaded.hooks.policies.len() < before.hooks.policies.len() {
         tracing::warn!(generation, "Policy removed.");
     }
-    for diagnostic in loaded.diagnostics.iter().filter(|it| !before.diagnostics.contains(it)) {
+    for diagnostic in loaded.diagnostics.iter().filter(|it| before.diagnostics.iter().all(|old| old != *it)) {
         log(diagnostic);
     }
 }

@@ -39,7 +39,7 @@ pub(super) struct FileState {
     pub(super) tools: Vec<DeclaredTool>,
     /// Name and place of every hook that can be read, for duplicates.
     pub(super) names: Vec<(Arc<str>, Span, Range)>,
-    pub(super) diagnostics: Vec<Diagnostic>,
+    pub(super) diagnostics: Vec<Arc<Diagnostic>>,
     /// Other files that the definitions name, as they were when they were read.
     pub(super) named: Vec<Named>,
     /// The texts that its hooks and its policy come from, oldest first.
@@ -183,7 +183,8 @@ impl Place<'_> {
             self.tell_broken_start(&mut compiled, &lines, &mut state);
         }
         self.put_in_force(&mut compiled, &lines, &good, before, &mut state);
-        state.diagnostics = compiled.problems.iter().map(|problem| problem.to_diagnostic(&file, &lines)).collect();
+        state.diagnostics =
+            compiled.problems.iter().map(|problem| problem.to_diagnostic(&file, &lines).into()).collect();
         state.named = named;
         (state.policy, state.tools) = (compiled.policy.map(Arc::new), compiled.tools);
         if !state.hooks.is_empty() || state.policy.is_some() || !state.tools.is_empty() {
@@ -263,7 +264,7 @@ impl Place<'_> {
             first.message.push_str(self.fate(&fate));
         }
         let file = self.path.display().to_string();
-        let diagnostics = problems.iter().map(|problem| problem.to_diagnostic(&file, &lines)).collect();
+        let diagnostics = problems.iter().map(|problem| problem.to_diagnostic(&file, &lines).into()).collect();
         // The places of the names are of another text: duplicates are not reported until the file is fixed.
         let (names, named) = (Vec::new(), Vec::new());
         let FileState { real, signature, racy, content, text, .. } = self.as_it_was_read(text);
@@ -294,7 +295,7 @@ impl Place<'_> {
         hint.severity = Severity::Hint;
         let problem = misnamed_policy(root).or_else(|| misnamed_cases(self.path, root)).unwrap_or(hint);
         let diagnostic = problem.to_diagnostic(&self.path.display().to_string(), &LineIndex::new(&text));
-        FileState { diagnostics: vec![diagnostic], ..self.as_it_was_read(text) }
+        FileState { diagnostics: vec![diagnostic.into()], ..self.as_it_was_read(text) }
     }
 
     /// A mistake outside of the hooks, and there is no last good state.

@@ -17,7 +17,7 @@ use crate::matching::tools::ToolNames;
 use crate::policy::Policy;
 use crate::support;
 use crate::support::file::{Signature, Unread, identity, read, signature};
-use crate::syntax::diagnostic::{Diagnostic, LineIndex, Severity};
+use crate::syntax::diagnostic::{Diagnostic, Diagnostics, LineIndex, Severity};
 use crate::syntax::problem::Problem;
 use crate::syntax::source::Layer;
 use sha2::{Digest, Sha256};
@@ -51,7 +51,7 @@ pub struct Loader {
     /// Hooks of the program that embeds the host.
     own: Vec<Defined>,
     /// Warnings about them.
-    own_warnings: Vec<Diagnostic>,
+    own_warnings: Vec<Arc<Diagnostic>>,
     own_policies: Vec<Arc<Policy>>,
 }
 
@@ -76,7 +76,7 @@ pub struct Loaded {
     /// The set; the same as before if nothing changed.
     pub hooks: Arc<HookSet>,
     /// Everything that is wrong.
-    pub diagnostics: Arc<[Diagnostic]>,
+    pub diagnostics: Diagnostics,
     /// The texts that diagnostics point into, by file.
     pub sources: HashMap<String, Arc<str>>,
     /// How the set differs from the one before.
@@ -175,7 +175,7 @@ impl Loader {
 
     /// Adds a hook that is in no file, with warnings about it; the next load puts it in force.
     pub(crate) fn add(&mut self, hook: Hook, warnings: Vec<Diagnostic>) {
-        self.own_warnings.extend(warnings);
+        self.own_warnings.extend(warnings.into_iter().map(Arc::new));
         let digest = Sha256::digest(format!("program\0{}", self.own.len()));
         let digest = digest.first_chunk().copied().unwrap_or_default();
         self.own.push(Defined { hook: Arc::new(hook), digest, from: None });
@@ -584,7 +584,8 @@ impl Loader {
         })
     }
 
-    fn assemble(&mut self, mut diagnostics: Vec<Diagnostic>, unsettled: bool) -> Loaded {
+    fn assemble(&mut self, problems: Vec<Diagnostic>, unsettled: bool) -> Loaded {
+        let mut diagnostics: Vec<_> = problems.into_iter().map(Arc::new).collect();
         let mut hooks = Vec::new();
         let mut in_force = InForce::new();
         let mut sources = HashMap::new();
@@ -601,7 +602,7 @@ impl Loader {
                     Entry::Occupied(entry) => {
                         let (file, line) = entry.get();
                         let duplicate = duplicate_name(name, span, &format!("{file}:{line}"));
-                        diagnostics.push(duplicate.into_diagnostic(&path.display().to_string(), *range));
+                        diagnostics.push(duplicate.into_diagnostic(&path.display().to_string(), *range).into());
                     }
                 }
             }
@@ -621,13 +622,14 @@ impl Loader {
         diagnostics.extend(self.own_warnings.iter().cloned());
         in_force.values_mut().for_each(|digests| digests.sort_unstable());
         let errors = diagnostics.iter().filter(|it| it.severity == Severity::Error);
-        let mut broken: Vec<_> = errors.map(Diagnostic::one_line).collect();
+        let mut broken: Vec<_> = errors.map(|it| it.one_line()).collect();
         if broken.len() > MAX_BROKEN {
             let more = broken.len() - MAX_BROKEN;
             broken.truncate(MAX_BROKEN);
             broken.push(format!("and {more} more mistakes; see `hookwire check`"));
         }
-        let notices: Vec<_> = diagnostics.iter().filter(|it| is_about_trust(it)).map(Diagnostic::one_line).collect();
+        let notices = diagnostics.iter().filter(|it| is_about_trust(it));
+        let notices: Vec<_> = notices.map(|it| it.one_line()).collect();
         let told: Vec<_> = self.files.values().filter_map(|state| state.told.clone()).take(MAX_BROKEN).collect();
         let changes = changes(&self.in_force, &in_force, &hooks, &self.published.hooks);
         let (hash, before) = (self.hash(), self.published.clone());
@@ -651,7 +653,7 @@ impl Loader {
         }
         Loaded {
             hooks: self.published.clone(),
-            diagnostics: diagnostics.into(),
+            diagnostics: diagnostics.into_iter().collect(),
             sources,
             changes,
             watch: self.watch.clone(),

@@ -73,6 +73,7 @@ pub(super) fn rules(written: Option<&OneOrMany>, node: &Node, mistakes: &mut Mis
             }
         }
     }
+    rules.shrink_to_fit();
     rules
 }
 

@@ -9,14 +9,14 @@ use super::kernel::Kernel;
 use super::load::{Interest, Loaded, Look, Watch};
 use crate::support::failpoint;
 use notify::event::{AccessKind, AccessMode, CreateKind, Event, EventKind, ModifyKind, RenameMode};
+use parking_lot::{Condvar, Mutex};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs;
+use std::mem::take;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError, SyncSender, TrySendError};
 use std::time::{Duration, Instant, SystemTime};
 
 /// How changes are noticed.
@@ -51,48 +51,27 @@ const SECOND_LOOK: Duration = Duration::from_millis(100);
 const MAX_WAITING: usize = 4096;
 
 /// Ends the watching when it is dropped.
-pub struct Watcher(Sender);
+pub struct Watcher(Arc<Messages>);
 
 impl Drop for Watcher {
     fn drop(&mut self) {
-        self.0.state.is_over.store(true, Ordering::Release);
-        // A queue that is full is being read. The thread may also have ended by itself.
-        let _ = self.0.messages.try_send(Message::Wake);
+        self.0.tell(|waiting| waiting.is_over = true);
     }
 }
 
-enum Message {
-    Changed(notify::Result<Event>),
-    /// Something was said beside the queue.
-    Wake,
-}
-
-/// Messages that reach the end of the queue also when the queue is full.
+/// What was told and isn't heard yet. It takes memory only while something waits.
 #[derive(Default)]
-struct State {
-    is_over: AtomicBool,
-    /// Events found no place.
-    is_lost: AtomicBool,
+struct Messages {
+    waiting: Mutex<Waiting>,
+    news: Condvar,
 }
 
-#[derive(Clone)]
-struct Sender {
-    messages: SyncSender<Message>,
-    state: Arc<State>,
-}
-
-impl Sender {
-    /// Never waits: the thread that tells of events also answers whoever reads them.
-    fn tell(&self, event: notify::Result<Event>) {
-        if let Err(TrySendError::Full(_)) = self.messages.try_send(Message::Changed(event)) {
-            self.state.is_lost.store(true, Ordering::Release);
-        }
-    }
-}
-
-struct Receiver {
-    messages: mpsc::Receiver<Message>,
-    state: Arc<State>,
+#[derive(Default)]
+struct Waiting {
+    changes: VecDeque<notify::Result<Event>>,
+    /// Changes found no place.
+    is_lost: bool,
+    is_over: bool,
 }
 
 /// The message that ended a wait.
@@ -105,29 +84,40 @@ enum Told {
     End,
 }
 
-impl Receiver {
+impl Messages {
+    fn tell(&self, what: impl FnOnce(&mut Waiting)) {
+        what(&mut self.waiting.lock());
+        self.news.notify_one();
+    }
+
+    /// Never waits for a place: the thread that tells of changes also answers whoever reads them.
+    fn changed(&self, event: notify::Result<Event>) {
+        self.tell(|waiting| match waiting.changes.len() < MAX_WAITING {
+            true => waiting.changes.push_back(event),
+            false => waiting.is_lost = true,
+        });
+    }
+
     fn next(&self, until: Option<Instant>) -> Told {
+        let mut waiting = self.waiting.lock();
+        let mut is_late = false;
         loop {
-            let message = match until {
-                None => self.messages.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                Some(until) => self.messages.recv_timeout(until.saturating_duration_since(Instant::now())),
-            };
-            return match message {
-                _ if self.state.is_over.load(Ordering::Acquire) => Told::End,
-                _ if self.state.is_lost.swap(false, Ordering::AcqRel) => Told::Lost,
-                Ok(Message::Changed(event)) => Told::Changed(event),
-                Ok(Message::Wake) => continue,
-                Err(RecvTimeoutError::Timeout) => Told::Nothing,
-                Err(RecvTimeoutError::Disconnected) => Told::End,
-            };
+            if waiting.is_over {
+                return Told::End;
+            }
+            if take(&mut waiting.is_lost) {
+                return Told::Lost;
+            }
+            if let Some(event) = waiting.changes.pop_front() {
+                return Told::Changed(event);
+            }
+            match until {
+                _ if is_late => return Told::Nothing,
+                Some(until) => is_late = self.news.wait_until(&mut waiting, until).timed_out(),
+                None => self.news.wait(&mut waiting),
+            }
         }
     }
-}
-
-fn queue() -> (Sender, Receiver) {
-    let (sender, messages) = mpsc::sync_channel(MAX_WAITING);
-    let state = Arc::<State>::default();
-    (Sender { messages: sender, state: state.clone() }, Receiver { messages, state })
 }
 
 /// Calls `reload` in a thread of its own whenever something may have changed, until it answers
@@ -142,11 +132,11 @@ pub fn spawn(
     reload: impl Fn(Look<'_>) -> Option<Loaded> + Send + 'static,
     announce: impl Fn(Watching) + Send + 'static,
 ) -> std::io::Result<Watcher> {
-    let (sender, messages) = queue();
+    let messages = Arc::<Messages>::default();
     let mut places = Places { kernel: None, watched: HashMap::new() };
     if !force_polling {
-        let sender = sender.clone();
-        let started = Kernel::new(Box::new(move |event| sender.tell(event))).and_then(|kernel| {
+        let messages = messages.clone();
+        let started = Kernel::new(Box::new(move |event| messages.changed(event))).and_then(|kernel| {
             places.kernel = Some(kernel);
             places.watch(&wanted)
         });
@@ -155,15 +145,16 @@ pub fn spawn(
         }
     }
     announce(places.watching());
+    let watcher = Watcher(messages.clone());
     let run = move || run(&wanted, &mut places, &messages, &reload, &announce);
     std::thread::Builder::new().name("watch".into()).spawn(run)?;
-    Ok(Watcher(sender))
+    Ok(watcher)
 }
 
 fn run(
     wanted: &Watch,
     places: &mut Places,
-    messages: &Receiver,
+    messages: &Messages,
     reload: &dyn Fn(Look<'_>) -> Option<Loaded>,
     announce: &dyn Fn(Watching),
 ) {
@@ -209,7 +200,7 @@ fn run(
 }
 
 /// Waits, whatever is said meanwhile, unless it is the end.
-fn pause(messages: &Receiver, time: Duration) -> bool {
+fn pause(messages: &Messages, time: Duration) -> bool {
     let until = Some(Instant::now() + time);
     loop {
         match messages.next(until) {
@@ -335,7 +326,7 @@ impl Unfinished {
 
 /// Waits for something that matters, unless there `is_news` already, and then for quiet.
 fn wait(
-    messages: &Receiver,
+    messages: &Messages,
     is_news: bool,
     again: Option<Instant>,
     wanted: &Watch,
@@ -468,31 +459,29 @@ impl About {
 mod tests {
     use super::*;
 
-    #[test]
-    fn more_than_can_wait_is_told_as_lost() {
-        let (sender, receiver) = queue();
-        for _ in 0..MAX_WAITING + 1 {
-            sender.tell(Ok(Event::new(EventKind::Any)));
-        }
-        assert!(matches!(receiver.next(None), Told::Lost));
-        let now = Some(Instant::now());
-        for _ in 1..MAX_WAITING {
-            assert!(matches!(receiver.next(now), Told::Changed(Ok(_))));
-        }
-        assert!(matches!(receiver.next(now), Told::Nothing));
+    fn full(n: usize) -> Messages {
+        let messages = Messages::default();
+        (0..n).for_each(|_| messages.changed(Ok(Event::new(EventKind::Any))));
+        messages
     }
 
     #[test]
-    fn the_end_is_heard_by_a_full_queue_and_by_an_empty_one() {
+    fn more_than_can_wait_is_told_as_lost() {
+        let messages = full(MAX_WAITING + 1);
+        assert!(matches!(messages.next(None), Told::Lost));
+        let now = Some(Instant::now());
+        for _ in 0..MAX_WAITING {
+            assert!(matches!(messages.next(now), Told::Changed(Ok(_))));
+        }
+        assert!(matches!(messages.next(now), Told::Nothing));
+    }
+
+    #[test]
+    fn the_end_is_heard_before_what_waits() {
         for waiting in [0, MAX_WAITING] {
-            let (sender, receiver) = queue();
-            for _ in 0..waiting {
-                sender.tell(Ok(Event::new(EventKind::Any)));
-            }
-            let handler = sender.clone();
-            drop(Watcher(sender));
-            assert!(matches!(receiver.next(None), Told::End));
-            drop(handler);
+            let messages = Arc::new(full(waiting));
+            drop(Watcher(messages.clone()));
+            assert!(matches!(messages.next(None), Told::End));
         }
     }
 }

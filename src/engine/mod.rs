@@ -25,6 +25,7 @@ use crate::hook_set::{HookSet, Selected};
 use crate::matching::{Facts, patience, rule};
 use crate::policy;
 use crate::services::client::Client;
+use crate::services::emit::EventSender;
 use crate::verdict::{Decision, Outcome, Status, Verdict};
 use calls::Calls;
 use compose::{Asks, Chain, Equals, Member, Rest};
@@ -67,7 +68,7 @@ pub struct Engine {
     pub on_detached_end: Arc<OnceLock<Box<DetachedEnd>>>,
     /// The moments that were judged just now, for an agent that asks about each of them twice.
     pub(crate) repeated: Arc<Repeated<Verdict>>,
-    reports: broadcast::Sender<Report>,
+    reports: EventSender<Report>,
     sessions: Arc<Sessions>,
     detached: Arc<Semaphore>,
     aside: Arc<Semaphore>,
@@ -158,8 +159,6 @@ pub struct Report {
 
 /// Detached hooks that may run at once; more are skipped, and said to be.
 const MAX_DETACHED: usize = 256;
-/// Reports that a slow listener may fall behind before it loses some.
-const REPORT_QUEUE: usize = 1024;
 /// Tools of which is remembered that a person was told something.
 const MAX_TOLD: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
 /// How long a client's person has for an `ask`, unless the host is started with another time.
@@ -178,7 +177,7 @@ impl Engine {
             unhurried: false,
             on_detached_end: Arc::default(),
             repeated: Arc::default(),
-            reports: broadcast::Sender::new(REPORT_QUEUE),
+            reports: EventSender::default(),
             sessions: Arc::default(),
             detached: Arc::new(Semaphore::new(MAX_DETACHED)),
             aside: Arc::new(Semaphore::new(aside::MAX_ASIDE)),

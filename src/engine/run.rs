@@ -623,16 +623,13 @@ fn detach(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: 
 
 /// Sends a run's outcome to those who listen.
 fn report(engine: &Engine, moment: &Moment, outcome: &Outcome, detached: bool) {
-    if engine.reports.receiver_count() == 0 {
-        return;
-    }
-    let event = moment.event();
-    let times = outcome.times().map(|(start, end)| (rfc3339(start), rfc3339(end)));
-    let (started_at, completed_at) = times.unzip();
-    let (event, event_id, outcome) = (event.name.clone(), event.id.clone(), outcome.clone());
-    let report = Report { event, event_id, detached, started_at, completed_at, outcome };
-    // An error means that the last listener has just left.
-    let _ = engine.reports.send(report);
+    engine.reports.emit(|| {
+        let event = moment.event();
+        let times = outcome.times().map(|(start, end)| (rfc3339(start), rfc3339(end)));
+        let (started_at, completed_at) = times.unzip();
+        let (event, event_id, outcome) = (event.name.clone(), event.id.clone(), outcome.clone());
+        Report { event, event_id, detached, started_at, completed_at, outcome }
+    });
 }
 
 /// The name of a hook's own time limit in errors.

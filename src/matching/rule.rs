@@ -94,16 +94,16 @@ impl Deeds {
 }
 
 /// A pattern in the forms that the main argument may have. One is missing where the pattern doesn't fit it, or
-/// where no tool of the rule has it.
+/// where no tool of the rule has it. Most rules have one form, so each takes memory of its own.
 #[derive(Debug)]
 struct Forms {
     /// One for each alternative in braces.
     commands: Vec<CommandRule>,
-    path: Option<PathPattern>,
+    path: Option<Box<PathPattern>>,
     /// The pattern for a file of that name in any directory, where the pattern has no `/`.
-    anywhere: Option<PathPattern>,
-    url: Option<UrlPattern>,
-    text: Option<GlobMatcher>,
+    anywhere: Option<Box<PathPattern>>,
+    url: Option<Box<UrlPattern>>,
+    text: Option<Box<GlobMatcher>>,
 }
 
 #[derive(Debug)]
@@ -147,6 +147,7 @@ impl ToolRule {
             let glob = if name.contains('*') { Some(glob(name)?) } else { None };
             tools.push(ToolName { text: name.to_string(), glob });
         }
+        tools.shrink_to_fit();
         let argument = match pattern {
             None | Some("" | "*") => Argument::Any,
             Some(pattern) => Argument::new(&tools, pattern)?,
@@ -217,8 +218,8 @@ impl ToolRule {
     /// What it is about where it is about files: what its tools do with them, and which they are.
     fn files(&self, any_depth: bool) -> Option<(Deeds, SmallVec<[&PathPattern; 2]>)> {
         let Argument::Main(forms) = &self.argument else { return None };
-        let anywhere = forms.anywhere.as_ref().filter(|_| any_depth);
-        let patterns: SmallVec<[&PathPattern; 2]> = anywhere.into_iter().chain(&forms.path).collect();
+        let anywhere = forms.anywhere.as_deref().filter(|_| any_depth);
+        let patterns: SmallVec<[&PathPattern; 2]> = anywhere.into_iter().chain(forms.path.as_deref()).collect();
         if patterns.is_empty() {
             return None;
         }
@@ -284,7 +285,7 @@ impl ToolRule {
             },
             (Thing::Url(it), Reading::Hits) => url.as_ref().map(|url| url.hits(it)),
             (Thing::Url(it), Reading::Covers) => url.as_ref().map(|url| url.covers(it)),
-            (Thing::Text(it), _) => return self.fits_text(it, text.as_ref(), url.as_ref(), reading),
+            (Thing::Text(it), _) => return self.fits_text(it, text.as_deref(), url.as_deref(), reading),
         };
         fits.map_or_else(|| self.doubt("the pattern doesn't fit such an argument"), truth)
     }
@@ -441,10 +442,10 @@ impl Argument {
             must: bool,
             compile: impl FnOnce(&str) -> Result<T, String>,
             pattern: &str,
-        ) -> Result<Option<T>, String> {
+        ) -> Result<Option<Box<T>>, String> {
             match may.then(|| compile(pattern)).transpose() {
                 Err(problem) if must => Err(problem),
-                compiled => Ok(compiled.ok().flatten()),
+                compiled => Ok(compiled.ok().flatten().map(Box::new)),
             }
         }
         let commands = |pattern: &str| {
@@ -454,7 +455,7 @@ impl Argument {
         };
         use ArgumentKind::{Path, Shell, Text, Url};
         Ok(Argument::Main(Box::new(Forms {
-            commands: form(may_be(Shell), must_be(Shell), commands, pattern)?.unwrap_or_default(),
+            commands: form(may_be(Shell), must_be(Shell), commands, pattern)?.map(|it| *it).unwrap_or_default(),
             path: form(may_be(Path), must_be(Path), PathPattern::new, pattern.trim())?,
             anywhere: form(may_be(Path) && is_name(pattern.trim()), false, of_any_directory, pattern.trim())?,
             url: form(may_be(Url), must_be(Url), UrlPattern::new, pattern)?,

@@ -5,6 +5,7 @@
 //! to the ways people and editors count.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use schemars::JsonSchema;
@@ -85,6 +86,28 @@ impl Diagnostic {
         let place = if self.span == (0..0) { String::new() } else { format!(":{line}:{column}") };
         let help = self.help.as_deref().map(|help| format!(" ({help})")).unwrap_or_default();
         format!("{}{place}: {}{help}", self.file, self.message)
+    }
+}
+
+/// All remarks about some definitions. Each is kept once, however many hold them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Diagnostics(Arc<[Arc<Diagnostic>]>);
+
+impl Diagnostics {
+    /// Each of them, in the order of files and places.
+    pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.0.iter().map(|it| &**it)
+    }
+
+    /// How many errors and warnings there are: a hint is neither.
+    pub(crate) fn n_mistakes(&self) -> usize {
+        self.iter().filter(|it| it.severity != Severity::Hint).count()
+    }
+}
+
+impl FromIterator<Arc<Diagnostic>> for Diagnostics {
+    fn from_iter<I: IntoIterator<Item = Arc<Diagnostic>>>(all: I) -> Diagnostics {
+        Diagnostics(all.into_iter().collect())
     }
 }
 

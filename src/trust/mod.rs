@@ -16,7 +16,7 @@ use crate::hook::Hook;
 use crate::matching::paths::normalise;
 use crate::support::amounts::rfc3339;
 use crate::support::digest;
-use crate::syntax::diagnostic::{Diagnostic, Severity};
+use crate::syntax::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::syntax::source::Layer;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -38,7 +38,7 @@ pub struct Review {
     /// The hooks that were approved before.
     hooks_before: Vec<Arc<Hook>>,
     /// What is wrong in them.
-    pub diagnostics: Arc<[Diagnostic]>,
+    pub diagnostics: Diagnostics,
     /// Nothing of it would judge anything.
     pub is_empty: bool,
     /// What was approved before, and is as it was then.

@@ -56,7 +56,7 @@ pub(super) async fn check(session: &Session, CheckParams { text, file }: CheckPa
             Some(text) => aside(async { check(&text).diagnostics }).await,
             None => {
                 session.hooks_when_read().await;
-                session.host.published().diagnostics.to_vec()
+                session.host.published().diagnostics.iter().cloned().collect()
             }
         },
     })
@@ -68,7 +68,7 @@ pub(super) async fn reload(session: &Session) -> RpcResult<ReloadResult> {
         Ok(ReloadResult {
             generation: published.hooks.generation,
             hash: published.hooks.hash.clone(),
-            diagnostics: published.diagnostics.to_vec(),
+            diagnostics: published.diagnostics.iter().cloned().collect(),
         })
     };
     session.change(reload).await

@@ -2,7 +2,6 @@
 //! `$/cancelRequest`, `$/setTrace`.
 
 use super::Next;
-use crate::host::n_mistakes;
 use crate::rpc::envelope::canonical_id;
 use crate::rpc::error::{RpcError, RpcResult};
 use crate::rpc::params::decode_params;
@@ -38,7 +37,7 @@ pub(super) fn initialize(session: &Session, sent: Value) -> RpcResult<Initialize
             generation: published.hooks.generation,
             hash: published.hooks.hash.clone(),
             hooks: published.hooks.hooks.len(),
-            diagnostics: n_mistakes(&published.diagnostics),
+            diagnostics: published.diagnostics.n_mistakes(),
             watching: session.host.watching(),
             pass_through: session.host.interceptor.is_pass_through(),
             remarks,

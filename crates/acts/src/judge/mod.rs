@@ -111,6 +111,8 @@ impl CommandRule {
         if last > 0 {
             stages[last].open = true;
         }
+        stages.iter_mut().for_each(Stage::shrink);
+        stages.shrink_to_fit();
         Ok(CommandRule { id: RuleId::next(), stages })
     }
 
@@ -512,6 +514,12 @@ impl Stage {
             }
         }
         Ok(stage)
+    }
+
+    /// Gives back what was taken to grow: a host may have thousands of rules.
+    fn shrink(&mut self) {
+        self.operands.shrink_to_fit();
+        self.options.shrink_to_fit();
     }
 
     /// Adds an option of the pattern; how many further words are its value.

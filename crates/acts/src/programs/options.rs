@@ -348,7 +348,8 @@ pub(super) struct Program {
     runs: OnceLock<Column>,
     /// It or one of its sub-commands runs what it is given as a command.
     wraps: OnceLock<bool>,
-    row: OnceLock<Option<Row>>,
+    /// Few programs are asked for theirs.
+    row: OnceLock<Option<Box<Row>>>,
 }
 
 /// Two ways to say the same: the path of a line, and the words that the line says it is the same as.
@@ -473,7 +474,7 @@ impl Program {
     }
 
     fn row(&'static self) -> Option<&'static Row> {
-        self.row_of_same().or_else(|| self.row.get_or_init(|| read(&self.lines)).as_ref())
+        self.row_of_same().or_else(|| self.row.get_or_init(|| read(&self.lines).map(Box::new)).as_deref())
     }
 
     /// The row of the words that it is the same as.
