@@ -59,7 +59,7 @@ use crate::services::models::ModelRef;
 use crate::services::state::Store;
 use crate::support::places::{self, Places};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use deferred::Deferred;
 use help::GLOBAL;
@@ -492,11 +492,22 @@ fn parse() -> Cli {
     Cli::try_parse().unwrap_or_else(|error| {
         if !is_help(error.kind()) {
             let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-            run::with_dashes(error, &words).exit();
+            run::with_dashes(without_file_tip(error), &words).exit();
         }
         let matches = help::grouped(Cli::command()).get_matches();
         Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     })
+}
+
+/// Without the tip how to give an unknown option as the name of a file: nobody has such files.
+fn without_file_tip(mut error: clap::Error) -> clap::Error {
+    if let Some(ContextValue::StyledStrs(mut tips)) = error.remove(ContextKind::Suggested) {
+        tips.retain(|tip| !tip.to_string().contains(" as a value, use "));
+        if !tips.is_empty() {
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+        }
+    }
+    error
 }
 
 /// Runs the command line of this process.

@@ -82,9 +82,15 @@ fn two_guards_in_one_file() {
     let guards = "defaults: { fail: closed }\nhooks:\n  - { name: no-rm, on: PreToolUse, if: Bash(rm -rf *), deny: No removals. }\n  - { name: no-curl-sh, on: PreToolUse, if: 'Bash(curl * | sh)', deny: No downloads. }\n";
     let cases = "cases:\n  - { bash: curl x | sh, expect: deny, reason: No downloads., outcomes: { no-rm: doubt } }\n  - { bash: $X, expect: doubt }\n";
     let dir = hooks(&[("guards.yaml", guards), ("guards.test.yaml", cases)]);
-    let output = hookwire().current_dir(dir.path()).args(["test", "guards.test.yaml"]).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(text, "guards.test.yaml: 2 of 2 as expected\n");
+    // Other commands take definitions as `--hooks`.
+    for words in [&["guards.test.yaml"][..], &["--hooks", "guards.test.yaml"]] {
+        let output = hookwire().current_dir(dir.path()).arg("test").args(words).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(text, "guards.test.yaml: 2 of 2 as expected\n");
+    }
+    let output = hookwire().args(["test", "--hoks", "."]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("unexpected argument '--hoks'") && !text.contains("-- --hoks"), "{text}");
 }
 
 /// It is told once, not for each case.

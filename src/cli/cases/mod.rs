@@ -40,6 +40,9 @@ use tokio::runtime::Runtime;
 pub(super) struct TestArgs {
     /// Files of cases, and directories that hold some. Without any, .hookwire.
     paths: Vec<PathBuf>,
+    /// The same, as other commands take it.
+    #[arg(long, value_name = "PATH", hide = true)]
+    hooks: Vec<PathBuf>,
     /// Only cases whose name contains this.
     #[arg(long, value_name = "TEXT", default_value = "")]
     filter: String,
@@ -101,7 +104,11 @@ impl Tried {
 }
 
 pub(super) fn run(args: &TestArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let given = if args.paths.is_empty() { &[definitions()][..] } else { &args.paths };
+    let mut given = [&args.paths[..], &args.hooks].concat();
+    if given.is_empty() {
+        given.push(definitions());
+    }
+    let given = &given[..];
     ending::run(async |runtime| {
         if !args.watch {
             return once(given, args, runtime, out).await;

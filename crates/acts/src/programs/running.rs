@@ -150,7 +150,11 @@ pub(in super::super) fn words_of_shell(words: &[Word]) -> Result<Option<ShellWor
             let is_file = matches!(word.openness, Openness::Files(_)) && word.text.contains('.');
             let begins_otherwise = !beginning.is_empty() && !beginning.starts_with(['-', '+']);
             let is_operand = is_file || matches!(word.openness, Openness::Operand(0)) || begins_otherwise;
-            return if is_operand { Ok(Some(read)) } else { Err("a shell's options are computed") };
+            return match is_operand {
+                true => Ok(Some(read)),
+                false if read.command => Err("the text that a shell is to run is computed"),
+                false => Err("a shell's options are computed"),
+            };
         };
         if !option.starts_with(['-', '+']) || option == "+" {
             break;
