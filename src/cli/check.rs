@@ -7,7 +7,8 @@ use super::{DefinitionArgs, Failure, Finding, Format, ReachArgs, reports, unaske
 use crate::definitions;
 use crate::definitions::approved::DEFINITIONS;
 use crate::definitions::cases;
-use crate::definitions::load::{is_about_trust, unreadable};
+use crate::definitions::load::unreadable;
+use crate::definitions::scan::is_about_trust;
 use crate::dialects;
 use crate::engine;
 use crate::handlers::guards::{GUARDS, GuardRow};

@@ -1,7 +1,7 @@
 //! Where the kernel tells of changes. On Linux it's asked for changes only, and no more of a directory than matters: a host
 //! that heard of every open of `/etc` or of every file in `/tmp` would wake whenever a program starts.
 
-use super::load::Interest;
+use super::scan::Interest;
 use notify::Event;
 use std::path::Path;
 

@@ -31,6 +31,7 @@ mod policy;
 pub(crate) mod published_sets;
 mod rule_places;
 mod rules;
+pub mod scan;
 pub mod schema;
 pub(crate) mod slips;
 #[cfg(test)]

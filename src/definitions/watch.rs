@@ -6,7 +6,8 @@
 
 use super::cases::is_definition_file;
 use super::kernel::Kernel;
-use super::load::{Interest, Loaded, Look, Watch};
+use super::load::{Loaded, Look};
+use super::scan::{Interest, Watch};
 use crate::support::failpoint;
 use notify::event::{AccessKind, AccessMode, CreateKind, Event, EventKind, ModifyKind, RenameMode};
 use parking_lot::{Condvar, Mutex};

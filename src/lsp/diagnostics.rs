@@ -9,7 +9,7 @@ use super::plain_text::plain;
 use super::project::Project;
 use super::same_name::{same_name, taken_names};
 use super::server::Server;
-use crate::definitions::load::{CHANGED_SINCE, is_about_trust};
+use crate::definitions::scan::{CHANGED_SINCE, is_about_trust};
 use crate::host::Published;
 use crate::syntax::diagnostic::{self, Severity};
 use ls_types::{

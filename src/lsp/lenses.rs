@@ -6,7 +6,7 @@ use super::plain_text::{counts_in_words, one_line, plain};
 use super::surroundings::Surroundings;
 use super::{effects, sample};
 use crate::definitions::compile::Compiled;
-use crate::definitions::load::NOT_TRUSTED;
+use crate::definitions::scan::NOT_TRUSTED;
 use crate::hook::Hook;
 use crate::journal::Counts;
 use crate::syntax::diagnostic::Diagnostic;

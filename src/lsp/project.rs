@@ -8,7 +8,7 @@
 
 use crate::definitions::approved::DEFINITIONS;
 use crate::definitions::layer_dir::LayerDir;
-use crate::definitions::load::is_about_trust;
+use crate::definitions::scan::is_about_trust;
 use crate::dialects;
 use crate::engine::{self, Engine, Honours, HooksInForce, Question};
 use crate::event::Event;

@@ -4,7 +4,7 @@ use super::live::{Live, LiveHost};
 use super::plain_text::escaped;
 use super::project::Project;
 use super::workspaces::Workspaces;
-use crate::definitions::load::is_about_trust;
+use crate::definitions::scan::is_about_trust;
 use crate::support::amounts::number_of;
 use crate::syntax::diagnostic::Severity;
 use serde::Serialize;

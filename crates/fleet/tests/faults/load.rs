@@ -435,12 +435,13 @@ async fn answer(server: &Server, question: &Question, decision: Decision, key: &
     (key.public(), again!(LONG * 2, asks::answer(server, question, decision, None, key).await.ok()))
 }
 
-/// Asks until the answer is as it should be, or for so long that it won't be.
+/// Asks until the answer is as it should be, or for so long that it won't be: an answer may itself be long in coming, so
+/// the time is that since the first.
 async fn settled<T>(mut ask: impl AsyncFnMut() -> T, is_as_it_should: impl Fn(&T) -> bool) -> T {
-    let end = Instant::now() + LONG / 3;
+    let mut end = None;
     loop {
         let answer = ask().await;
-        if is_as_it_should(&answer) || Instant::now() > end {
+        if is_as_it_should(&answer) || Instant::now() > *end.get_or_insert_with(|| Instant::now() + LONG / 3) {
             return answer;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
