@@ -98,6 +98,8 @@ pub struct Worker {
     gates: watch::Receiver<u64>,
     definitions: watch::Receiver<Status>,
     tasks: Vec<JoinHandle<()>>,
+    /// Ends when the work is over, once what it has counted is kept.
+    keeping: JoinHandle<()>,
     gate: JoinHandle<(u64, i64)>,
 }
 
@@ -254,6 +256,7 @@ impl Load {
         for host in std::mem::take(&mut self.hosts) {
             let (of_quota, of_budget) = host.gate.await.unwrap();
             (admitted, spent, gates) = (admitted + of_quota, spent + of_budget, gates + *host.gates.borrow());
+            host.keeping.await.unwrap();
             if !host.outbound.drained(LONG).await {
                 found.broken.push(format!("{}: {:?}", host.user, host.outbound.progress().borrow()));
             }
@@ -388,8 +391,8 @@ impl Gate {
         };
         let following = tokio::spawn(follower.run(server.clone()));
         let gate = tokio::spawn(self.pass(passed, is_over.subscribe()));
-        let tasks = vec![draining, keeping, following];
-        Worker { server, outbound, user, dir, kept, gates, definitions, tasks, gate }
+        let tasks = vec![draining, following];
+        Worker { server, outbound, user, dir, kept, gates, definitions, tasks, keeping, gate }
     }
 
     async fn pass(self, passed: watch::Sender<u64>, mut is_over: watch::Receiver<bool>) -> (u64, i64) {
