@@ -348,7 +348,7 @@ pub fn named_in_text(text: &str) -> Vec<FileAct> {
 
 fn named_in_code(word: Word, directories: Directories, at: Span) -> FileAct {
     let certainty = Certainty::Doubt(NAMED_IN_CODE);
-    FileAct { access: Access::Either, reach: Reach::File, word, certainty, at, by: None, directories }
+    FileAct { access: Access::Either, reach: Reach::Below, word, certainty, at, by: None, directories }
 }
 
 /// Whether it is no file but a device that everybody may write: `/dev/null`, a terminal, what is open already.
@@ -442,7 +442,7 @@ fn done(it: &Use<'_>, uses: &Uses<'_>, runs_code: bool) -> Vec<Done> {
         }
         Kind::Code | Kind::Awk => in_code(tokens(&word.text)),
         Kind::Any => {
-            let doubt = |word| (Access::Either, Reach::File, word, Certainty::Doubt(NOT_KNOWN));
+            let doubt = |word| (Access::Either, Reach::Below, word, Certainty::Doubt(NOT_KNOWN));
             let mut all: Vec<Done> = [word.clone()].into_iter().chain(pieces(word)).map(doubt).collect();
             if word.text.contains(char::is_whitespace) {
                 all.extend(in_code(tokens(&word.text)));
@@ -453,7 +453,7 @@ fn done(it: &Use<'_>, uses: &Uses<'_>, runs_code: bool) -> Vec<Done> {
 }
 
 fn in_code(words: impl Iterator<Item = Word>) -> Vec<Done> {
-    words.map(|word| (Access::Either, Reach::File, word, Certainty::Doubt(NAMED_IN_CODE))).collect()
+    words.map(|word| (Access::Either, Reach::Below, word, Certainty::Doubt(NAMED_IN_CODE))).collect()
 }
 
 /// A copy goes to the path, or to one in that directory.

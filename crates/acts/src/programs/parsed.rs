@@ -298,14 +298,22 @@ pub(in super::super) fn takes_value(word: &Word, row: Option<&Row>) -> (bool, bo
     if row.attached(text).is_some() {
         return (true, false);
     }
-    if row.habits.has("number") && name[1..].bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') {
+    // `head -5`, `nice --5`: a number that is no option of the row says how many, and nothing else.
+    let number = name.trim_start_matches('-');
+    if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) {
         return (true, false);
     }
     if name.starts_with("--") || !row.clusters() {
         return (row.abbreviates() && name.starts_with("--no-"), false);
     }
     for (end, option) in row.letters(name) {
-        let Some(option) = option else { return (false, false) };
+        let Some(option) = option else {
+            // `tail -20f`
+            if name[..end].ends_with(|letter: char| letter.is_ascii_digit()) {
+                continue;
+            }
+            return (false, false);
+        };
         if option.value != Takes::Nothing {
             let needs_next = option.value == Takes::Value && end == text.len() && word.openness == Openness::Constant;
             return (true, needs_next);
