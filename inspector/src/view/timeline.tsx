@@ -1,7 +1,7 @@
 // What the agents do, as it happens.
 
 import { signal } from "@preact/signals";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { download, lines } from "../export";
 import { judgedOf, type Row } from "../read";
@@ -51,11 +51,9 @@ export function Timeline(): JSX.Element {
   const { q, event } = route.value;
   const by = grouping.value;
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
-  const [frozen, setFrozen] = useState<number | undefined>(undefined);
   const isHeld = paused.value || away.value;
-  useEffect(() => {
-    setFrozen(isHeld ? (rows.at(-1)?.n ?? 0) : undefined);
-  }, [isHeld, q, by]);
+  // Not in an effect, which comes later than the rows that somebody reads by then.
+  const frozen = useMemo(() => (isHeld ? (rows.at(-1)?.n ?? 0) : undefined), [isHeld, q, by]);
 
   const shown = frozen === undefined ? visible.rows.length : upTo(visible.rows, frozen);
   const fresh = visible.rows.length - shown;
