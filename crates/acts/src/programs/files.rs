@@ -77,6 +77,8 @@ impl<'w> Uses<'w> {
             return Uses { finds: true, ..Uses::default() };
         }
         let kinds = clause.before.iter().chain(&clause.repeated).chain(&clause.after);
+        // Where a sub-command stands that the table doesn't have, it may be an extension's.
+        let has_others = rows.last().is_some_and(|row| row.has_commands && !row.habits.has("scripts"));
         let may_run = kinds.into_iter().any(|kind| matches!(kind, Kind::Any | Kind::Code));
         let mut uses = Uses { may_run, patches: clause.patches, ..Uses::default() };
         let kind_of = |option: &Opt| {
@@ -114,7 +116,8 @@ impl<'w> Uses<'w> {
         let n_commands = rows.len() - 1;
         let is_behind = |at: usize| given.dashes.is_some_and(|dashes| at + n_commands >= dashes);
         for (place, (at, word)) in plain.iter().enumerate() {
-            uses.add(word, clause.kind_at(place, plain.len()), is_behind(*at), counts_from(*at));
+            let kind = if has_others { Kind::Any } else { clause.kind_at(place, plain.len()) };
+            uses.add(word, kind, is_behind(*at), counts_from(*at));
         }
         let everywhere = directories.len();
         if clause.is_here && plain.len() <= clause.before.len() {
