@@ -208,7 +208,7 @@ impl Script {
         if may_run {
             for (text, at) in &self.texts {
                 let directories = Directories::First;
-                acts.extend(tokens(text).map(|word| named_in_code(word, directories.clone(), at.clone())));
+                acts.extend(tokens(text).map(|it| named_in_code(it, directories.clone(), at.clone())));
             }
         }
         acts
@@ -256,7 +256,7 @@ impl Script {
             }
         };
         for (text, at) in &self.texts {
-            tokens(text).for_each(|word| add(&word, None, &Directories::First, at));
+            tokens(text).for_each(|(word, _)| add(&word, None, &Directories::First, at));
         }
         for command in self.commands.iter().filter(|it| !it.words.is_empty()) {
             let words = handed_on(command).into_iter().filter(|(it, _)| !is_device(it)).take(MOST_TOKENS);
@@ -343,12 +343,12 @@ impl FileAct {
 
 /// Paths that a text names which isn't read as a shell's: each may be read or written.
 pub fn named_in_text(text: &str) -> Vec<FileAct> {
-    tokens(text).map(|word| named_in_code(word, Directories::First, 0..text.len())).collect()
+    tokens(text).map(|it| named_in_code(it, Directories::First, 0..text.len())).collect()
 }
 
-fn named_in_code(word: Word, directories: Directories, at: Span) -> FileAct {
+fn named_in_code((word, reach): (Word, Reach), directories: Directories, at: Span) -> FileAct {
     let certainty = Certainty::Doubt(NAMED_IN_CODE);
-    FileAct { access: Access::Either, reach: Reach::Below, word, certainty, at, by: None, directories }
+    FileAct { access: Access::Either, reach, word, certainty, at, by: None, directories }
 }
 
 /// Whether it is no file but a device that everybody may write: `/dev/null`, a terminal, what is open already.
@@ -438,11 +438,11 @@ fn done(it: &Use<'_>, uses: &Uses<'_>, runs_code: bool) -> Vec<Done> {
         // `1r.env`
         Kind::Sed => {
             let names = word.text.split(char::is_whitespace).flat_map(behind_letters);
-            in_code(tokens(&word.text).chain(names.take(MOST_TOKENS)))
+            in_code(tokens(&word.text).chain(names.take(MOST_TOKENS).map(|it| (it, Reach::File))))
         }
         Kind::Code | Kind::Awk => in_code(tokens(&word.text)),
         Kind::Any => {
-            let doubt = |word| (Access::Either, Reach::Below, word, Certainty::Doubt(NOT_KNOWN));
+            let doubt = |word: Word| (Access::Either, reach_of(&word, false), word, Certainty::Doubt(NOT_KNOWN));
             let mut all: Vec<Done> = [word.clone()].into_iter().chain(pieces(word)).map(doubt).collect();
             if word.text.contains(char::is_whitespace) {
                 all.extend(in_code(tokens(&word.text)));
@@ -452,8 +452,8 @@ fn done(it: &Use<'_>, uses: &Uses<'_>, runs_code: bool) -> Vec<Done> {
     }
 }
 
-fn in_code(words: impl Iterator<Item = Word>) -> Vec<Done> {
-    words.map(|word| (Access::Either, Reach::Below, word, Certainty::Doubt(NAMED_IN_CODE))).collect()
+fn in_code(words: impl Iterator<Item = (Word, Reach)>) -> Vec<Done> {
+    words.map(|(word, reach)| (Access::Either, reach, word, Certainty::Doubt(NAMED_IN_CODE))).collect()
 }
 
 /// A copy goes to the path, or to one in that directory.
@@ -577,7 +577,7 @@ fn pieces(word: &Word) -> impl Iterator<Item = Word> {
 }
 
 /// What may be a path in code: the longest parts without signs that end one.
-fn tokens(code: &str) -> impl Iterator<Item = Word> {
+fn tokens(code: &str) -> impl Iterator<Item = (Word, Reach)> {
     let is_end = |c: char| {
         c.is_whitespace()
             || matches!(
@@ -586,17 +586,32 @@ fn tokens(code: &str) -> impl Iterator<Item = Word> {
             )
     };
     let parts = code.split(is_end).filter(|part| !part.is_empty() && part.len() < 4096).take(MOST_TOKENS);
+    let is_text = |part: &str| {
+        let at = part.as_ptr() as usize - code.as_ptr() as usize;
+        let quote = code[..at].chars().next_back().filter(|c| matches!(c, '"' | '\'' | '`'));
+        quote.is_some() && code[at + part.len()..].chars().next() == quote
+    };
     let word = |part: &str| {
         // `~+` is the directory at hand.
         let part = part.strip_prefix("~+/").unwrap_or(part);
         let is_home = part.starts_with("~/");
         Word { home: is_home, ..Word::constant(if is_home { &part[1..] } else { part }) }
     };
-    let words = parts.map(word).filter(|word| !is_device(word));
-    words.flat_map(|word| {
-        let more = pieces(&word).collect::<Vec<_>>();
-        [word].into_iter().chain(more)
+    let reaching = |word: Word, is_text: bool| {
+        let reach = reach_of(&word, is_text);
+        (word, reach)
+    };
+    let words = parts.map(move |part| reaching(word(part), is_text(part))).filter(|(word, _)| !is_device(word));
+    words.flat_map(move |(word, reach)| {
+        let more: Vec<_> = pieces(&word).map(|it| reaching(it, false)).collect();
+        [(word, reach)].into_iter().chain(more)
     })
+}
+
+/// How far what may be done to a name reaches. A directory is named by a path with a slash and by a text of code; another
+/// word is mostly none, as in `import secrets`.
+fn reach_of(word: &Word, is_text: bool) -> Reach {
+    if is_text || word.text.contains('/') { Reach::Below } else { Reach::File }
 }
 
 /// What find itself does below where it starts: what it runs for what it comes across is listed as commands.
