@@ -632,15 +632,15 @@ impl Server {
             wanted.insert("max_bytes".into(), MAX_PAGE_BYTES.into());
         }
         // Whatever answers, no reader goes round in a circle, and none misses what was lost on its way.
-        let mut before = 0;
-        let mut behind = wanted.get("seq").and_then(Value::as_u64).map_or(0, |it| it.saturating_sub(1));
+        let start = wanted.get("seq").and_then(Value::as_u64).map_or(0, |it| it.saturating_sub(1));
         let inbox = self.client.new_inbox();
         let mut replies = self.client.subscribe(inbox.clone()).await.map_err(|error| other(&error))?;
         let asked = self.client.publish_with_reply(api.clone(), inbox, wanted.to_string().into());
-        let mut page = Vec::new();
+        let mut page: Vec<StreamMessage> = Vec::new();
         let answers = async {
             asked.await.map_err(|error| other(&error))?;
             while let Some(message) = replies.next().await {
+                let before = page.last().map_or(0, |it| it.sequence);
                 let is_part = message.status.is_none_or(|it| it.as_u16() == 204);
                 if is_part && comes_behind(&message) != Some(before) {
                     return Err(ServerError::TimedOut(api.clone()));
@@ -656,10 +656,9 @@ impl Server {
                     (None, MAX_PAGE..) => return Err(other(&"more messages came than were asked for")),
                     (None, _) => {
                         let message = StreamMessage::try_from(message).map_err(|error| other(&error))?;
-                        if message.sequence <= behind || message.sequence == u64::MAX {
+                        if message.sequence <= before.max(start) || message.sequence == u64::MAX {
                             return Err(other(&"messages came out of their order"));
                         }
-                        (before, behind) = (message.sequence, message.sequence);
                         page.push(message);
                     }
                 }

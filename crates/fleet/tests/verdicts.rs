@@ -66,17 +66,11 @@ impl Host {
 
 /// What the stream has of each host and spool, in its order.
 async fn stored(auditor: &Server) -> BTreeMap<(Name, Name), Vec<(u64, Vec<u8>)>> {
-    let whole = async || {
-        let from = From { since: Some(SystemTime::UNIX_EPOCH), ..From::default() };
-        let mut reader = Reader::start(auditor, &from).await.ok()?;
-        let mut all: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        while let Some(verdict) = reader.next_stored().await {
-            let verdict = verdict.ok()?;
-            all.entry((verdict.host, verdict.spool)).or_default().push((verdict.number, verdict.record.to_vec()));
-        }
-        Some(all)
-    };
-    until(whole).await
+    let mut all: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for verdict in common::stored(auditor).await {
+        all.entry((verdict.host, verdict.spool)).or_default().push((verdict.number, verdict.record.to_vec()));
+    }
+    all
 }
 
 /// Each record of a host is there once, in order.

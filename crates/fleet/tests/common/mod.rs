@@ -12,6 +12,7 @@ use hookwire_fleet::hosts::now;
 use hookwire_fleet::name::Name;
 use hookwire_fleet::server::{Server, Settings};
 use hookwire_fleet::streams::{self, Plan};
+use hookwire_fleet::verdicts::{self, Reader, Stored};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -19,7 +20,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use tempfile::TempDir;
 
 /// The users of `examples/fleet/accounts.conf`, and one who may do everything.
@@ -334,6 +335,20 @@ pub async fn until<T>(mut ask: impl AsyncFnMut() -> Option<T>) -> T {
         assert!(Instant::now() < end, "what was waited for didn't happen");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+}
+
+/// All that the verdict stream has, in its order. It is asked for until all of it comes.
+pub async fn stored(auditor: &Server) -> Vec<Stored> {
+    let whole = async || {
+        let from = verdicts::From { since: Some(SystemTime::UNIX_EPOCH), ..verdicts::From::default() };
+        let mut reader = Reader::start(auditor, &from).await.ok()?;
+        let mut all = Vec::new();
+        while let Some(verdict) = reader.next_stored().await {
+            all.push(verdict.ok()?);
+        }
+        Some(all)
+    };
+    until(whole).await
 }
 
 /// Ports that nobody listens at. They are all bound before one is let go, so no two are the same.

@@ -1,6 +1,6 @@
 //! What two hosts, a publisher and two approvers do while something breaks, and the account of it afterwards.
 
-use crate::common::{LONG, Servers, Sound, manifest, until};
+use crate::common::{self, LONG, Servers, Sound, manifest, until};
 use hookwire_fleet::asks::{self, Answered, Asker, Decision, Question};
 use hookwire_fleet::bundle::Files;
 use hookwire_fleet::envelope::Signers;
@@ -14,12 +14,12 @@ use hookwire_fleet::server::{Server, ServerError};
 use hookwire_fleet::spend::{Budget, Spender};
 use hookwire_fleet::spool::{Limits, Spool};
 use hookwire_fleet::streams::{self, Plan, Quota};
-use hookwire_fleet::verdicts::{From, Outbound, Reader, limits};
+use hookwire_fleet::verdicts::{Outbound, limits};
 use serde_json::value::to_raw_value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -477,16 +477,10 @@ async fn publish_once(team: &Server, key: &SecretKey, pins: &Pins, files: &Files
 
 /// The numbers in the records that the stream has of each host.
 pub async fn stored(auditor: &Server) -> BTreeMap<Name, Vec<u64>> {
-    let whole = async || {
-        let from = From { since: Some(SystemTime::UNIX_EPOCH), ..From::default() };
-        let mut reader = Reader::start(auditor, &from).await.ok()?;
-        let mut all: BTreeMap<Name, Vec<u64>> = BTreeMap::new();
-        while let Some(verdict) = reader.next_stored().await {
-            let verdict = verdict.ok()?;
-            let record: serde_json::Value = serde_json::from_slice(&verdict.record).ok()?;
-            all.entry(verdict.host).or_default().push(record.get("n")?.as_u64()?);
-        }
-        Some(all)
-    };
-    until(whole).await
+    let mut all: BTreeMap<Name, Vec<u64>> = BTreeMap::new();
+    for verdict in common::stored(auditor).await {
+        let record: serde_json::Value = serde_json::from_slice(&verdict.record).unwrap();
+        all.entry(verdict.host).or_default().push(record["n"].as_u64().unwrap());
+    }
+    all
 }
