@@ -231,7 +231,9 @@ test("approvals: yes, no with a reason, yes to something else, all of it seen fi
 });
 
 test("definitions, charts, proposals", async (t) => {
-  const { page, go, end } = await open(t);
+  let send;
+  const eventsAfter = new Promise((resolve) => (send = resolve));
+  const { page, go, end } = await open(t, { eventsAfter });
   await go("#/definitions");
   await page.getByText("Not in force as written.").waitFor();
   await page.getByText("last good state in force").waitFor();
@@ -241,6 +243,8 @@ test("definitions, charts, proposals", async (t) => {
   await page.getByRole("button", { name: "Write one: a case for use-pnpm" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByText("Write it into a new file, /home/ana/shop/.hookwire/use-pnpm.test.yaml").waitFor();
+  await dialog.getByText("None of the events here has reached it").waitFor();
+  send();
   await dialog.getByText('cases: - { bash: "npm install left-pad", expect: { command: "pnpm').waitFor();
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: ".hookwire/team.yaml" }).click();

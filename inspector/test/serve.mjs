@@ -15,7 +15,10 @@ const TYPES = {
 const CSP =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
 
-/** `fleet`: the page is about machines of a fleet, and this is what is told of it. */
+/**
+ * `fleet`: the page is about machines of a fleet, and this is what is told of it. `eventsAfter`: a promise; no event is
+ * sent before it is kept.
+ */
 export async function serve({
   many = 400,
   shuffled = false,
@@ -24,6 +27,7 @@ export async function serve({
   minutes = 42,
   isEmpty = false,
   fleet,
+  eventsAfter,
 } = {}) {
   const r = random(7);
   const now = Date.now();
@@ -350,6 +354,7 @@ export async function serve({
     if (request.url.startsWith("/api/events")) {
       response.writeHead(200, { ...head, "Content-Type": "application/x-ndjson" });
       response.write(hostLine() + approvalLine());
+      await eventsAfter;
       let at = request.url.includes("after=") ? Math.max(0, records.length - 200) : 0;
       const more = () => {
         while (at < records.length) {

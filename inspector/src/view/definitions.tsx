@@ -1,15 +1,15 @@
 // What is in force, by layer: each file's hooks with what they did, what covers them, and what is wrong.
 
-import { useMemo, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { caseOf, expectationOf } from "../cases";
 import { textOf, useLoaded } from "../load";
 import { LAYER_ORDER, LAYERS, placeText } from "../places";
 import { toggled } from "../query";
-import { judgedOf, RUN } from "../read";
+import { judgedOf, RUN, type Row } from "../read";
 import { change, go } from "../route";
 import { call, isUnknown } from "../session";
-import { definitions, fleet, rows } from "../store";
+import { definitions, fleet, rows, version } from "../store";
 import { oneLine, Quoted, Shown } from "../text";
 import { clock, day, number, times } from "../time";
 import type { Covered, Diagnostic, FileCases, HookCases, HookCounts, HookInfo, ListResult, Recent, TrustReview } from "../wire";
@@ -319,23 +319,28 @@ function HookRow({
   );
 }
 
+/** The last event that a hook had a say in. One on which it acted says more than one that it let pass. */
+function lastOf(hook: string): Row | undefined {
+  const last = (flags: number): Row | undefined =>
+    rows.findLast((it) => it.runs.some((run) => run.hook === hook && (run.flags & flags) === flags));
+  return last(RUN.deny) ?? last(RUN.ask) ?? last(RUN.rewrote) ?? last(0);
+}
+
 /** The way to the first case of a hook: a line to copy, made of the last event that the hook had a say in. */
 function FirstCase({ hook, cases, onClose }: { hook: HookInfo; cases: FileCases | undefined; onClose: () => void }): JSX.Element {
-  // One on which it acted says more than one that it let pass.
-  const row = useMemo(() => {
-    const last = (flags: number) =>
-      rows.findLast((it) => it.runs.some((run) => run.hook === hook.name && (run.flags & flags) === flags));
-    return last(RUN.deny) ?? last(RUN.ask) ?? last(RUN.rewrote) ?? last(0);
-  }, [hook.name]);
+  // Events may still be on their way when somebody asks. The first that is found stays, because people copy it.
+  version.value;
+  const found = useRef<Row | undefined>(undefined);
+  const row = (found.current ??= lastOf(hook.name));
   const judged = row && judgedOf(row);
-  const found = row && judged && caseOf(judged, expectationOf(row, judged, hook.name));
-  const line = found ?? "  - { bash: git push -f, expect: deny }";
+  const own = row && judged && caseOf(judged, expectationOf(row, judged, hook.name));
+  const line = own ?? "  - { bash: git push -f, expect: deny }";
   const isThere = cases?.isThere ?? false;
   return (
     <Dialog title={`A case for ${oneLine(hook.name)}`} onClose={onClose}>
       <p>
         No case reaches it, so an edit that breaks it goes unnoticed. A case is an event, and what you expect of it.{" "}
-        {found !== undefined && row !== undefined ? (
+        {own !== undefined && row !== undefined ? (
           <>
             This one is of the last event that it had a say in, {day(row.time)} {clock(row.time).slice(0, 8)}:
           </>
