@@ -37,6 +37,8 @@ export async function serve({
   const saved = [];
   const calls = [];
   const streams = new Set();
+  /** Those of the streams that have all records. */
+  const live = new Set();
   const tokens = new Set();
   const begun = new Set();
   let isRecording = false;
@@ -54,7 +56,7 @@ export async function serve({
   };
   const line = (record) => message({ kind: "verdict", ...judged(record) });
   const send = (text) => {
-    for (const it of streams) it.write(text);
+    for (const it of live) it.write(text);
   };
   const push = (record) => {
     records.push(record);
@@ -354,6 +356,11 @@ export async function serve({
     if (request.url.startsWith("/api/events")) {
       response.writeHead(200, { ...head, "Content-Type": "application/x-ndjson" });
       response.write(hostLine() + approvalLine());
+      streams.add(response);
+      response.on("close", () => {
+        streams.delete(response);
+        live.delete(response);
+      });
       await eventsAfter;
       let at = request.url.includes("after=") ? Math.max(0, records.length - 200) : 0;
       const more = () => {
@@ -366,10 +373,12 @@ export async function serve({
             return;
           }
         }
-        streams.add(response);
+        if (response.destroyed) return;
+        // What was sent to the others in the meantime.
+        response.write(hostLine() + approvalLine());
+        live.add(response);
       };
       more();
-      response.on("close", () => streams.delete(response));
       return;
     }
     const { method, params } = JSON.parse(text);
