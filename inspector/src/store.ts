@@ -127,7 +127,7 @@ function apply(message: Message, line: string): void {
       return;
     }
     case "approvals": {
-      approvals.value = [...message.approvals].sort((a, b) => a.askedAt - b.askedAt);
+      wait(message);
       return;
     }
     case "hosts": {
@@ -153,14 +153,21 @@ function know(all: { hosts: Host[]; fleet?: Fleet }): void {
   });
 }
 
-/** Asks for what the stream tells only when it changes. */
+function wait(all: { approvals: Asked[] }): void {
+  approvals.value = [...all.approvals].sort((a, b) => a.askedAt - b.askedAt);
+}
+
+/** Asks for what the stream tells only when it changes. What the stream has told meanwhile is newer than the reply. */
 export async function catchUp(): Promise<void> {
-  const [known, waiting] = await Promise.all([
-    call<{ hosts: Host[]; fleet?: Fleet }>("inspect/hosts").catch(() => undefined),
-    call<{ approvals: Asked[] }>("inspect/approvals").catch(() => undefined),
+  const ask = async <T>(method: string, told: { readonly value: unknown }, take: (reply: T) => void): Promise<void> => {
+    const before = told.value;
+    const reply = await call<T>(method).catch(() => undefined);
+    if (reply !== undefined && told.value === before) take(reply);
+  };
+  await Promise.all([
+    ask<{ hosts: Host[]; fleet?: Fleet }>("inspect/hosts", hosts, know),
+    ask<{ approvals: Asked[] }>("inspect/approvals", approvals, wait),
   ]);
-  if (known !== undefined) know(known);
-  if (waiting !== undefined) approvals.value = [...waiting.approvals].sort((a, b) => a.askedAt - b.askedAt);
 }
 
 export const GROUPS = ["session", "run", "agent"] as const;

@@ -2,7 +2,7 @@
 import test from "node:test";
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { browse, show, VIEWS } from "./browser.mjs";
+import { atRest, browse, show, VIEWS } from "./browser.mjs";
 import { approval, HOSTILE } from "./data.mjs";
 import { serve } from "./serve.mjs";
 
@@ -31,6 +31,12 @@ const until = async (check, what) => {
   for (const end = Date.now() + 8000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 40)))
     if (await check()) return;
   assert.fail(`never: ${what}`);
+};
+
+/** A promise, and what keeps it. */
+const promise = () => {
+  let keep;
+  return [new Promise((resolve) => (keep = resolve)), keep];
 };
 
 test("the timeline: filter, address, groups, keys", async (t) => {
@@ -189,22 +195,29 @@ test("one event: path, acts, doubt, rewrite, reply, programs, editor link", asyn
 });
 
 test("approvals: yes, no with a reason, yes to something else, all of it seen first", async (t) => {
-  const { server, page, go, end } = await open(t);
+  const [asked, send] = promise();
+  const { server, page, go, end } = await open(t, { slow: { "inspect/approvals": asked } });
+  const answered = () => page.getByRole("heading", { name: "Nothing waits for you" }).waitFor();
   await page.getByLabel("1 question waits").waitFor();
   await go("#/approvals");
   await until(async () => /^\(1\)/.test(await page.title()), "the title counts");
   await page.getByRole("button", { name: "Yes", exact: true }).click();
-  await page.getByRole("heading", { name: "Nothing waits for you" }).waitFor();
+  await answered();
+  await Promise.all([page.waitForResponse((it) => it.request().postData()?.includes("inspect/approvals")), send()]);
+  await atRest(page);
+  assert.equal(await page.locator(".question").count(), 0, "an answered question doesn't come back with an old reply");
   server.ask(approval("q2"));
   await page.getByRole("button", { name: "No…" }).click();
   await page.getByLabel("Why not?").fill("From the release branch only.");
   await page.getByRole("button", { name: "Say no" }).click();
+  await answered();
   server.ask(approval("q3"));
   await page.getByRole("button", { name: "Yes, but changed…" }).click();
   await page.getByLabel("The command that runs instead").fill("npm publish --dry-run");
   assert.match(await page.locator(".answer-form .diff ins").first().textContent(), /dry/);
   await page.getByLabel(/the same answer/).check();
   await page.getByRole("button", { name: "Say yes to this" }).click();
+  await answered();
   server.ask(approval("q4", { subject: { command: `echo ${"x".repeat(200_000)}; rm -rf /` } }));
   const yes = page.getByRole("button", { name: "Yes", exact: true });
   await yes.waitFor();
@@ -231,8 +244,7 @@ test("approvals: yes, no with a reason, yes to something else, all of it seen fi
 });
 
 test("definitions, charts, proposals", async (t) => {
-  let send;
-  const eventsAfter = new Promise((resolve) => (send = resolve));
+  const [eventsAfter, send] = promise();
   const { page, go, end } = await open(t, { eventsAfter });
   await go("#/definitions");
   await page.getByText("Not in force as written.").waitFor();

@@ -16,8 +16,9 @@ const CSP =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
 
 /**
- * `fleet`: the page is about machines of a fleet, and this is what is told of it. `eventsAfter`: a promise; no event is
- * sent before it is kept.
+ * `fleet`: the page is about machines of a fleet, and this is what is told of it. `eventsAfter`: no event is sent
+ * before this promise is kept. `slow`: by method, replies that are sent, as they were when they were asked for, only when
+ * their promise is kept.
  */
 export async function serve({
   many = 400,
@@ -28,6 +29,7 @@ export async function serve({
   isEmpty = false,
   fleet,
   eventsAfter,
+  slow = {},
 } = {}) {
   const r = random(7);
   const now = Date.now();
@@ -385,7 +387,9 @@ export async function serve({
     calls.push({ method, params });
     if (methods[method] === undefined) return reply(200, { error: { code: -32601, message: `no method \`${method}\`` } });
     try {
-      reply(200, { result: methods[method](params ?? {}) });
+      const result = methods[method](params ?? {});
+      await slow[method];
+      reply(200, { result });
     } catch (error) {
       reply(200, { error: { code: error.code ?? -32603, message: error.message } });
     }
