@@ -326,6 +326,11 @@ impl Script {
         self.names_all() && self.scripts.is_empty()
     }
 
+    /// Why more may run than the commands.
+    pub fn untold(&self) -> Option<&Doubt> {
+        self.gaps.first().or(self.unseen.as_ref())
+    }
+
     /// Whether all commands of the text are in the list, but for those of the scripts that it runs.
     pub fn names_all(&self) -> bool {
         self.gaps.is_empty()

@@ -1,6 +1,6 @@
 //! What a rule says of an event, and why, for people.
 
-use super::judge::{Asked, place, short};
+use super::judge::{self, Asked, place, short};
 use super::{Argument, Asker, Condition, Reading, ToolRule, glob};
 use crate::matching::call::{Item, Subject, Thing};
 use crate::matching::shell::{self, CommandRule, Judgement, Script};
@@ -77,10 +77,19 @@ impl ToolRule {
             let is_asked = reading == Reading::Hits && asker.acts && self.is_about_files();
             return match Asked::alone(self, facts, asker).if_shell() {
                 Truth::Opaque(untold) if reading == Reading::Hits => Finding::new(None, untold.why),
-                _ if is_asked => no(&match facts.read_from_above(asker).filter(|_| self.is_about("Read")) {
-                    Some(path) => format!("the call reads {path} and what is below, where no such file is looked for"),
-                    None => "as far as it is told, the call does nothing with such a file".into(),
-                }),
+                _ if is_asked => {
+                    let why = match facts.read_from_above(asker).filter(|_| self.is_about("Read")) {
+                        Some(path) => {
+                            format!("the call reads {path} and what is below, where no such file is looked for")
+                        }
+                        None => "as far as it is told, the call does nothing with such a file".into(),
+                    };
+                    let untold = |subject: &Subject| match subject {
+                        Subject::Shell { text, script } => script.untold().map(|doubt| judge::why(doubt, text)),
+                        _ => None,
+                    };
+                    Finding { unseen: facts.call(asker.layer).alternatives.iter().find_map(untold), ..no(&why) }
+                }
                 _ => no(&format!("another tool, `{tool}`")),
             };
         }

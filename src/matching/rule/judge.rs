@@ -345,8 +345,7 @@ impl<'a> Judge<'a> {
         };
         let of_commands = || rules.iter().filter(|rule| !rule.commands().is_empty());
         let rule = of_commands().find(is_same).or(of_commands().next()).map_or("", |rule| &*rule.text);
-        let at = quoted(text, doubt.at.clone());
-        let told = Untold { condition: rule.to_string().into(), why: format!("{}, at `{at}`", doubt.why).into() };
+        let told = Untold { condition: rule.to_string().into(), why: why(doubt, text).into() };
         match judgement {
             Judgement::Delegates(_) => Truth::Delegates(told),
             _ => Truth::Opaque(told),
@@ -377,6 +376,11 @@ fn links(path: &str) -> Option<String> {
 fn linked(parts: &[&str]) -> Option<Vec<String>> {
     let found = patience::allows_slow().then(|| globbed::through_links(parts)).flatten()?;
     found.into_iter().map(|path| path.into_os_string().into_string().ok()).collect()
+}
+
+/// A doubt about a text, for people.
+pub(super) fn why(doubt: &shell::Doubt, text: &str) -> String {
+    format!("{}, at `{}`", doubt.why, quoted(text, doubt.at.clone()))
 }
 
 /// The place that a doubt is about, on one line and not long.

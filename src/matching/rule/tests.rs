@@ -222,6 +222,8 @@ fn a_rule_says_what_made_or_broke_the_match() {
         why: String,
         #[serde(default)]
         unseen: Option<String>,
+        #[serde(default)]
+        acts: bool,
     }
     rows::compare("rules/explained.jsonl", |row: Row| {
         let reading = match &*row.reading {
@@ -230,7 +232,7 @@ fn a_rule_says_what_made_or_broke_the_match() {
             other => panic!("{other}"),
         };
         let facts = facts(Path::new("/p"), &row.tool, &row.input);
-        let found = ToolRule::new(&row.rule).unwrap().explain(&facts, ASKER, reading);
+        let found = ToolRule::new(&row.rule).unwrap().explain(&facts, Asker { acts: row.acts, ..ASKER }, reading);
         ((found.holds, found.why, found.unseen), (row.holds, row.why, row.unseen))
     });
 }
