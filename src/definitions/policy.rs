@@ -1,7 +1,7 @@
 //! A file's `policy` becomes one that tool calls are held against.
 
 use super::origin::Origin;
-use super::rules::{Vocabulary, lint};
+use super::rules::{Vocabulary, lint, of_several};
 use super::written::{Mistakes, RawLimits, RawPolicy};
 use crate::matching::rule::{Reading, ToolRule};
 use crate::matching::shell::CommandRule;
@@ -62,6 +62,10 @@ pub(super) fn rules(written: Option<&OneOrMany>, node: &Node, mistakes: &mut Mis
             Ok(rule) => rules.push(rule),
             Err(message) => {
                 let item = node.items().get(n);
+                if let Some(slip) = of_several(text) {
+                    mistakes.push(slip.problem(&item.unwrap_or(node).span, item.is_none()));
+                    continue;
+                }
                 let says_all = message.contains("Tool(pattern)");
                 let message = if says_all { message } else { format!("bad pattern: {message}") };
                 let problem = Problem::error(&item.unwrap_or(node).span, "bad-rule", message);
@@ -96,8 +100,9 @@ fn meant(text: &str) -> Option<String> {
         return Some(format!("{before}domain:{host})"));
     }
     if text.contains('(') && !text.ends_with(')') {
+        let n = |bracket| text.matches(bracket).count();
         let closed = format!("{text})");
-        return (!text.ends_with('(') && ToolRule::new(&closed).is_ok()).then_some(closed);
+        return (!text.ends_with('(') && n('(') > n(')') && ToolRule::new(&closed).is_ok()).then_some(closed);
     }
     let (first, rest) = text.split_once([' ', ':'])?;
     let written = match tools::family(first) {

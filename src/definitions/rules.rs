@@ -230,6 +230,14 @@ pub(super) fn of_program(name: &str) -> Option<Slip> {
     of_pattern(&rule).filter(|slip| slip.code == "unknown-name")
 }
 
+/// A text that is no rule, because it is several.
+pub(super) fn of_several(text: &str) -> Option<Slip> {
+    let (parts, _) = rules_in(text);
+    let rules = parts.iter().map(|it| it.to_string()).collect();
+    let slip = Slip::new("bad-rule", format!("`{text}` is several rules in one text"), Meant::Rules(rules));
+    (parts.len() > 1).then_some(Slip { is_error: true, ..slip })
+}
+
 /// Slips of what stands around the pattern.
 fn of_form(rule: &ToolRule) -> Option<Slip> {
     let text = rule.text();
