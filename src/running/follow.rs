@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{Error, ErrorKind, Result};
 use std::ops::ControlFlow;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -107,7 +108,7 @@ impl Topic {
 pub struct Following {
     topic: Topic,
     known: Mutex<Vec<Known>>,
-    sockets: Mutex<HashMap<PathBuf, Socket>>,
+    sockets: Mutex<HashMap<(PathBuf, u64), Socket>>,
 }
 
 struct Known {
@@ -194,39 +195,45 @@ impl Following {
     }
 
     fn attach_to(self: &Arc<Following>, paths: Vec<PathBuf>, take: &Arc<Take<'static>>) {
+        // A host that takes nobody any more and its successor have one path, and each its own inode.
+        let inode = |path: PathBuf| path.metadata().ok().map(|it| (path, it.ino()));
+        let found: Vec<_> = paths.into_iter().filter_map(inode).collect();
         let mut sockets = self.sockets.lock();
-        sockets.retain(|path, socket| socket.is_followed || paths.contains(path));
-        for path in paths {
+        sockets.retain(|key, socket| socket.is_followed || found.contains(key));
+        for key in found {
             let n_followed = sockets.values().filter(|it| it.is_followed).count();
-            let socket = sockets.entry(path.clone()).or_default();
+            let socket = sockets.entry(key.clone()).or_default();
             let may_be_tried = socket.again.is_none_or(|again| again <= Instant::now());
             if socket.is_followed || !may_be_tried || n_followed >= MAX_FOLLOWED {
                 continue;
             }
             let (following, take) = (self.clone(), take.clone());
             let work = move || {
-                let attached = Followed::attach(&following, &path, &*take);
+                let attached = Followed::attach(&following, &key.0, &*take);
                 let ended = match attached {
                     Ok(Some(mut host)) => host.follow(&*take),
                     // It is followed already, by another socket.
                     Ok(None) => Err(Error::other("it is followed, or there are too many")),
                     Err(error) => Err(error),
                 };
-                following.ended(&path, &ended);
+                following.ended(&key, &ended);
             };
             socket.is_followed = std::thread::Builder::new().name("follow".into()).spawn(work).is_ok();
         }
     }
 
-    fn ended(&self, path: &Path, ended: &Result<()>) {
+    fn ended(&self, key: &(PathBuf, u64), ended: &Result<()>) {
+        let (path, inode) = key;
         let mut sockets = self.sockets.lock();
-        let socket = sockets.entry(path.to_path_buf()).or_default();
+        let socket = sockets.entry(key.clone()).or_default();
         socket.is_followed = false;
         socket.failures = match ended {
             Ok(()) => 0,
             // A killed host left it. The first time it could be one that is about to listen.
             Err(error) if error.kind() == ErrorKind::ConnectionRefused && socket.failures > 0 => {
-                let _ = std::fs::remove_file(path);
+                if path.metadata().is_ok_and(|it| it.ino() == *inode) {
+                    let _ = std::fs::remove_file(path);
+                }
                 0
             }
             // What it said isn't logged: it may be a secret.

@@ -76,6 +76,20 @@ fn a_recording_has_each_event_once_or_says_that_it_is_lost() {
     heard(&all_of(&kept, BURST + 2));
 }
 
+#[test]
+fn who_follows_hosts_goes_on_with_the_next_one_after_a_stop() {
+    let project = Project::new();
+    project.hook("first");
+    let _recorder = Process(project.command(&["record", "kept"]).spawn().unwrap());
+    let kept = project.root().join("kept/events.jsonl");
+    let holds = |n: usize| eventually("the event is recorded", || (lines(&kept).len() == n).then_some(()));
+    holds(1);
+    let stopped = project.run(&["stop"], "");
+    assert!(stopped.status.success(), "{stopped:?}");
+    project.hook("of the next host");
+    holds(2);
+}
+
 const AUDIT: &str = r#"
 hooks:
   - { name: audit, on: PreToolUse, matcher: Bash, async: true, command: "echo the archive is full >&2; exit 3" }
