@@ -203,10 +203,9 @@ pub(super) fn tell(text: impl Display) {
     tell_plainly(format_args!("hookwire: {text}"));
 }
 
-/// Writes a message to stderr without the program's name before it.
-#[expect(clippy::print_stderr, reason = "this is the one place")]
+/// Writes a message to stderr without the program's name before it. If nobody reads it any more, it is nobody's.
 pub(super) fn tell_plainly(text: impl Display) {
-    eprintln!("{}", safe_lines(&text.to_string()));
+    let _ = writeln!(std::io::stderr(), "{}", safe_lines(&text.to_string()));
 }
 
 /// Asks for an answer on the terminal.

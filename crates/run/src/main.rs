@@ -20,6 +20,7 @@ mod run;
 #[cfg(target_os = "linux")]
 use hookwire_ask::programs;
 use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
 
 /// What a wrong use of the program, or a system that can't hold anything, ends with.
@@ -62,6 +63,11 @@ fn main() -> ExitCode {
 
 /// Says why nothing was run.
 fn refuse(problem: &str) -> ExitCode {
-    eprintln!("hookwire-run: {problem}");
+    say(problem);
     ExitCode::from(UNUSABLE)
+}
+
+/// Writes a message to stderr. If nobody reads it any more, what is held goes on all the same.
+fn say(text: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stderr(), "hookwire-run: {text}");
 }

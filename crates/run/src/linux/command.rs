@@ -3,6 +3,7 @@
 use super::filter;
 use super::sys;
 use crate::args::Options;
+use crate::say;
 use landlock::{CompatLevel, Compatible, Ruleset, RulesetAttr, Scope};
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
@@ -52,15 +53,15 @@ pub fn run(options: &Options, supervisor: UnixStream, in_namespace: bool, signal
             sys::exit_now(NOT_STARTED);
         }
         Err(Unconfined::HeldAlready) => {
-            eprintln!("hookwire-run: held already, by the `hookwire run` above; its rules go on to hold");
+            say("held already, by the `hookwire run` above; its rules go on to hold");
             Some(b'h')
         }
         Err(Unconfined::Unable(problem)) if options.best_effort => {
-            eprintln!("hookwire-run: nothing is held: {problem}");
+            say(format_args!("nothing is held: {problem}"));
             Some(b'p')
         }
         Err(Unconfined::Unable(problem)) => {
-            eprintln!("hookwire-run: not run, because nothing can be held: {problem} (--best-effort runs it unheld)");
+            say(format_args!("not run, because nothing can be held: {problem} (--best-effort runs it unheld)"));
             tell(&supervisor, b'u', None);
             sys::exit_now(NOT_STARTED);
         }
@@ -135,7 +136,7 @@ fn start(command: &[OsString]) -> ! {
         None => Some(Errno::ENOENT),
     };
     let error = error.unwrap_or(Errno::ENOENT);
-    eprintln!("hookwire-run: {}: {}", command[0].display(), Error::from(error));
+    say(format_args!("{}: {}", command[0].display(), Error::from(error)));
     sys::exit_now(if error == Errno::ENOENT { NOT_FOUND } else { NOT_STARTED });
 }
 

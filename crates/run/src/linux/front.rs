@@ -5,6 +5,7 @@ use super::host::Link;
 use super::sys::{self, Fork};
 use super::told::Told;
 use crate::args::Options;
+use crate::say;
 use libc::pid_t;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::prctl;
@@ -82,7 +83,7 @@ fn wait(supervisor: &UnixStream) -> ExitCode {
             (Some(Told::Stopped(_)), None) => {}
             (Some(Told::Ended(status)), _) => return end_as(status),
             (Some(Told::Survived), _) => {
-                eprintln!("hookwire-run: some of what the command has started can't be ended, and goes on, held");
+                say("some of what the command has started can't be ended, and goes on, held");
             }
             (Some(Told::Unable), _) => return ExitCode::from(crate::UNUSABLE),
             (None, Some(pid)) => return outlive(pid),
@@ -103,9 +104,7 @@ fn stop_with(command: pid_t) {
 
 /// The supervisor was killed: the command goes on, and can start nothing more.
 fn outlive(command: pid_t) -> ExitCode {
-    eprintln!(
-        "hookwire-run: the supervisor was killed; from now on no program starts here (\"Function not implemented\")"
-    );
+    say("the supervisor was killed; from now on no program starts here (\"Function not implemented\")");
     // The command becomes this process's child before the supervisor's own end can be waited for.
     loop {
         match waitpid(None::<Pid>, None) {
