@@ -152,11 +152,22 @@ pub(super) enum Change {
     Cut {
         operands: Vec<Part>,
         numbers: bool,
+        /// For `#` and `%`: from where and how much.
+        from: Option<CutFrom>,
     },
     /// `[@]`, `[*]`, `[n]`; the subscripts themselves ([`KEYS`]).
     Element(String),
     /// `${#name}`: a number.
     Length,
+}
+
+/// What `#`, `##`, `%` and `%%` take away.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CutFrom {
+    /// From the end, and not from the beginning.
+    pub(super) end: bool,
+    /// The longest part that fits, and not the shortest.
+    pub(super) longest: bool,
 }
 
 /// `${!name[@]}`, as what stands for a subscript.
@@ -1893,10 +1904,14 @@ impl<'t> Reader<'t> {
             Change::Other(self.operand(quoted, false)?)
         } else if self.eat(":=") || self.eat("=") {
             Change::Assign(self.operand(quoted, false)?)
-        } else if self.eat("#") || self.eat("%") {
-            Change::Cut { operands: self.operand(quoted, self.shell == Shell::Bash)?, numbers: false }
+        } else if let Some(sign @ (b'#' | b'%')) = self.peek() {
+            self.at += 1;
+            let longest = self.peek() == Some(sign);
+            self.at += usize::from(longest);
+            let from = Some(CutFrom { end: sign == b'%', longest });
+            Change::Cut { operands: self.operand(quoted, self.shell == Shell::Bash)?, numbers: false, from }
         } else if self.eat(":?") || self.eat("?") {
-            Change::Cut { operands: self.operand(quoted, false)?, numbers: false }
+            Change::Cut { operands: self.operand(quoted, false)?, numbers: false, from: None }
         } else if self.peek() == Some(b'/') {
             self.bash_only()?;
             self.at += 1;
@@ -1904,7 +1919,7 @@ impl<'t> Reader<'t> {
         } else if matches!(self.peek(), Some(b'^' | b',')) {
             self.bash_only()?;
             self.at += 1;
-            Change::Cut { operands: self.operand(quoted, false)?, numbers: false }
+            Change::Cut { operands: self.operand(quoted, false)?, numbers: false, from: None }
         } else if self.shell == Shell::Zsh && [":&", "::", ":s", ":g"].iter().any(|sign| self.starts_with(sign)) {
             // `::=` sets the variable, `:s/a/b/` puts in something else.
             return self.outside("an expansion in another form");
@@ -1912,7 +1927,7 @@ impl<'t> Reader<'t> {
             self.bash_only()?;
             self.at += 1;
             let operands = self.operand(quoted, false)?;
-            Change::Cut { operands, numbers: true }
+            Change::Cut { operands, numbers: true, from: None }
         } else {
             return self.outside("an expansion in another form");
         };

@@ -4,7 +4,9 @@ use super::super::expand::output::{self, Known, Output};
 use super::super::expand::{
     Openness, Resolved, Word, begins_option_if_cut, is_positional, is_variable, join, puts_in_more_than_a_name,
 };
-use super::super::grammar::{self, Change, List, Node, Part, Pipeline, Redirect, RedirectKind, Word as Written};
+use super::super::grammar::{
+    self, Change, CutFrom, List, Node, Part, Pipeline, Redirect, RedirectKind, Word as Written,
+};
 use super::super::names::tells_what_ran;
 use super::super::word::{BRANCH, DIRECTORY};
 use super::super::{Shell, Span};
@@ -313,6 +315,22 @@ impl Walk {
         Next::Words(words, true)
     }
 
+    /// What `${name%pattern}` and the like leave, if all that the name may be and the pattern are known.
+    fn cut(&self, name: &str, pattern: &[Part], from: CutFrom, quoted: bool) -> Option<Vec<Resolved>> {
+        let is_known = is_variable(name) && !tells_what_ran(name) && self.shell.is_bash_or_dash();
+        if !is_known || !self.set_names.has(name) || self.variables.is_array(name) {
+            return None;
+        }
+        let pattern = plain_pattern(pattern, quoted)?;
+        let left = |value: &Resolved| match value.openness {
+            Openness::Constant if value.text.len() <= LONGEST_CUT => {
+                Some(Resolved { text: cut_off(&value.text, &pattern, from).into(), ..value.clone() })
+            }
+            _ => None,
+        };
+        self.variables.values(name).iter().map(left).collect()
+    }
+
     fn variable(&mut self, name: &str, change: &Change, quoted: bool) -> Vec<Next> {
         // What is left of a path is another one: only `$PWD` itself is the directory, and `$SHELL` a shell.
         let is_part = match name {
@@ -345,6 +363,11 @@ impl Walk {
             let parts: Vec<&Part> = parts.iter().collect();
             nexts.extend(self.build(&parts, None, true).into_iter().map(|words| Next::Words(words, true)));
             return nexts;
+        }
+        if let Change::Cut { operands, from: Some(from), .. } = change
+            && let Some(left) = self.cut(name, operands, *from, quoted)
+        {
+            return values(left);
         }
         if let Change::Replace(parts) = change
             && puts_in_more_than_a_name(parts)
@@ -448,6 +471,64 @@ impl Walk {
                 }
             }
         }
+    }
+}
+
+/// A longer value isn't cut, because each part of it is held against the pattern.
+const LONGEST_CUT: usize = 256;
+
+/// A pattern of `*`, `?` and plain characters; nothing if it may be another one. In double quotes it isn't told whether a
+/// character by itself is quoted.
+fn plain_pattern(parts: &[Part], in_quotes: bool) -> Option<String> {
+    let mut pattern = String::new();
+    for part in parts {
+        let Part::Text { text, quoted } = part else { return None };
+        let is_plain =
+            !text.contains(['*', '?']) || if in_quotes { parts.len() == 1 && text.len() > 1 } else { !quoted };
+        if !is_plain || text.contains(['[', '\\', '(', '~']) {
+            return None;
+        }
+        pattern.push_str(text);
+    }
+    Some(pattern)
+}
+
+/// What is left of a value without the part that fits a pattern of `*`, `?` and plain characters.
+fn cut_off<'v>(value: &'v str, pattern: &str, from: CutFrom) -> &'v str {
+    let places = value.char_indices().map(|(at, _)| at).chain([value.len()]);
+    let fitting = |at: &usize| fits(if from.end { &value[*at..] } else { &value[..*at] }, pattern);
+    let mut cuts = places.filter(fitting);
+    // The shortest part at the end begins last.
+    let at = if from.end == from.longest { cuts.next() } else { cuts.next_back() };
+    match at {
+        Some(at) if from.end => &value[..at],
+        Some(at) => &value[at..],
+        None => value,
+    }
+}
+
+/// Whether a text fits a pattern of `*`, `?` and plain characters.
+fn fits(text: &str, pattern: &str) -> bool {
+    let (mut rest, mut wanted) = (text.chars(), pattern.chars());
+    let mut again = None;
+    loop {
+        let rest_before = rest.clone();
+        match (wanted.next(), rest.next()) {
+            (Some('*'), _) => {
+                rest = rest_before.clone();
+                again = Some((rest_before, wanted.clone()));
+                continue;
+            }
+            (None, None) => return true,
+            (Some(sign), Some(c)) if sign == '?' || sign == c => continue,
+            _ => {}
+        }
+        // The last `*` takes one more.
+        let Some((taken, behind)) = &mut again else { return false };
+        if taken.next().is_none() {
+            return false;
+        }
+        (rest, wanted) = (taken.clone(), behind.clone());
     }
 }
 

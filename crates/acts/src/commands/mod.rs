@@ -759,7 +759,7 @@ impl Walk {
                         self.walk_parts(parts, span);
                         self.has_set(name);
                     }
-                    Change::Cut { operands, numbers } => {
+                    Change::Cut { operands, numbers, .. } => {
                         self.walk_parts(operands, span);
                         if *numbers {
                             self.check_numbers(operands, span);

@@ -104,6 +104,18 @@ const MAX_LOOKED: usize = 20_000;
 
 impl Variable {
     /// Adds a source. A variable that is made of itself, or of too many sources, may be anything.
+    /// What it had before with this behind it: one of the values that it may have.
+    fn append(&mut self, source: &Source, name: &str) {
+        const MOST_PIECES: usize = 32;
+        let is_made = |it: &&Source| matches!(it, Source::Pieces(_));
+        if let (Source::Pieces(more), Some(Source::Pieces(before))) = (source, self.sources.iter().rfind(is_made))
+            && before.len() + more.len() <= MOST_PIECES
+        {
+            let whole = before.iter().chain(more).cloned().collect();
+            self.push(Source::Pieces(whole), name);
+        }
+    }
+
     fn push(&mut self, source: Source, name: &str) {
         let of_itself = matches!(&source, Source::Pieces(pieces)
         if pieces.iter().any(|piece| match piece {
@@ -341,12 +353,13 @@ impl Variables {
                     Some(parts) => default_of(&assign.name, parts, self.shell),
                     None => source_of(&word.parts, self.shell),
                 };
-                if assign.append || assign.element.is_some() {
-                    source = Source::Computed;
-                }
                 self.n_values += 1;
                 let variable = self.by_name.entry(assign.name.clone()).or_default();
                 variable.odd |= odd;
+                if assign.append || assign.element.is_some() {
+                    variable.append(&source, &assign.name);
+                    source = Source::Computed;
+                }
                 variable.push(source, &assign.name);
                 if assign.append || assign.element.is_some() {
                     variable.array = None;
