@@ -190,7 +190,13 @@ impl Facts {
         };
         let views = |path: &Path| paths::views(&path.to_string_lossy(), base);
         let named = act.named();
-        own.are_found = !matches!(named, Named::Path(_));
+        // Who says `*` means all that is there, as who reads a directory from above; `se*` says more.
+        own.are_found = match &named {
+            Named::Path(_) => false,
+            Named::Pattern(pattern) => !pattern.split('/').any(|it| it.contains(is_wild) && it.contains(is_said)),
+            Named::Found(pattern) => !pattern.rsplit('/').next().is_some_and(|name| name.contains(is_said)),
+            Named::Open { .. } | Named::Nothing => true,
+        };
         match named {
             Named::Path(path) => own.paths = directories.iter().map(|from| views(&at(&path, from))).collect(),
             Named::Pattern(pattern) => {
@@ -227,6 +233,16 @@ fn at(path: &str, from: &Path) -> PathBuf {
         Some(path) => path.into(),
         None => from.join(path),
     }
+}
+
+/// A sign of a pattern of file names.
+fn is_wild(c: char) -> bool {
+    matches!(c, '*' | '?' | '[')
+}
+
+/// A character that says something of a name.
+fn is_said(c: char) -> bool {
+    !is_wild(c) && !matches!(c, '.' | ']')
 }
 
 fn is_open(path: &str) -> bool {
@@ -368,6 +384,10 @@ impl Act {
             let told = match reach {
                 _ if pattern.matches_any(views) => Some(shown(views)),
                 Reach::File => None,
+                Reach::Perhaps => {
+                    let is_within = pattern.stands(views) == Standing::Within && views.lexical.is_dir();
+                    (!self.are_found && is_within).then(|| shown(views))
+                }
                 Reach::Below => (!self.are_found && pattern.stands(views) == Standing::Within).then(|| shown(views)),
                 Reach::All => match pattern.stands(views) {
                     Standing::Within | Standing::Above => Some(shown(views)),
@@ -439,12 +459,14 @@ impl Found {
     }
 }
 
-/// Whether a path's last name fits a pattern of file names.
+/// Whether a path's last name fits a pattern of file names, or its last names one with slashes, whose `*` stands for slashes,
+/// too.
 fn fits(pattern: &str) -> impl Fn(&Path) -> bool {
-    let glob = super::text_glob(pattern).ok();
+    let is_of_path = pattern.contains('/');
+    let glob = if is_of_path { super::text_glob(&format!("*/{pattern}")) } else { super::text_glob(pattern) }.ok();
     // What isn't understood fits.
     move |path| {
-        let name = path.file_name().and_then(OsStr::to_str);
+        let name = if is_of_path { path.to_str() } else { path.file_name().and_then(OsStr::to_str) };
         name.zip(glob.as_ref()).is_none_or(|(name, glob)| glob.is_match(name))
     }
 }

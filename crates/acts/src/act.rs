@@ -2,6 +2,7 @@
 //! [programs](super::programs) says what they do with them.
 
 use super::directories::Directories;
+use super::judge::CommandRule;
 use super::programs::files::{Kind, Use, Uses};
 use super::programs::{Names, is_plain_sed};
 use super::word::{Openness, Word, tail};
@@ -33,6 +34,8 @@ pub enum Reach {
     File,
     /// That file or some of what the directory holds. Which it is isn't told.
     Below,
+    /// That file, or the same if it is a directory: it isn't told whether the word names any.
+    Perhaps,
     /// That file, or the directory with all that it holds.
     All,
 }
@@ -237,7 +240,7 @@ impl Script {
         if taking.is_empty() {
             return;
         }
-        let mut add = |word: &Word, start: Option<&Word>, directories: &Directories, at: &Span| {
+        let mut add = |word: &Word, reach: Reach, start: Option<&Word>, directories: &Directories, at: &Span| {
             let is_start = |before: &str| start.is_some_and(|it| it.text.trim_end_matches('/') == before);
             let takes = |it: &&(Access, Taken)| it.1.start.as_ref().is_none_or(|it| is_start(it.trim_end_matches('/')));
             for (access, taken) in taking.iter().filter(takes) {
@@ -250,17 +253,18 @@ impl Script {
                     let word = Word { text: format_compact!("{}{after}", word.text), openness, ..word.clone() };
                     let (access, directories) = (*access, directories.clone());
                     let certainty = Certainty::Doubt(HANDED_ON);
-                    let act = FileAct { access, reach: Reach::File, word, certainty, at, by: None, directories };
-                    acts.push(act.plain());
+                    let reach = if after.is_empty() { reach } else { Reach::File };
+                    acts.push(FileAct { access, reach, word, certainty, at, by: None, directories }.plain());
                 }
             }
         };
         for (text, at) in &self.texts {
-            tokens(text).for_each(|(word, _)| add(&word, None, &Directories::First, at));
+            tokens(text).for_each(|(word, reach)| add(&word, reach, None, &Directories::First, at));
         }
         for command in self.commands.iter().filter(|it| !it.words.is_empty()) {
             let words = handed_on(command).into_iter().filter(|(it, _)| !is_device(it)).take(MOST_TOKENS);
-            words.for_each(|(word, start)| add(&word, start.as_ref(), &command.directories, &command.span));
+            // Of a directory, what it holds is told.
+            words.for_each(|(it, start)| add(&it, Reach::Below, start.as_ref(), &command.directories, &command.span));
         }
     }
 }
@@ -442,9 +446,13 @@ fn done(it: &Use<'_>, uses: &Uses<'_>, runs_code: bool) -> Vec<Done> {
         }
         Kind::Code | Kind::Awk => in_code(tokens(&word.text)),
         Kind::Any => {
-            let doubt = |word: Word| (Access::Either, reach_of(&word, false), word, Certainty::Doubt(NOT_KNOWN));
+            let reach = |word: &Word| match reach_of(word, false) {
+                Reach::File => Reach::Perhaps,
+                reach => reach,
+            };
+            let doubt = |word: Word| (Access::Either, reach(&word), word, Certainty::Doubt(NOT_KNOWN));
             let mut all: Vec<Done> = [word.clone()].into_iter().chain(pieces(word)).map(doubt).collect();
-            if word.text.contains(char::is_whitespace) {
+            if word.text.contains(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '(')) {
                 all.extend(in_code(tokens(&word.text)));
             }
             all
@@ -482,7 +490,7 @@ fn begun(word: &Word) -> Vec<Done> {
     ]
 }
 
-/// A link leads there. A relative path counts from where the link is.
+/// A link leads there, and is made here if no place is named. A relative path counts from where the link is.
 fn aimed(word: &Word, uses: &Uses<'_>) -> Vec<Done> {
     let links = uses.words.iter().filter(|it| matches!(it.kind, Kind::Into | Kind::IntoTree));
     let places = links.flat_map(|it| {
@@ -491,18 +499,27 @@ fn aimed(word: &Word, uses: &Uses<'_>) -> Vec<Done> {
     });
     let aims = places.filter_map(|place| joined(&place, word));
     let leads = |word| (Access::Either, Reach::All, word, Certainty::Doubt(LEADS_THERE));
-    [word.clone()].into_iter().chain(aims).map(leads).collect()
+    let is_alone = uses.words.iter().all(|it| it.kind == Kind::Aim) && word.text.contains('/');
+    let here = is_alone.then(|| below(&Word::constant("."), word)).flatten();
+    let made = here.map(|link| (Access::Write, Reach::File, link, Certainty::Certain));
+    [word.clone()].into_iter().chain(aims).map(leads).chain(made).collect()
 }
 
 /// `-d @file`, `-F name=<file;type=x`
 fn at_sign(word: &Word) -> Vec<Done> {
     let signs = word.text.match_indices(['@', '<']).take(16);
-    let read = signs.map(|(at, _)| {
+    let read = signs.flat_map(|(at, _)| {
         let is_sign = at == 0 || word.text[..at].ends_with('=');
         let file = tail(word, at + 1);
-        let end = file.text.find([';', ',']).filter(|_| at > 0).unwrap_or(file.text.len());
+        let end = file.text.find(';').filter(|_| at > 0).unwrap_or(file.text.len());
         let certainty = if is_sign { Certainty::Certain } else { Certainty::Doubt(NOT_KNOWN) };
-        (Access::Read, Reach::File, beginning(&file, end), certainty)
+        let files = beginning(&file, end);
+        // `name=@a,b` has several.
+        let each: Vec<Word> = match files.as_constant().filter(|it| at > 0 && it.contains([',', '"'])) {
+            Some(list) => list.split(',').map(|it| Word::constant(it.trim_matches('"'))).collect(),
+            None => vec![files],
+        };
+        each.into_iter().map(move |file| (Access::Read, Reach::File, file, certainty.clone()))
     });
     read.collect()
 }
@@ -586,10 +603,16 @@ fn tokens(code: &str) -> impl Iterator<Item = (Word, Reach)> {
             )
     };
     let parts = code.split(is_end).filter(|part| !part.is_empty() && part.len() < 4096).take(MOST_TOKENS);
-    let is_text = |part: &str| {
+    let is_quote = |c: char| matches!(c, '"' | '\'' | '`');
+    let is_text = move |part: &str| {
         let at = part.as_ptr() as usize - code.as_ptr() as usize;
-        let quote = code[..at].chars().next_back().filter(|c| matches!(c, '"' | '\'' | '`'));
-        quote.is_some() && code[at + part.len()..].chars().next() == quote
+        let (before, after) = (&code[..at], &code[at + part.len()..]);
+        let quote = before.chars().next_back().filter(|c| is_quote(*c));
+        let is_whole = quote.is_some() && after.starts_with(is_quote) && after.chars().next() == quote;
+        // A text that begins with a program's name may be its command: `system("rm -rf x")`.
+        let begin = &before[before.rfind(is_quote).map_or(0, |at| at + 1)..];
+        let is_command = || (begin.len() < before.len() || begin.starts_with('!')) && begins_command(begin);
+        is_whole || is_command()
     };
     let word = |part: &str| {
         // `~+` is the directory at hand.
@@ -606,6 +629,11 @@ fn tokens(code: &str) -> impl Iterator<Item = (Word, Reach)> {
         let more: Vec<_> = pieces(&word).map(|it| reaching(it, false)).collect();
         [(word, reach)].into_iter().chain(more)
     })
+}
+
+/// Whether a text begins with a program that is known, or with one behind `!`, as editors run one.
+fn begins_command(text: &str) -> bool {
+    text.trim_start_matches('!').split_whitespace().next().is_some_and(CommandRule::knows)
 }
 
 /// How far what may be done to a name reaches. A directory is named by a path with a slash and by a text of code; another
@@ -670,11 +698,36 @@ fn names_found(words: &[Word]) -> Option<Vec<String>> {
         let is_negated = |at: usize| at > 0 && matches!(alternative[at - 1].text.as_str(), "!" | "-not");
         let at = (0..alternative.len().saturating_sub(1)).find(|at| is_name(at) && !is_negated(*at))?;
         let name = alternative[at + 1].as_constant()?;
-        let name = if alternative[at].text.ends_with("regex") { as_glob(name) } else { name.into() };
-        // Of a whole path, the last name tells enough.
-        names.push(name.rsplit('/').next().unwrap_or_default().into());
+        let found = match alternative[at].text.as_str() {
+            "-name" | "-iname" => vec![name.to_string()],
+            "-regex" | "-iregex" => vec![as_glob(name)],
+            _ => of_path(name),
+        };
+        let is_any_case = alternative[at].text.starts_with("-i") && !alternative[at].text.ends_with("regex");
+        names.extend(found.into_iter().map(|it| if is_any_case { in_any_case(&it) } else { it }));
     }
     (!names.is_empty()).then_some(names)
+}
+
+/// Patterns for what a pattern of a whole path fits, whose `*` stands for slashes, too: for a name, or the last names.
+fn of_path(pattern: &str) -> Vec<String> {
+    let path = ["./", "*/"].iter().find_map(|it| pattern.strip_prefix(it)).unwrap_or(pattern);
+    match path.contains('/') {
+        true => vec![path.into()],
+        false => vec![path.into(), format!("{path}/*")],
+    }
+}
+
+/// A pattern that fits whatever this one does, and the same in capitals and small letters.
+fn in_any_case(pattern: &str) -> String {
+    if pattern.contains('[') {
+        return "*".into();
+    }
+    let both = |c: char| match c.is_ascii_alphabetic() {
+        true => format!("[{}{}]", c.to_ascii_lowercase(), c.to_ascii_uppercase()),
+        false => c.to_string(),
+    };
+    pattern.chars().map(both).collect()
 }
 
 /// A pattern of file names that fits whatever a regex does.

@@ -251,7 +251,7 @@ impl Judged<'_> {
     fn includes(&self, act: &FileAct, path: &str) -> bool {
         let reaches = |pattern: &String| match act.reach {
             Reach::File => watched::matches(pattern, path),
-            Reach::Below | Reach::All => {
+            Reach::Below | Reach::Perhaps | Reach::All => {
                 watched::matches(pattern, path) || watched::matches(&format!("{pattern}/**"), path)
             }
         };

@@ -1,13 +1,20 @@
 //! Git: what its commands run, what a push does by its settings, and which branch is checked out.
 
 use super::super::expand::Word;
+use super::super::programs::files::Uses;
 use super::super::programs::{self, Known, running};
 use super::super::{Role, Shell, Span};
-use super::{Directories, Facts, MAX_KEPT, TOO_LARGE, Walk, base_name};
+use super::{Directories, Facts, Input, MAX_KEPT, TOO_LARGE, Walk, base_name};
 
 impl Walk {
     pub(super) fn git(&mut self, program: &Known<'_>, words: &[Word], span: &Span, facts: &Facts) {
         self.emit(words, span, facts, Role::Plain);
+        // A patch names files.
+        if let Input::Text(text) = self.input.clone()
+            && Uses::of(words).patches
+        {
+            self.text(&text, span);
+        }
         let (verb, settings) = programs::git_verb(words);
         if settings {
             self.unseen("a setting of git that may run a program", span);

@@ -65,6 +65,13 @@ impl<'w> Uses<'w> {
         };
         let unknown = || Uses { words: args.iter().map(any).collect(), may_run: true, ..Uses::default() };
         let Some(row) = options::any_row(name) else { return unknown() };
+        // A module that is known is a command by itself.
+        if name.starts_with("py")
+            && let Some([module, ..]) = super::python_module(words).as_deref()
+            && options::row(&module.text).is_some()
+        {
+            return Uses::default();
+        }
         let bundled = row.habits.has("bundle").then(|| unbundled(args)).flatten();
         let args = bundled.map_or(Cow::Borrowed(args), Cow::Owned);
         let given = Parsed::new(&args, Some(row));

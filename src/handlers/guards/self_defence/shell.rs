@@ -122,9 +122,9 @@ impl<'a> Text<'a> {
             (Access::Read, _) if name == "ln" => Some(Change::Taken),
             (Access::Read, _) => Some(Change::Shown),
             // Who can't enter a directory has nothing of what it holds.
-            (_, Reach::File) if name == "chmod" => Some(Change::Taken),
+            (_, Reach::File | Reach::Perhaps) if name == "chmod" => Some(Change::Taken),
             _ if OWNING.contains(&name) => Some(Change::Filled),
-            (_, Reach::File) => Some(Change::File),
+            (_, Reach::File | Reach::Perhaps) => Some(Change::File),
             (_, Reach::Below) if self.tells_below(act) => Some(Change::File),
             (_, Reach::Below) => Some(Change::Filled),
             (_, Reach::All) => Some(Change::Taken),
