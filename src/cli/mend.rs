@@ -36,7 +36,7 @@ pub(super) fn migrate(files: &BTreeSet<PathBuf>, out: &mut Output) -> Result<Fin
             1 => "1 file written anew.".to_string(),
             n => format!("{n} files written anew."),
         };
-        out.line(&said);
+        out.aside(&said);
     }
     Ok(Finding::Fine)
 }
@@ -46,9 +46,9 @@ pub(super) fn fix(files: &BTreeSet<PathBuf>, out: &mut Output) -> Result<(), Fai
     let n_changed = rewrite("fix", files, &|it, _| is_certain(it), out)?;
     if !out.json {
         if n_changed == 0 {
-            out.line("Nothing has a certain fix.");
+            out.aside("Nothing has a certain fix.");
         }
-        out.line("");
+        out.aside("");
     }
     Ok(())
 }
@@ -85,10 +85,10 @@ fn rewrite(name: &str, files: &BTreeSet<PathBuf>, is_wanted: IsWanted<'_>, out: 
             continue;
         }
         let head = out.tone(Tone::Strong, &safe(&path.to_string_lossy()));
-        out.line(&head);
+        out.aside(&head);
         for (it, title) in done.iter().filter(|_| name == "fix") {
             let hook = it.hook.as_deref().map(|hook| format!(" in `{hook}`")).unwrap_or_default();
-            out.line(&format!("  {}{}: {}", safe(title), safe(&hook), safe(&it.message)));
+            out.aside(&format!("  {}{}: {}", safe(title), safe(&hook), safe(&it.message)));
         }
         out.diff(&old, &new);
     }

@@ -92,6 +92,14 @@ impl Output {
         self.bytes(format!("{line}\n").as_bytes());
     }
 
+    /// One line for people. Where stdout is a report that a program reads, the line goes to stderr.
+    pub(super) fn aside(&mut self, text: &str) {
+        match self.format {
+            Format::Text => self.line(text),
+            _ => tell_plainly(safe(text)),
+        }
+    }
+
     /// The lines of a text that has several.
     pub(super) fn lines(&mut self, text: &str) {
         text.split('\n').for_each(|line| self.line(line));
@@ -128,7 +136,7 @@ impl Output {
         }
     }
 
-    /// The lines of a text that have changed, and some around them.
+    /// The lines of a text that have changed, and some around them, beside a report.
     pub(super) fn diff(&mut self, old: &str, new: &str) {
         for (fate, text) in line_diff(old, new) {
             let tone = match fate {
@@ -137,7 +145,7 @@ impl Output {
                 Fate::Same | Fate::Gap => Tone::Dim,
             };
             let text = self.tone(tone, &text);
-            self.line(&format!("  {text}"));
+            self.aside(&format!("  {text}"));
         }
     }
 

@@ -542,6 +542,16 @@ fn what_has_one_fix_is_mended() {
         assert_eq!((after, out.ends_with(&listed)), (code, true), "{name}: {out}");
     }
     assert_eq!(run(hookwire().args(["check", "--isolated", "--fix", "-"])).0, 2);
+    // What a program reads is the report alone.
+    for (format, is_report) in [
+        ("sarif", (|out| serde_json::from_str::<Value>(out).is_ok()) as fn(&str) -> bool),
+        ("github", |out| out.lines().all(|line| line.starts_with("::"))),
+    ] {
+        let dir = hooks(&[("a.yaml", "hooks: [{ name: a, on: PreTolUse, deny: no, priority: '5' }]")]);
+        let args = ["check", "--isolated", "--fix", "--format", format, "a.yaml"];
+        let (_, out, err) = run(hookwire().current_dir(dir.path()).args(args));
+        assert!(is_report(&out) && err.contains("+ hooks: [{ name: a, on: PreToolUse"), "{format}: {out}{err}");
+    }
 }
 
 /// Whoever wrote the files of a project may have put links beside them.
