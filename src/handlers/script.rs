@@ -23,6 +23,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::Visitor;
 use serde_json::{Map, Value, json};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -200,16 +201,21 @@ impl Kind for Script {
     fn obstacle(&self, hook: &HookView<'_>, _: &Means) -> Option<Obstacle> {
         let code = &self.program.code;
         let replies: &[&str] = if hook.contract.dialect == NATIVE { &["deny(", "ask("] } else { &[] };
-        let obstacle = |message| Some(Obstacle::new("never-decides", message));
-        if let Some(reply) = dropped_reply(code, replies) {
-            let message = format!("`{reply}` is made and not returned: to return nothing is to agree");
-            return Some(obstacle(message)?.help("write `return` before it"));
+        // A file's code is no text of the definition: there, the place is the whole handler.
+        let obstacle = |message, part| Some(Obstacle::new("never-decides", message).at("code").within(part));
+        if let Some(at) = dropped_reply(code, replies) {
+            let message = format!("`{}` is made and not returned: to return nothing is to agree", &code[at.clone()]);
+            return Some(obstacle(message, at)?.help("write `return` before it"));
         }
-        let reply = replies.iter().find_map(|reply| calls(code, reply).next().map(|_| reply.trim_end_matches('(')))?;
+        let (at, reply) = replies.iter().find_map(|reply| Some((calls(code, reply).next()?, reply)))?;
         (returns(code) == Some(false)).then_some(())?;
+        let reply = reply.trim_end_matches('(');
         let message =
             format!("it returns nothing, so its `{reply}` is lost: the text is the body of a function itself");
-        Some(obstacle(message)?.help("write `return`; call a function that is in it: `return check(event)`"))
+        Some(
+            obstacle(message, at..at + reply.len())?
+                .help("write `return`; call a function that is in it: `return check(event)`"),
+        )
     }
 
     fn awaited(&self, _: &On) -> Option<&'static str> {
@@ -289,9 +295,9 @@ fn offset(text: &str, line: usize, column: usize) -> usize {
 const DECIDING: [&str; 7] =
     ["decision", "Decision", "action", "blocked", "isToolExecutionBlocked", "permissionDecision", "state"];
 
-/// A reply that is a statement of its own, by its beginning. Only its place is looked at, so one that an expression
-/// hides isn't seen.
-fn dropped_reply<'c>(code: &'c str, calls_of: &[&str]) -> Option<&'c str> {
+/// Where the beginning of a reply is that is a statement of its own. Only its place is looked at, so one that an
+/// expression hides isn't seen.
+fn dropped_reply(code: &str, calls_of: &[&str]) -> Option<Range<usize>> {
     let is_map = |rest: &str| {
         let word = rest.trim_start_matches(['{', '"', '\'']).trim_start().trim_start_matches(['"', '\'']);
         let deciding = DECIDING.iter().find_map(|key| word.strip_prefix(key));
@@ -313,10 +319,9 @@ fn dropped_reply<'c>(code: &'c str, calls_of: &[&str]) -> Option<&'c str> {
         }
     };
     let at = made.into_iter().find(dropped)?;
-    code[at..]
-        .split(['\n', ';'])
-        .next()
-        .map(|line| line.split_at_checked(60).map_or(line, |(start, _)| start).trim_end())
+    let line = code[at..].split(['\n', ';']).next()?;
+    let shown = line.split_at_checked(60).map_or(line, |(start, _)| start).trim_end();
+    Some(at..at + shown.len())
 }
 
 /// Where a function of the host's is called, by its name with the bracket. A script may have another of its own.
@@ -418,7 +423,7 @@ mod tests {
             ("return event.x ? deny('x') : undefined", None),
             ("list.deny('x'); log.warn('deny(x)')", None),
         ] {
-            assert_eq!(dropped_reply(code, &["deny("]), expected, "{code}");
+            assert_eq!(dropped_reply(code, &["deny("]).map(|at| &code[at]), expected, "{code}");
         }
     }
 
