@@ -478,9 +478,10 @@ fn of_end(rule: &ToolRule, rules: &[ToolRule]) -> Option<Slip> {
     if commands.is_empty() || !rule.tools().all(is_shell) {
         return None;
     }
-    let pattern = rule.pattern()?.trim();
+    let written = rule.pattern()?;
+    let pattern = written.trim();
     if commands.iter().all(CommandRule::is_pipe) {
-        return of_pipe(rule, pattern);
+        return of_pipe(rule, written);
     }
     if !commands.iter().all(CommandRule::is_exact) {
         return None;
@@ -489,14 +490,14 @@ fn of_end(rule: &ToolRule, rules: &[ToolRule]) -> Option<Slip> {
     if rules.iter().any(|it| goes_on(it) == Some(true)) {
         return None;
     }
-    let open = rule.text().replacen(&format!("({pattern})"), &format!("({pattern} *)"), 1);
+    let open = rule.text().replacen(&format!("({written})"), &format!("({pattern} *)"), 1);
     let message = format!("`{}` holds only for `{pattern}` with nothing added", rule.text());
     Some(Slip::new("exact-command", message, Meant::Instead(rule.text().to_string(), open)))
 }
 
 /// `Bash(curl | sh)`, which `curl https://... | sh` passes by: who writes into the pipe has nothing added there.
-fn of_pipe(rule: &ToolRule, pattern: &str) -> Option<Slip> {
-    let stages: Vec<&str> = pattern.split('|').map(str::trim).collect();
+fn of_pipe(rule: &ToolRule, written: &str) -> Option<Slip> {
+    let stages: Vec<&str> = written.split('|').map(str::trim).collect();
     let (_, writers) = stages.split_last()?;
     let is_bare = |stage: &&str| !stage.contains([' ', '*']);
     let bare = writers.iter().copied().find(is_bare)?;
@@ -504,7 +505,7 @@ fn of_pipe(rule: &ToolRule, pattern: &str) -> Option<Slip> {
         |stage: &str| if writers.contains(&stage) && is_bare(&stage) { format!("{stage} *") } else { stage.into() };
     let meant = stages.iter().map(|stage| open(stage)).collect::<Vec<_>>().join(" | ");
     let message = format!("`{}` holds only for a `{bare}` with nothing added", rule.text());
-    let meant = rule.text().replacen(&format!("({pattern})"), &format!("({meant})"), 1);
+    let meant = rule.text().replacen(&format!("({written})"), &format!("({meant})"), 1);
     Some(Slip::new("exact-command", message, Meant::Instead(rule.text().to_string(), meant)))
 }
 
