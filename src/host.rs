@@ -187,7 +187,8 @@ impl HostOptions {
             Purpose::Check => (true, None),
             Purpose::Test { temporary, .. } => (false, Some(temporary.clone())),
         };
-        Means { root, grants, model, client_has_model: false, may_start, temporary, is_trial: false }
+        let is_trial = matches!(self.purpose, Purpose::Test { .. });
+        Means { root, grants, model, client_has_model: false, may_start, temporary, is_trial }
     }
 }
 

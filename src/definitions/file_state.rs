@@ -343,6 +343,7 @@ impl Place<'_> {
         let file = self.path.display();
         match time {
             Some(time) => format!("{file} is broken; its state of {time} is in force"),
+            None if self.means.is_trial => format!("{file} is broken; `hookwire check {file}` shows where"),
             None => format!("{file} is broken, so every tool call is denied; `hookwire check {file}` shows where"),
         }
     }

@@ -104,6 +104,24 @@ fn no_case_counts_beside_a_broken_definition() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.starts_with("x.test.yaml: 0 of 2 as expected\n  broken, so that no case counts: "), "{text}");
     assert_eq!((output.status.code(), text.matches("unknown event").count()), (Some(1), 1), "{text}");
+    // What the file would do in force is another matter.
+    assert!(!text.contains("every tool call is denied"), "{text}");
+}
+
+#[test]
+fn a_failure_says_what_it_did() {
+    for (fields, did) in [
+        ("fail: closed", "`fail: closed` made it a deny"),
+        ("fail: ask", "`fail: ask` made it an ask"),
+        ("fail: open", "the hook fails open, so it stopped nothing"),
+        ("fail: closed, observe: true", "the hook only observes, so it stopped nothing"),
+    ] {
+        let guard = format!("hooks: [{{ name: a, on: PreToolUse, {fields}, command: exit 1 }}]");
+        let dir = hooks(&[("x.yaml", &guard), ("x.test.yaml", "cases: [{ bash: ls, expect: allow }]")]);
+        let output = hookwire().current_dir(dir.path()).args(["test", "x.test.yaml"]).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains(&format!("({did}; mend the hook")), "{fields}: {text}");
+    }
 }
 
 #[test]

@@ -229,8 +229,9 @@ fn failure(verdict: &Verdict) -> Option<(&str, &str)> {
 
 /// Says which decision a hook's failure was turned into, and what to change; stands behind the error.
 fn mend_failure(hook: &str, case: &Case, verdict: &Verdict) -> String {
-    let decided = verdict.outcomes.iter().find(|it| *it.hook == *hook).and_then(|it| it.decision);
-    let did = match decided {
+    let outcome = verdict.outcomes.iter().find(|it| *it.hook == *hook);
+    let did = match outcome.and_then(|it| it.decision) {
+        _ if outcome.is_some_and(|it| it.observed.is_some()) => "the hook only observes, so it stopped nothing",
         Some(Decision::Deny) => "`fail: closed` made it a deny",
         Some(Decision::Ask) => "`fail: ask` made it an ask",
         Some(Decision::Allow | Decision::Defer) | None => "the hook fails open, so it stopped nothing",
