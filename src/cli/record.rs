@@ -7,9 +7,14 @@ use crate::host::Host;
 use crate::journal::News;
 use crate::support::amounts::number_of;
 use crate::support::json::parse;
+use crate::support::os_error::in_words;
 use crate::support::rotating::RotatingFile;
 use parking_lot::Mutex;
 use serde_json::json;
+use std::collections::HashSet;
+use std::fs::File;
+use std::hash::{DefaultHasher, Hasher};
+use std::io::{BufRead, BufReader};
 use std::ops::ControlFlow;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -35,9 +40,10 @@ const MAX_BYTES: u64 = 10 * 1024 * 1024;
 const KEPT: usize = 9;
 
 pub(super) fn run(args: &RecordArgs) -> Result<Finding, Failure> {
-    let file = Recorder::new(&args.dir)?;
+    let mut file = Recorder::new(&args.dir)?;
+    file.known = written_lines(&file.file).collect();
     let end = if args.events.no_follow { "" } else { "; Ctrl-C ends it" };
-    tell(format_args!("recording into {}, secrets replaced{end}", file.0.path.display()));
+    tell(format_args!("recording into {}, secrets replaced{end}", file.file.path.display()));
     args.events.each(usize::MAX, |record| {
         if let Some(lost) = record.value()["lost"].as_u64() {
             let lost = number_of(usize::try_from(lost).unwrap_or(usize::MAX), "event");
@@ -49,18 +55,44 @@ pub(super) fn run(args: &RecordArgs) -> Result<Finding, Failure> {
 }
 
 /// The file that is recorded into.
-struct Recorder(RotatingFile);
+struct Recorder {
+    file: RotatingFile,
+    /// What an earlier recording has written there, in short: hosts hand on again what they have kept.
+    known: HashSet<u64>,
+}
+
+/// The lines of the full files and of the one that is written, each in short.
+fn written_lines(file: &RotatingFile) -> impl Iterator<Item = u64> {
+    // To open a pipe that nobody writes would take for ever.
+    let files = file.all().into_iter().filter(|path| path.is_file()).filter_map(|path| File::open(path).ok());
+    files.flat_map(|file| BufReader::new(file).split(b'\n').map_while(Result::ok)).map(|line| in_short(&line))
+}
+
+fn in_short(line: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(line);
+    hasher.finish()
+}
 
 impl Recorder {
     fn new(dir: &Path) -> Result<Recorder, Failure> {
+        if dir.exists() && !dir.is_dir() {
+            return Err(Failure(format!("{}: it is a file; name a directory", dir.display())));
+        }
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
-        made.map_err(|error| Failure(format!("{}: {error}", dir.display())))?;
-        Ok(Recorder(RotatingFile { path: dir.join(RECORDED), max_bytes: MAX_BYTES, keep: KEPT }))
+        made.map_err(|error| Failure(format!("{}: {}", dir.display(), in_words(&error))))?;
+        let file = RotatingFile { path: dir.join(RECORDED), max_bytes: MAX_BYTES, keep: KEPT };
+        Ok(Recorder { file, known: HashSet::new() })
     }
 
     fn write(&self, record: &Clean) -> Result<(), Failure> {
-        let written = self.0.append(format!("{}\n", record.value()));
-        written.map(drop).map_err(|error| Failure(format!("{}: {error}", self.0.path.display())))
+        let line = record.value().to_string();
+        // Losses that are alike are several.
+        if record.value().get("lost").is_none() && self.known.contains(&in_short(line.as_bytes())) {
+            return Ok(());
+        }
+        let written = self.file.append(line + "\n");
+        written.map(drop).map_err(|error| Failure(format!("{}: {error}", self.file.path.display())))
     }
 }
 

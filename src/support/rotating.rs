@@ -40,6 +40,17 @@ impl RotatingFile {
         Ok(file)
     }
 
+    /// The files that there may be, the latest last.
+    pub(crate) fn all(&self) -> Vec<PathBuf> {
+        (1..=self.keep).rev().map(|n| self.numbered(n)).chain([self.path.clone()]).collect()
+    }
+
+    fn numbered(&self, n: usize) -> PathBuf {
+        let mut name = self.path.clone().into_os_string();
+        name.push(format!(".{n}"));
+        PathBuf::from(name)
+    }
+
     /// Opens the file, if it is one: a pipe that nobody reads would keep its writer for ever.
     fn open(&self) -> std::io::Result<File> {
         let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
@@ -63,11 +74,7 @@ impl RotatingFile {
             // It has been done meanwhile.
             return Ok(true);
         }
-        let numbered = |n: usize| {
-            let mut name = self.path.clone().into_os_string();
-            name.push(format!(".{n}"));
-            PathBuf::from(name)
-        };
+        let numbered = |n| self.numbered(n);
         if self.keep == 0 {
             std::fs::remove_file(&self.path)?;
             return Ok(true);

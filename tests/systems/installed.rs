@@ -271,8 +271,13 @@ fn what_is_judged_is_recorded() {
     for command in ["git push -f", &*secret] {
         project.hook(command);
     }
-    let output = project.run(&["record", "kept", "--no-follow"], "");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // A second time, the host hands on the same events.
+    for _ in 0..2 {
+        let output = project.run(&["record", "kept", "--no-follow"], "");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let refused = project.run(&["record", ".hookwire/guard.yaml"], "");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("it is a file; name a directory"), "{refused:?}");
     let event = json!({"event": "UserPromptSubmit", "prompt": secret});
     let lines: String = (1..=200)
         .map(|id| json!({"jsonrpc": "2.0", "id": id, "method": "hooks/dispatch", "params": event}).to_string() + "\n")
