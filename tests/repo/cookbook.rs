@@ -128,6 +128,19 @@ fn cases_are_as_expected_and_reach_everything() {
     assert!(counted == names().len() && unreached.is_empty(), "{counted} files: {unreached:#?}");
 }
 
+/// Homes are at other places, too: in containers, and where a build has one of its own.
+#[test]
+fn cases_are_as_expected_in_any_home() {
+    let home = tempfile::tempdir().unwrap();
+    let is_about_home = |name: &String| {
+        let of = |ending| read_to_string(repo(&format!("examples/cookbook/{name}{ending}"))).unwrap();
+        of(".yaml").contains("~/") || of(".test.yaml").contains("~/")
+    };
+    let files = names().into_iter().filter(is_about_home).map(|it| repo(&format!("examples/cookbook/{it}.test.yaml")));
+    let output = hookwire().arg("test").args(files).env("HOME", home.path()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
 #[test]
 fn every_rule_has_enough_cases() {
     // They decide nothing.
