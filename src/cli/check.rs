@@ -176,7 +176,7 @@ impl CheckArgs {
         let is_wondered = !found.is_otherwise_in_force && !self.hooks.isolated && self.hooks.hooks.is_empty();
         if has_none && (self.hooks.project || is_wondered) {
             let severity = if self.hooks.project { Severity::Error } else { Severity::Hint };
-            found.diagnostics.push(Diagnostic { severity, ..no_definitions(&self.hooks.root) });
+            found.diagnostics.push(Diagnostic { severity, ..no_definitions(&self.hooks) });
         }
         Ok(found)
     }
@@ -210,13 +210,26 @@ impl CheckArgs {
 }
 
 /// Whoever checks a project's own definitions believes that there are some.
-fn no_definitions(root: &Path) -> Diagnostic {
-    let dir = root.join(DEFINITIONS);
+fn no_definitions(hooks: &DefinitionArgs) -> Diagnostic {
+    let (root, dir) = (&hooks.root, hooks.own());
     let is_near = |name: &str| name.to_lowercase().contains("hookwire") && name != DEFINITIONS;
-    let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
-    let mut near: Vec<_> =
-        entries.filter_map(|it| it.file_name().into_string().ok()).filter(|it| is_near(it)).collect();
-    near.sort();
+    let names = |dir: &Path| {
+        let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+        let mut names: Vec<_> = entries.filter_map(|it| it.file_name().into_string().ok()).collect();
+        names.sort();
+        names
+    };
+    let mut empty = names(&dir).into_iter().filter(|name| cases::is_definition_file(Path::new(name)));
+    if let Some(first) = empty.next() {
+        let others = match empty.count() {
+            0 => String::new(),
+            more => format!(", nor in {}", number_of(more, "other file")),
+        };
+        let message = format!("no hook is in it{others}");
+        let problem = Problem::error(&(0..0), "not-definitions", message).help("write one below `hooks:`");
+        return problem.to_diagnostic(&dir.join(first).display().to_string(), &LineIndex::new(""));
+    }
+    let near: Vec<_> = names(root).into_iter().filter(|it| is_near(it)).collect();
     let message = match dir.is_dir() {
         true => format!("no hook of {DEFINITIONS} is in force"),
         false if dir.exists() => format!("{DEFINITIONS} is no directory"),

@@ -441,7 +441,11 @@ pub(super) fn read_from(host: &Host) -> String {
         let is_there = dir.path.exists();
         // A directory around the project is one of the project's only if it holds definitions.
         let is_meant = is_there || dir.layer != Layer::Project || dir.path.parent() == Some(&*root);
-        let there = if is_there { "" } else { " (not there)" };
+        let there = match dir.layer {
+            _ if !is_there => " (not there)",
+            Layer::Project if !dir.path.is_dir() => " (no directory)",
+            _ => "",
+        };
         is_meant.then(|| format!("{}{there}", dir.path.display()))
     });
     dirs.collect::<Vec<_>>().join(", ")

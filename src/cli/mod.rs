@@ -393,13 +393,17 @@ impl DefinitionArgs {
         }
     }
 
-    /// Paths in a text as they were given on the command line: the host knows them in full.
-    fn as_given(&self, text: &str) -> String {
-        let project = match self.root.to_str() {
+    /// The directory of the project's own definitions, as people write it.
+    fn own(&self) -> PathBuf {
+        match self.root.to_str() {
             Some(".") => DEFINITIONS.into(),
             _ => self.root.join(DEFINITIONS),
-        };
-        self.hooks.iter().chain([&project]).fold(text.to_string(), |text, given| match std::path::absolute(given) {
+        }
+    }
+
+    /// Paths in a text as they were given on the command line: the host knows them in full.
+    fn as_given(&self, text: &str) -> String {
+        self.hooks.iter().chain([&self.own()]).fold(text.to_string(), |text, given| match std::path::absolute(given) {
             Ok(full) if full != *given => text.replace(&*full.to_string_lossy(), &given.to_string_lossy()),
             _ => text,
         })

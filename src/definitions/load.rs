@@ -438,6 +438,11 @@ impl Loader {
         let is_own = dir.path.parent() == Some(&*scan.links.real(&self.means.root));
         let state = match scan.compare(dir, is_own, links) {
             Ok(Some(state)) => state,
+            Ok(None) if is_own && dir.path.is_file() => {
+                let message = "it is a file; definitions are files in a directory of this name";
+                scan.problems.push(path_diagnostic(&dir.path, "missing-directory", message.into()));
+                return;
+            }
             Ok(None) => return,
             Err((link, problem)) => {
                 self.stand_in(index, dir, &link, &problem, scan);

@@ -349,6 +349,26 @@ fn a_project_without_definitions_is_told() {
     }
 }
 
+/// A file in the place of a directory is told by every command, and one without hooks by its name.
+#[test]
+fn what_holds_no_hook_is_named() {
+    const IS_FILE: &str = ".hookwire: it is a file; definitions are files in a directory of this name";
+    let nothing = ".hookwire/a.yaml:1:1\n = help: write one below `hooks:`";
+    for (file, args, code, says) in [
+        (".hookwire", &["dispatch", "--bash", "ls"][..], 0, IS_FILE),
+        (".hookwire", &["list"], 0, IS_FILE),
+        (".hookwire", &["list"], 0, ".hookwire (no directory)"),
+        (".hookwire", &["doctor", "claude-code"], 1, IS_FILE),
+        (".hookwire/a.yaml", &["check", "--project"], 1, "error[not-definitions]: no hook is in it"),
+        (".hookwire/a.yaml", &["check", "--project"], 1, nothing),
+    ] {
+        let root = hooks(&[(file, "hooks:\n")]);
+        let home = root.path().join("home");
+        let (found, out, err) = run(hookwire().current_dir(root.path()).env("HOME", home).args(args));
+        assert!(found == code && (out.clone() + &err).contains(says), "{file} {args:?}: {found} {out}{err}");
+    }
+}
+
 #[test]
 fn what_is_no_text_is_told_where_it_stops_being_one() {
     let dir = tempfile::tempdir().unwrap();
