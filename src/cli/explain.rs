@@ -30,6 +30,9 @@ pub(super) struct ExplainArgs {
 
 /// Prints the Nth last event that the running host judged; gives its explanation by that host, and the hook that decided.
 fn explain_last(root: &Path, n: usize, out: &mut Output) -> Result<(ExplainResult, Option<String>), Failure> {
+    if n == 0 {
+        return Err(Failure("--last 0: the last is 1, the one before it 2".into()));
+    }
     let mut judged: Vec<(Value, usize)> = Vec::new();
     let mut ends: Vec<Value> = Vec::new();
     let mut hosts = running::find(Some(root))?;
@@ -53,7 +56,7 @@ fn explain_last(root: &Path, n: usize, out: &mut Output) -> Result<(ExplainResul
     }
     judged.sort_by(|(a, _), (b, _)| a["at"].as_str().cmp(&b["at"].as_str()));
     let n_judged = judged.len();
-    let Some((record, host)) = n_judged.checked_sub(n.max(1)).map(|at| judged.swap_remove(at)) else {
+    let Some((record, host)) = n_judged.checked_sub(n).map(|at| judged.swap_remove(at)) else {
         let problem = match n_judged {
             0 => "no host that runs here has judged an event yet: name one, such as --bash 'git push'".to_string(),
             _ => format!("the running hosts of this project have {n_judged} events; `hookwire tail` shows them"),

@@ -206,7 +206,13 @@ impl<'a> Lint<'a> {
         });
         let elsewhere = elsewhere.map(|(member, name, subject, node)| {
             let message = format!("`{member}` is not what hooks can rewrite at {name}");
-            Problem::warning(&node.span, "idle-rewrite", message).help(format!("write `{subject}`, or a member of it"))
+            let of_text = format!("`replace: {{ member: {subject}, pattern: ..., with: ... }}`");
+            Problem::warning(&node.span, "idle-rewrite", message).help(match rewrite {
+                rewrite::Rewrite::Commands { .. } => {
+                    format!("a command is changed at PreToolUse; here, write {of_text}")
+                }
+                _ => format!("write `{subject}`, or a member of it"),
+            })
         });
         if !idle.is_empty() {
             let message = format!("there is nothing to rewrite at {}", idle.join(" and "));

@@ -165,6 +165,8 @@ fn an_explanation_says_that_the_definitions_are_others_than_judged() {
     };
     project.hook("git push -f");
     assert!(!said().contains("have changed since"), "{}", said());
+    let none = project.run(&["explain", "--last", "0"], "");
+    assert_eq!(none.status.code(), Some(2), "{none:?}");
     let guard = project.root().join(".hookwire/guard.yaml");
     replace(&guard, &fs::read_to_string(&guard).unwrap().replace("git push --force*", "make deploy"));
     eventually("the edit is in force", || said().contains("the definitions have changed since").then_some(()));
