@@ -5,8 +5,10 @@ use super::output::{Output, Tone, safe, tell};
 use super::{Failure, Finding, project, unasked};
 use crate::definitions::approved::{self, DEFINITIONS, State};
 use crate::running::reload_all;
+use crate::support::nearest::closest;
 use crate::trust::shown::{Look, shown, summary};
 use crate::trust::{self, Refusal, Review, Trusted};
+use clap::{Args, Command};
 use serde_json::json;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -57,7 +59,10 @@ impl From<Refusal> for Failure {
 
 pub(super) fn run(args: &TrustArgs, out: &mut Output) -> Result<Finding, Failure> {
     match &args.action {
-        None => add(&args.add, out),
+        None => {
+            misspelt(&args.add.root)?;
+            add(&args.add, out)
+        }
         Some(Action::Add(args)) => add(args, out),
         Some(Action::List) => list(out),
         Some(Action::Show { root }) => {
@@ -82,6 +87,18 @@ pub(super) fn run(args: &TrustArgs, out: &mut Output) -> Result<Finding, Failure
             }
             Ok(if was_trusted { Finding::Fine } else { Finding::Found })
         }
+    }
+}
+
+/// Refuses a word that is no directory and nearly a subcommand's name.
+fn misspelt(word: &Path) -> Result<(), Failure> {
+    let command = TrustArgs::augment_args(Command::new("trust"));
+    let near = closest(&word.to_string_lossy(), command.get_subcommands().map(Command::get_name));
+    match near.filter(|_| !word.exists()) {
+        Some(near) => {
+            Err(Failure(format!("{}: no such directory; did you mean `hookwire trust {near}`?", word.display())))
+        }
+        None => Ok(()),
     }
 }
 

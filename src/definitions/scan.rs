@@ -25,6 +25,9 @@ pub const NOT_TRUSTED: &str = "not-trusted";
 /// Other definitions of a project are in force than it has now.
 pub const CHANGED_SINCE: &str = "changed-since-trusted";
 
+/// What a person can do with definitions that aren't in force.
+const TRUST_SHOWS: &str = "`hookwire trust` shows it and asks whether it is to be in force";
+
 /// Whether a diagnostic says that definitions aren't in force as they are, which is no mistake of theirs. Its file is their
 /// directory.
 pub fn is_about_trust(diagnostic: &Diagnostic) -> bool {
@@ -126,7 +129,7 @@ impl Scan {
         let Some(state) = links.iter().find_map(read).transpose()? else {
             if is_there {
                 let message = "nobody has trusted these definitions: none of them is in force";
-                self.tell_distrust(dir, NOT_TRUSTED, message.into());
+                self.tell_distrust(dir, NOT_TRUSTED, message.into(), TRUST_SHOWS);
             }
             return Ok(None);
         };
@@ -140,7 +143,8 @@ impl Scan {
                 "`{}`{others} changed since somebody trusted these definitions; what was trusted stays in force",
                 first.display()
             );
-            self.tell_distrust(dir, CHANGED_SINCE, message);
+            let help = if is_there { TRUST_SHOWS } else { "`hookwire trust revoke` takes it out of force" };
+            self.tell_distrust(dir, CHANGED_SINCE, message, help);
         }
         if is_there {
             self.watch_all(&dir.path);
@@ -158,10 +162,10 @@ impl Scan {
         Ok(Some(state))
     }
 
-    fn tell_distrust(&mut self, dir: &LayerDir, code: &'static str, message: String) {
+    fn tell_distrust(&mut self, dir: &LayerDir, code: &'static str, message: String, help: &str) {
         let mut problem = file_problem(code, message);
         problem.severity = Severity::Warning;
-        problem.help = Some("`hookwire trust` shows it and asks whether it is to be in force".into());
+        problem.help = Some(help.into());
         self.problems.push(at_path(&dir.path, problem));
     }
 

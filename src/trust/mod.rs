@@ -16,6 +16,7 @@ use crate::hook::Hook;
 use crate::matching::paths::normalise;
 use crate::support::amounts::rfc3339;
 use crate::support::digest;
+use crate::support::os_error::in_words;
 use crate::syntax::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::syntax::source::Layer;
 use std::collections::{BTreeMap, BTreeSet};
@@ -86,7 +87,14 @@ impl From<io::Error> for Refusal {
 /// There are no definitions, somebody else can change them, a file is too large or can't be read, or a hook's file
 /// can't be kept.
 pub fn review(store: &Path, root: &Path) -> Result<Review, Refusal> {
-    let root = fs::canonicalize(root).map_err(|error| Refusal(format!("{}: {error}", root.display())))?;
+    let root = match fs::canonicalize(root) {
+        Ok(real) if real.is_dir() => real,
+        Ok(_) => {
+            let help = "name the project that its definitions are in";
+            return Err(Refusal(format!("{}: it is a file; {help}", root.display())));
+        }
+        Err(error) => return Err(Refusal(format!("{}: {}", root.display(), in_words(&error)))),
+    };
     if let Some(project) = root.parent().filter(|_| root.ends_with(DEFINITIONS) && !root.join(DEFINITIONS).exists()) {
         let (dir, project) = (root.display(), project.display());
         return Err(Refusal(format!("{dir}: these are the definitions; name the project that they are in: {project}")));
@@ -103,7 +111,11 @@ pub fn review(store: &Path, root: &Path) -> Result<Review, Refusal> {
         return Err(Refusal(format!("{}: {problem}", dir.display())));
     }
     if !dir.is_dir() {
-        return Err(Refusal(format!("{}: there is no such directory; `hookwire init` makes it", dir.display())));
+        let help = match in_force {
+            Some(_) => "what was trusted of it stays in force until `hookwire trust revoke`",
+            None => "`hookwire init` makes it",
+        };
+        return Err(Refusal(format!("{}: there is no such directory; {help}", dir.display())));
     }
     if !fs::canonicalize(&dir)?.starts_with(&root) {
         let help = "definitions are kept in the project, or named with --hooks";

@@ -423,6 +423,29 @@ fn what_others_can_change_isnt_approved() {
     }
 }
 
+/// What is named may be no project, or one whose definitions are gone.
+#[test]
+fn what_cant_be_trusted_is_told_with_what_to_do() {
+    let project = project();
+    project.run(&["trust", "--yes"], "");
+    for (args, says) in [
+        (
+            &["trust", ".hookwire/guard.yaml"][..],
+            "guard.yaml: it is a file; name the project that its definitions are in",
+        ),
+        (&["trust", "lst"], "lst: no such directory; did you mean `hookwire trust list`?"),
+        (&["trust", "nowhere/at/all"], "nowhere/at/all: no such file or directory"),
+    ] {
+        let output = project.run(args, "");
+        assert!(output.status.code() == Some(2) && text(&output).contains(says), "{args:?}: {}", text(&output));
+    }
+    fs::remove_dir_all(project.root().join(".hookwire")).unwrap();
+    for args in [&["check"][..], &["trust"], &["trust", "show"]] {
+        let output = project.run(args, "");
+        assert!(text(&output).contains("`hookwire trust revoke`"), "{args:?}: {}", text(&output));
+    }
+}
+
 #[test]
 fn what_init_writes_is_in_force_and_what_came_along_isnt() {
     let project = Project::new();
