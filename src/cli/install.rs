@@ -13,6 +13,7 @@ use crate::services::models::ModelRef;
 use crate::support::amounts::number_of;
 use crate::support::file::replace;
 use crate::support::{places, shell_word};
+use crate::syntax::diagnostic::{LineIndex, Position};
 use crate::syntax::formats::{self, Format};
 use crate::syntax::node::Step;
 use crate::syntax::problem::Problem;
@@ -864,7 +865,13 @@ fn read(path: &Path) -> Result<Option<String>, Failure> {
 
 /// What settings hold.
 fn value_of(text: &str, format: Format) -> Result<Value, Failure> {
-    let told = |problems: Vec<Problem>| problems.into_iter().next().map(|it| it.message).unwrap_or_default();
+    let told = |problems: Vec<Problem>| {
+        let first = problems.into_iter().next().map(|it| {
+            let Position { line, column } = LineIndex::new(text).position(it.span.start);
+            format!("line {line}, column {column}: {}", it.message)
+        });
+        first.unwrap_or_default()
+    };
     formats::parse(text, format).map(|root| root.to_json()).map_err(|problems| Failure(told(problems)))
 }
 

@@ -937,14 +937,25 @@ fn what_is_installed_runs() {
 
 #[test]
 fn settings_that_cant_be_read_are_left_alone() {
-    for broken in ["{", "[]", r#"{"hooks": []}"#, r#"{"hooks": {"PreToolUse": {}}}"#] {
+    for (broken, says) in [
+        ("{", "line 1, column 1: unterminated object"),
+        ("{\n  \"a\": 1,\n  b: 2\n}", "line 3, column 3: "),
+        ("{\"a\": [1}", "line 1, column 9: "),
+        ("[]", "it isn't a JSON object"),
+        (r#"{"hooks": []}"#, "settings.local.json: "),
+        (r#"{"hooks": {"PreToolUse": {}}}"#, "settings.local.json: "),
+    ] {
         let project = Project::new();
         let path = project.root().join(".claude/settings.local.json");
         fs::create_dir(path.parent().unwrap()).unwrap();
         fs::write(&path, broken).unwrap();
         let output = project.run(&["install", "claude-code"], "");
         assert_eq!(output.status.code(), Some(2), "{broken}");
-        assert!(String::from_utf8_lossy(&output.stderr).contains("settings.local.json: "), "{broken}: {output:?}");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(told.contains("settings.local.json: ") && told.contains(says), "{broken}: {output:?}");
+        let doctor = project.run(&["doctor", "claude-code"], "");
+        let is_syntax = says.starts_with("line ");
+        assert!(!is_syntax || String::from_utf8_lossy(&doctor.stdout).contains(says), "{broken}: {doctor:?}");
         assert_eq!(fs::read_to_string(&path).unwrap(), broken);
     }
 }
