@@ -111,7 +111,9 @@ impl Trusts {
         let dir = std::path::absolute(hooks).ok().filter(|dir| dir.ends_with(DEFINITIONS))?;
         let root = dir.parent()?.to_path_buf();
         let store = approved::store(&root)?;
-        let is_known = !dir.exists() || trust::review(&store, &root).is_ok_and(|review| review.is_as_before());
+        let is_empty = || std::fs::read_dir(&dir).is_ok_and(|mut entries| entries.next().is_none());
+        let is_known =
+            !dir.exists() || is_empty() || trust::review(&store, &root).is_ok_and(|review| review.is_as_before());
         is_known.then_some(Trusts { store, root })
     }
 

@@ -450,6 +450,8 @@ fn what_cant_be_trusted_is_told_with_what_to_do() {
 fn what_init_writes_is_in_force_and_what_came_along_isnt() {
     let project = Project::new();
     fs::remove_dir_all(project.root().join(".hookwire")).unwrap();
+    // An empty directory holds nothing to look at.
+    fs::create_dir(project.root().join(".hookwire")).unwrap();
     let steps = text(&project.run(&["init"], ""));
     assert!(
         steps.contains(" hookwire check\n  judge a call     hookwire dispatch --bash 'git push --force'\n"),
