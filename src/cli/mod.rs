@@ -496,11 +496,24 @@ fn parse() -> Cli {
     Cli::try_parse().unwrap_or_else(|error| {
         if !is_help(error.kind()) {
             let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+            if let Some(cli) = of_docs(&error, &words) {
+                return cli;
+            }
             run::with_dashes(without_file_tip(error), &words).exit();
         }
         let matches = help::grouped(Cli::command()).get_matches();
         Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     })
+}
+
+/// The command line with an option as what `docs` is to look up: people write it as they know it.
+fn of_docs(error: &clap::Error, words: &[String]) -> Option<Cli> {
+    let is_docs = words.get(1).is_some_and(|it| it == "docs") && error.kind() == ErrorKind::UnknownArgument;
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg).filter(|_| is_docs) else {
+        return None;
+    };
+    let (options, others): (Vec<_>, Vec<_>) = words.iter().cloned().partition(|it| it == option);
+    Cli::try_parse_from(others.into_iter().chain(["--".into()]).chain(options)).ok()
 }
 
 /// Without the tip how to give an unknown option as the name of a file: nobody has such files.

@@ -91,6 +91,22 @@ fn every_help_names_only_what_there_is() {
     }
 }
 
+/// People look an option up as they type it.
+#[test]
+fn an_option_is_looked_up_with_its_dashes() {
+    for (words, code, says) in [
+        (&["docs", "--bash"][..], 0, "hookwire dispatch --bash <COMMAND>"),
+        (&["docs", "--", "--bash"], 0, "hookwire dispatch --bash <COMMAND>"),
+        (&["docs", "--format", "json", "--idle-exit"], 0, "{\"option\":\"hookwire "),
+        (&["docs", "--nosuchthing"], 2, "no page says anything about `nosuchthing`"),
+        (&["check", "--bash"], 2, "unexpected argument '--bash'"),
+    ] {
+        let output = hookwire().args(words).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(code) && text.contains(says), "{words:?}: {text}");
+    }
+}
+
 /// What an example ends with, unless it is 0, and why.
 const ENDS: &[(&str, i32, &str)] = &[
     ("hookwire dispatch --bash", 1, "deny by no-force-push"),
