@@ -1,5 +1,6 @@
 //! `check`, `list` and `schema`: what is defined, and what is wrong with it.
 
+use super::cases::collect;
 use super::doctor::read_from;
 use super::mend::{fix, is_certain, is_changed, migrate};
 use super::output::{Output, Tone, safe, short, tell};
@@ -7,15 +8,16 @@ use super::{DefinitionArgs, Failure, Finding, Format, ReachArgs, reports, unaske
 use crate::definitions;
 use crate::definitions::approved::DEFINITIONS;
 use crate::definitions::cases;
+use crate::definitions::layer_dir::Kept;
 use crate::definitions::load::unreadable;
 use crate::definitions::scan::is_about_trust;
 use crate::dialects;
 use crate::engine;
 use crate::handlers::guards::{GUARDS, GuardRow};
-use crate::host::{HostOptions, Purpose};
+use crate::host::{Host, HostOptions, Purpose};
 use crate::rpc::protocol::{CheckResult, HookInfo};
 use crate::support::amounts::number_of;
-use crate::support::file::Unread;
+use crate::support::file::{self, Unread};
 use crate::support::os_error::in_words;
 use crate::syntax::diagnostic::{Diagnostic, LineIndex, Severity, render};
 use crate::syntax::problem::Problem;
@@ -140,8 +142,10 @@ impl CheckArgs {
         if !self.files.is_empty() && !self.has_directories {
             return Ok(found);
         }
+        let host = self.hooks.host_with(self.options())?;
+        let published = host.published();
+        self.read_cases(&host, &mut found);
         let sources = &mut found.sources;
-        let published = self.hooks.host_with(self.options())?.published();
         found.is_otherwise_in_force = published.diagnostics.iter().any(is_about_trust);
         let hooks = &published.hooks;
         let given = |text: &str| self.hooks.as_given(text);
@@ -179,6 +183,30 @@ impl CheckArgs {
             found.diagnostics.push(Diagnostic { severity, ..no_definitions(&self.hooks) });
         }
         Ok(found)
+    }
+
+    /// What is wrong with the cases beside the definitions. A directory around the project is left out, because its own check
+    /// looks at it. A case may lack what it expects, because `test --update` writes that.
+    fn read_cases(&self, host: &Host, found: &mut Found) {
+        let dirs = host.dirs().into_iter().filter(|dir| !matches!(dir.kept, Kept::Approved(_)));
+        let mut files = BTreeSet::new();
+        for dir in dirs.map(|dir| dir.path) {
+            if dir.is_dir() {
+                // What can't be listed is told with the definitions that can't be read there.
+                let _ = collect(&dir, &mut files, 0);
+            } else {
+                let beside = cases::beside(cases::directory(&dir)).into_iter().filter(|it| it.is_about(&dir));
+                files.extend(beside.map(|it| it.path));
+            }
+        }
+        for file in files {
+            let Ok((text, _)) = file::read(&file) else { continue };
+            let name = self.hooks.as_given(&file.to_string_lossy());
+            if let Err(mistakes) = cases::read_unfinished(&name, &text) {
+                found.diagnostics.extend(mistakes);
+                found.sources.insert(name, text.into());
+            }
+        }
     }
 
     /// What is wrong with the files that were named.

@@ -124,6 +124,30 @@ fn a_failure_says_what_it_did() {
     }
 }
 
+/// A mistake in a case is a finding at its own place, for `test` and for the check of its definitions.
+#[test]
+fn mistakes_in_cases_have_their_places() {
+    let cases = "cases:\n  - { bash: ls, expect: allow }\n  - { bash: x, expec: deny }\n  - { bsh: x, expect: deny }\n";
+    let dir = hooks(&[
+        (".hookwire/a.yaml", "hooks: [{ name: a, on: PreToolUse, if: Bash(ls), deny: x }]"),
+        (".hookwire/a.test.yaml", cases),
+    ]);
+    let json = r#""line":3,"#;
+    for (args, code, says) in [
+        (&["test", "--format", "github"][..], 2, [".test.yaml,line=3,col=16,", ".test.yaml,line=4,col=7,"]),
+        (&["test", "--format", "sarif"], 2, [r#""startColumn":16,"startLine":3"#, r#""startColumn":7,"startLine":4"#]),
+        (&["test", "--format", "json"], 2, [json, r#""line":4,"#]),
+        (&["check", "--isolated", "--project"], 1, [".hookwire/a.test.yaml:3:16", ".hookwire/a.test.yaml:4:7"]),
+        (&["check", "--hooks", ".hookwire/a.yaml"], 1, [".hookwire/a.test.yaml:3:16", "2 errors"]),
+    ] {
+        let mut command = hookwire();
+        let output = command.current_dir(dir.path()).env("HOME", dir.path()).args(args).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        let is_said = says.iter().all(|it| text.contains(it)) && !text.contains("unexpected-verdict");
+        assert!(output.status.code() == Some(code) && is_said, "{args:?}: {text}");
+    }
+}
+
 #[test]
 fn coverage_names_what_no_case_reaches() {
     let guard = "

@@ -20,6 +20,7 @@ use crate::support::file::replace;
 use crate::support::nearest::{closest, did_you_mean};
 use crate::support::places;
 use crate::support::shell_word;
+use crate::syntax::diagnostic::Diagnostic;
 use crate::verdict::Verdict;
 use coverage::Coverage;
 use place::{Copied, Place, located};
@@ -77,23 +78,43 @@ struct Tried {
     mismatch: Option<String>,
     /// It fails because a definition is broken.
     is_broken: bool,
+    /// It isn't a case, but a mistake that keeps the file's cases from being tried.
+    mistake: Option<Diagnostic>,
     /// From now on what came out is expected.
     is_updated: bool,
 }
 
 impl Tested {
     /// For a report: a file whose cases can't be tried.
-    fn unread(file: &Path, problem: &str) -> Tested {
-        let tried = Tried {
+    fn unread(file: &Path, Unread { problem, mistakes }: &Unread) -> Tested {
+        let tried = |mistake: Option<&Diagnostic>| Tried {
             name: "its cases are read".into(),
-            line: 1,
+            line: mistake.map_or(1, |it| it.range.start.line),
             took: Duration::ZERO,
-            mismatch: Some(problem.to_string()),
+            mismatch: Some(mistake.map_or_else(|| problem.clone(), Diagnostic::one_line)),
             is_broken: false,
             is_updated: false,
+            mistake: mistake.cloned(),
+        };
+        let results = match mistakes.is_empty() {
+            true => vec![tried(None)],
+            false => mistakes.iter().map(|it| tried(Some(it))).collect(),
         };
         let (broken, untouched) = (Vec::new(), Vec::new());
-        Tested { file: file.display().to_string(), results: vec![tried], broken, untouched, coverage: None }
+        Tested { file: file.display().to_string(), results, broken, untouched, coverage: None }
+    }
+}
+
+/// Why the cases of a file can't be tried.
+struct Unread {
+    problem: String,
+    /// The mistakes in the file, if it is these.
+    mistakes: Vec<Diagnostic>,
+}
+
+impl<E: Into<Failure>> From<E> for Unread {
+    fn from(error: E) -> Unread {
+        Unread { problem: error.into().0, mistakes: Vec::new() }
     }
 }
 
@@ -183,11 +204,11 @@ async fn once(given: &[PathBuf], args: &TestArgs, runtime: &Runtime, out: &mut O
     for file in files {
         match test(&file, args, runtime, &mut copied).await {
             Ok(it) => tested.push(it),
-            Err(Failure(problem)) => {
+            Err(unread) => {
                 if out.format != Format::Text {
-                    tested.push(Tested::unread(&file, &problem));
+                    tested.push(Tested::unread(&file, &unread));
                 }
-                problems.push(problem);
+                problems.push(unread.problem);
             }
         }
     }
@@ -256,7 +277,8 @@ const MAX_NAMED: usize = 8;
 /// How deep directories may be in one another.
 const MAX_DEPTH: usize = 16;
 
-fn collect(path: &Path, files: &mut BTreeSet<PathBuf>, depth: usize) -> std::io::Result<()> {
+/// The files of cases in a directory and in those below it; another path as it is.
+pub(super) fn collect(path: &Path, files: &mut BTreeSet<PathBuf>, depth: usize) -> std::io::Result<()> {
     if !path.metadata()?.is_dir() {
         files.insert(path.to_path_buf());
         return Ok(());
@@ -287,7 +309,7 @@ fn copy_of<'c>(subject: &Path, last: &'c mut LastCopied) -> std::io::Result<&'c 
     }
 }
 
-async fn test(file: &Path, args: &TestArgs, runtime: &Runtime, copied: &mut LastCopied) -> Result<Tested, Failure> {
+async fn test(file: &Path, args: &TestArgs, runtime: &Runtime, copied: &mut LastCopied) -> Result<Tested, Unread> {
     let name = file.display().to_string();
     let text = std::fs::read_to_string(file).map_err(|error| Failure(format!("{name}: {error}")))?;
     let read = if args.update {
@@ -295,13 +317,13 @@ async fn test(file: &Path, args: &TestArgs, runtime: &Runtime, copied: &mut Last
     } else {
         cases::read(&name, &text)
     };
-    let Cases { setup, cases, .. } = read.map_err(|problems| {
-        let mut lines: Vec<String> = problems.iter().map(|problem| problem.one_line()).collect();
+    let Cases { setup, cases, .. } = read.map_err(|mistakes| {
+        let lines: Vec<String> = mistakes.iter().map(Diagnostic::one_line).collect();
         if lines.iter().any(|line| line.contains("unknown field `hooks`")) {
             let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-            lines = vec![format!("{name}: these are definitions; their cases are in `{stem}.test.yaml`")];
+            return Failure(format!("{name}: these are definitions; their cases are in `{stem}.test.yaml`")).into();
         }
-        Failure(lines.join("\n"))
+        Unread { problem: lines.join("\n"), mistakes }
     })?;
     let subject = std::path::absolute(cases::subject(file))?;
     let unplaced = |error: std::io::Error| Failure(format!("{}: {error}", subject.display()));
@@ -314,7 +336,7 @@ async fn test(file: &Path, args: &TestArgs, runtime: &Runtime, copied: &mut Last
         shell.stdin(Stdio::null()).stdout(std::io::stderr());
         let status = shell.kill_on_drop(true).status().await?;
         if !status.success() {
-            return Err(Failure(format!("{name}: `setup` failed: {status}")));
+            return Err(Failure(format!("{name}: `setup` failed: {status}")).into());
         }
     }
     let hooks = place.of(&real);
@@ -324,7 +346,7 @@ async fn test(file: &Path, args: &TestArgs, runtime: &Runtime, copied: &mut Last
     // A policy judges without hooks.
     if hooks.hooks.is_empty() && hooks.broken.is_empty() && hooks.policies.is_empty() && !cases.is_empty() {
         let problem = "no definitions judge its cases: `guard.test.yaml` stands beside `guard.yaml`";
-        return Err(Failure(format!("{name}: {problem}")));
+        return Err(Failure(format!("{name}: {problem}")).into());
     }
     let _socket = super::serve::share(&bench.host, runtime, super::serve::MAX_MESSAGE);
     let mut results = Vec::new();
@@ -340,7 +362,8 @@ async fn test(file: &Path, args: &TestArgs, runtime: &Runtime, copied: &mut Last
         let Case { name, line, .. } = case;
         let is_updated = news.is_some();
         came_out.extend(news.map(|news| (position, news)));
-        results.push(Tried { name: name.clone(), line: *line, took, mismatch, is_broken, is_updated });
+        let (name, mistake) = (name.clone(), None);
+        results.push(Tried { name, line: *line, took, mismatch, is_broken, is_updated, mistake });
     }
     if !came_out.is_empty() {
         let updated =

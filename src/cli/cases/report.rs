@@ -68,6 +68,9 @@ pub(super) fn findings(tested: &[Tested]) -> Vec<Finding> {
     let results = tested.iter().flat_map(|it| it.results.iter().map(|result| (&it.file, result)));
     let failed = results.filter(|(_, tried)| tried.has_failed());
     let finding = |(file, tried): (&String, &Tried)| {
+        if let Some(mistake) = &tried.mistake {
+            return Finding::of(mistake);
+        }
         let mismatch = tried.mismatch.as_deref().unwrap_or_default();
         Finding::at_line(file, tried.line, "unexpected-verdict", format!("{}: {mismatch}", tried.name))
     };
