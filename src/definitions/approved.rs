@@ -78,22 +78,23 @@ pub fn is_approved(root: &Path) -> bool {
 }
 
 /// The directories whose projects somebody who works in `dir` works in, outermost first: those around it, and for a
-/// worktree of git's those around the repository that it belongs to.
+/// worktree of git's those around the repository that it belongs to. A repository's first worktree is outside of the
+/// others, wherever they are.
 pub fn around(dir: &Path) -> Vec<PathBuf> {
     let dir = fs::canonicalize(dir).unwrap_or_else(|_| dir.to_path_buf());
-    let main = dir.ancestors().find_map(main_worktree);
+    let first = dir.ancestors().find_map(first_worktree);
+    let outermost_first = |dir: &Path| dir.ancestors().map(Path::to_path_buf).collect::<Vec<_>>().into_iter().rev();
     let mut roots: Vec<PathBuf> = Vec::new();
-    for place in main.iter().flat_map(|main| main.ancestors()).chain(dir.ancestors()) {
-        if !roots.iter().any(|root| root == place) {
-            roots.push(place.to_path_buf());
+    for place in first.iter().flat_map(|first| outermost_first(first)).chain(outermost_first(&dir)) {
+        if !roots.contains(&place) {
+            roots.push(place);
         }
     }
-    roots.sort_by_key(|root| root.components().count());
     roots
 }
 
 /// The first worktree of the repository that a directory is another worktree of.
-fn main_worktree(dir: &Path) -> Option<PathBuf> {
+pub(super) fn first_worktree(dir: &Path) -> Option<PathBuf> {
     let dot_git = dir.join(".git");
     if !fs::metadata(&dot_git).is_ok_and(|about| about.is_file() && about.len() <= MAX_POINTER) {
         return None;

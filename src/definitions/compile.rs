@@ -151,11 +151,14 @@ pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> Compi
         let start = compiler.mistakes.found.len();
         compiler.named_files.clear();
         compiler.mistakes.hook = None;
-        let compiled = compiler.hook(item, position);
+        let mut compiled = compiler.hook(item, position);
         compiler.mistakes.found[start..].sort_by_key(|problem| problem.span.start);
         let digest = Sha256::new_with_prefix(&context).chain_update(item.to_json().to_string());
         let digest = digest.chain_update(&compiler.named_files).finalize();
         let digest = digest.first_chunk().copied().unwrap_or_default();
+        // Nobody else has it yet.
+        let hook = compiled.hook.as_mut().and_then(Arc::get_mut);
+        hook.into_iter().for_each(|hook| hook.definition = digest);
         compiled_hooks.push(Compiled { digest, problems: start..compiler.mistakes.found.len(), ..compiled });
     }
     CompiledFile { hooks: compiled_hooks, problems: compiler.mistakes.found, is_broken, policy: own_policy, tools }
@@ -273,6 +276,7 @@ impl Compiler<'_> {
                 contract,
                 source: source.clone(),
                 fingerprint: fingerprint(written.handlers.first()),
+                definition: [0; 16],
                 reaches_acts: raw.reach == Some(Reach::Acts),
                 names_path: ["tool_input_path", "${path}"].iter().any(|name| text.contains(name)),
                 copy: origin.approved.cloned(),

@@ -8,10 +8,10 @@ use super::file_state::{Defined, FileState, Named, Place, file_problem};
 use super::last_good::{Book, LastGood, Texts};
 use super::layer_dir::{Kept, LayerDir};
 use super::links::Links;
-use super::names::duplicate_name;
 use super::scan::{
     Files, Found, Key, Loss, Scan, Watch, at_path, has_misspelt_ending, is_about_trust, path_diagnostic,
 };
+use super::worktrees::{self, Twins};
 use crate::handlers::Means;
 use crate::handlers::approved::Approved;
 use crate::hook::Hook;
@@ -560,30 +560,24 @@ impl Loader {
         let mut hooks = Vec::new();
         let mut in_force = InForce::new();
         let mut sources = HashMap::new();
-        let mut first: HashMap<(Layer, Arc<str>), (String, usize)> = HashMap::new();
+        let all: Vec<_> = self.files.values().flat_map(|state| &state.hooks).map(|it| it.hook.clone()).collect();
+        let twins = worktrees::twins(&all);
+        let left_out: HashSet<_> = twins.iter().filter_map(Twins::left_out_of_all).map(Arc::as_ptr).collect();
+        let mut first = FirstOfName::new();
         for ((index, path), state) in &self.files {
             let layer = self.dirs[*index].layer;
             let start = diagnostics.len();
             diagnostics.extend(state.diagnostics.iter().cloned());
-            for (name, span, range) in &state.names {
-                match first.entry((layer, name.clone())) {
-                    Entry::Vacant(entry) => {
-                        entry.insert((path.display().to_string(), range.start.line));
-                    }
-                    Entry::Occupied(entry) => {
-                        let (file, line) = entry.get();
-                        let duplicate = duplicate_name(name, span, &format!("{file}:{line}"));
-                        diagnostics.push(duplicate.into_diagnostic(&path.display().to_string(), *range).into());
-                    }
-                }
-            }
+            diagnostics.extend(same_names(layer, path, state, &twins, &mut first));
             diagnostics[start..].sort_by_key(|it| it.span.start);
             if diagnostics.len() > start {
                 sources.insert(path.display().to_string(), state.text.clone());
             }
             for Defined { hook, digest, .. } in &state.hooks {
-                in_force.entry((layer, hook.name.clone())).or_default().push(*digest);
-                hooks.push(hook.clone());
+                if !left_out.contains(&Arc::as_ptr(hook)) {
+                    in_force.entry((layer, hook.name.clone())).or_default().push(*digest);
+                    hooks.push(hook.clone());
+                }
             }
         }
         for Defined { hook, digest, .. } in &self.own {
@@ -603,7 +597,7 @@ impl Loader {
         let notices: Vec<_> = notices.map(|it| it.one_line()).collect();
         let told: Vec<_> = self.files.values().filter_map(|state| state.told.clone()).take(MAX_BROKEN).collect();
         let changes = changes(&self.in_force, &in_force, &hooks, &self.published.hooks);
-        let (hash, before) = (self.hash(), self.published.clone());
+        let (hash, before) = (self.hash(&left_out), self.published.clone());
         let is_told = *before.notices == *notices && *before.told == *told;
         // The same files under another revision are another set: a verdict tells by its generation which one judged.
         let published_in = self.published_in();
@@ -650,8 +644,9 @@ impl Loader {
 
     /// Names the content in force: every file's text, and for a file that is broken the hooks that
     /// stay in force instead. The same files have the same hash on every machine and after every
-    /// restart.
-    fn hash(&self) -> Arc<str> {
+    /// restart. Hooks that are left out, because the same hook of another worktree runs, are told apart: what only they run
+    /// may change.
+    fn hash(&self, left_out: &HashSet<*const Hook>) -> Arc<str> {
         let mut hash = Sha256::new();
         for ((index, path), state) in &self.files {
             let dir = &self.dirs[*index];
@@ -661,6 +656,9 @@ impl Loader {
             for Defined { hook, digest, .. } in &state.hooks {
                 hash.update(format!("{}\0", hook.name));
                 hash.update(digest);
+                if left_out.contains(&Arc::as_ptr(hook)) {
+                    hash.update("left out\0");
+                }
             }
         }
         for Defined { hook, digest, .. } in &self.own {
@@ -669,6 +667,35 @@ impl Loader {
         }
         crate::support::digest::hex(&hash.finalize()[..16]).into()
     }
+}
+
+/// Where the first hook of each name is, in its layer.
+type FirstOfName<'l> = HashMap<(Layer, &'l str), (&'l Path, usize)>;
+
+/// Warnings about hooks of a file whose names earlier ones have. One and the same hook in two worktrees has one name.
+fn same_names<'l>(
+    layer: Layer,
+    path: &'l Path,
+    state: &'l FileState,
+    twins: &[Twins<'_>],
+    first: &mut FirstOfName<'l>,
+) -> Vec<Arc<Diagnostic>> {
+    let is_twin = |it: &Defined| twins.iter().any(|twins| Arc::ptr_eq(twins.other, &it.hook));
+    let mut warnings = Vec::new();
+    for (name, span, range) in &state.names {
+        let mut of_name = state.hooks.iter().filter(|it| it.hook.name == *name).peekable();
+        if !twins.is_empty() && of_name.peek().is_some() && of_name.all(is_twin) {
+            continue;
+        }
+        match first.entry((layer, name)) {
+            Entry::Vacant(entry) => drop(entry.insert((path, range.start.line))),
+            Entry::Occupied(entry) => {
+                let duplicate = worktrees::duplicate_name(name, span, *entry.get(), path);
+                warnings.push(duplicate.into_diagnostic(&path.display().to_string(), *range).into());
+            }
+        }
+    }
+    warnings
 }
 
 /// A file's state as it has been read now, compiled unless it is the one that is known.

@@ -4,6 +4,7 @@
 use super::approved::{self, DEFINITIONS};
 use super::layer_dir::{Kept, LayerDir};
 use super::load::{Loader, Look};
+use super::worktrees;
 use crate::handlers::Means;
 use crate::hook_set::HookSet;
 use crate::matching::tools::ToolNames;
@@ -102,6 +103,7 @@ impl Neighbours {
             hash.update(root.as_os_str().as_encoded_bytes());
             hash.update(&*set.hash);
         }
+        worktrees::leave_out_twins(&mut hooks);
         policies.sort_by_key(|policy| policy.source.layer);
         let hash = crate::support::digest::hex(&hash.finalize()[..16]).into();
         let mut set = HookSet::new(hooks, own.generation, hash, broken);

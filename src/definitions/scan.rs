@@ -128,8 +128,12 @@ impl Scan {
         let read = |link: &PathBuf| State::read(link).map_err(|problem| (link.clone(), problem)).transpose();
         let Some(state) = links.iter().find_map(read).transpose()? else {
             if is_there {
-                let message = "nobody has trusted these definitions: none of them is in force";
-                self.tell_distrust(dir, NOT_TRUSTED, message.into(), TRUST_SHOWS);
+                let mut message = "nobody has trusted these definitions: none of them is in force".to_string();
+                if let Some(first) = approved::first_worktree(root).filter(|first| approved::is_approved(first)) {
+                    let first = first.display();
+                    message.push_str(&format!("; what was trusted of {first}, the repository's first worktree, is"));
+                }
+                self.tell_distrust(dir, NOT_TRUSTED, message, TRUST_SHOWS);
             }
             return Ok(None);
         };

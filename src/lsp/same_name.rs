@@ -3,13 +3,14 @@
 use super::document::{Document, Lines};
 use super::project::Project;
 use super::surroundings::Surroundings;
-use crate::definitions::names::{FreeNames, duplicate_name};
+use crate::definitions::names::FreeNames;
+use crate::definitions::worktrees::duplicate_name;
 use crate::support::file::read_named;
 use crate::syntax::diagnostic::Diagnostic;
 use crate::syntax::node::Span;
 use ls_types::{Location, Uri};
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The most files that are read again for the place of a name.
 const MAX_FILES: usize = 20;
@@ -66,7 +67,7 @@ pub(super) fn taken_names(project: Option<&Project>, document: &Document, lines:
         let Some((name, source)) = hook.name.as_ref().and_then(|name| Some((name, others.get(name)?))) else {
             continue;
         };
-        let problem = duplicate_name(name, &hook.span, &format!("{}:{}", source.file, source.line));
+        let problem = duplicate_name(name, &hook.span, (Path::new(&*source.file), source.line), &document.path);
         taken.push(problem.fix(free.numbering(name)).to_diagnostic(&file, &lines.index));
     }
     taken

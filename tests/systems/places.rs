@@ -259,3 +259,117 @@ fn a_doctor_says_where_definitions_are_read_and_where_a_host_differs() {
         assert!(said.contains("`hookwire install claude-code` writes it anew"), "{said}");
     }
 }
+
+/// A trusted project in git with these definitions, and a worktree of it that has the same files.
+fn with_worktree(files: &[(&str, &str)]) -> Project {
+    let project = Project::new();
+    for (file, text) in files {
+        write(&project.path("project").join(file), text);
+        write(&project.path("worktree").join(file), text);
+    }
+    // As `git worktree add ../worktree` makes them.
+    let git_dir = project.path("project/.git/worktrees/worktree");
+    write(&project.path("worktree/.git"), &format!("gitdir: {}\n", git_dir.display()));
+    write(&git_dir.join("commondir"), "../..\n");
+    project.trust("project");
+    project
+}
+
+impl Project {
+    fn trust(&self, name: &str) {
+        let output = self.run(&["trust", self.path(name).to_str().unwrap(), "--yes"], "");
+        assert!(output.status.success(), "{name}: {output:?}");
+    }
+
+    /// What `hookwire check --strict` in a directory exits with and says.
+    fn check_in(&self, name: &str) -> (Option<i32>, String) {
+        let output = self.command(&["check", "--strict"]).current_dir(self.path(name)).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    }
+
+    /// How often each hook of a project writes its line at one event in the worktree, for a host of a root.
+    fn runs(&self, root: &str) -> Vec<String> {
+        let log = self.path("log");
+        let _ = fs::remove_file(&log);
+        let cwd = self.path("worktree");
+        let mut sent = event("ls");
+        sent["cwd"] = cwd.to_str().unwrap().into();
+        let args = ["hook", "claude-code", "--no-host", "--root"];
+        let mut command = self.command(&[&args[..], &[self.path(root).to_str().unwrap()]].concat());
+        let mut child = command.current_dir(&cwd).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(sent.to_string().as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let said = fs::read_to_string(&log).unwrap_or_default();
+        let mut lines: Vec<String> = said.lines().map(str::to_string).collect();
+        lines.sort();
+        lines
+    }
+}
+
+#[test]
+fn a_hook_that_a_worktree_has_from_the_first_one_runs_once() {
+    const LOGS: &str = r#"
+hooks:
+  - { name: plain, on: PreToolUse, fail: closed, command: 'echo plain >> ../log' }
+  - { name: script, on: PreToolUse, fail: closed, command: sh scripts/log.sh }
+  - { name: no-push, on: PreToolUse, if: Bash(git push*), deny: "No." }
+"#;
+    const SCRIPT: &str = "#!/bin/sh\n. \"$(dirname \"$0\")/lib.sh\"\n";
+    let project = with_worktree(&[
+        (".hookwire/guard.yaml", LOGS),
+        ("scripts/log.sh", SCRIPT),
+        ("scripts/lib.sh", "echo script >> ../log\n"),
+    ]);
+    assert_eq!(project.runs("worktree"), ["plain", "script"], "the first one's guard it");
+    let (_, said) = project.check_in("worktree");
+    let first =
+        format!("what was trusted of {}, the repository's first worktree, is", project.path("project").display());
+    assert!(said.contains("nobody has trusted these") && said.contains(&first), "{said}");
+    assert!(!said.contains("duplicate-name"), "{said}");
+
+    project.trust("worktree");
+    for root in ["worktree", "project"] {
+        assert_eq!(project.runs(root), ["plain", "script"], "{root}");
+    }
+    let (code, said) = project.check_in("worktree");
+    assert!(code == Some(0) && said.contains("3 hooks in force"), "{said}");
+
+    // A hook that is another one, or that runs another file, holds beside that of the first worktree.
+    write(&project.path("worktree/.hookwire/guard.yaml"), &LOGS.replace("echo plain", "echo other"));
+    write(&project.path("worktree/scripts/lib.sh"), "echo changed >> ../log\n");
+    project.trust("worktree");
+    for root in ["worktree", "project"] {
+        assert_eq!(project.runs(root), ["changed", "other", "plain", "script"], "{root}");
+    }
+    let (code, said) = project.check_in("worktree");
+    assert!(code == Some(1) && said.matches("warning[duplicate-name]").count() == 2, "{said}");
+    let expected = "that is the repository's first worktree, whose trusted hooks guard this worktree, too; both run";
+    assert!(said.matches(expected).count() == 2 && said.contains("`plain` is another hook than"), "{said}");
+
+    // What is edited and not trusted takes no guard away, and neither does a weaker copy that somebody trusts.
+    project.run(&["install", "claude-code"], "");
+    let command = format!("{} --no-host", project.installed());
+    let push = || project.say(&command, &project.path("worktree"), &[], "git push -f");
+    write(&project.path("worktree/.hookwire/guard.yaml"), "hooks: []\n");
+    assert_eq!(push(), "deny");
+    write(&project.path("worktree/.hookwire/guard.yaml"), &LOGS.replace("deny: \"No.\"", "allow: Go."));
+    project.trust("worktree");
+    assert_eq!(push(), "deny");
+    // Without the first one's, the worktree's own are all there is.
+    write(&project.path("worktree/.hookwire/guard.yaml"), LOGS);
+    project.trust("worktree");
+    project.run(&["trust", "revoke"], "");
+    assert_eq!(push(), "deny");
+}
+
+#[test]
+fn a_hook_that_works_in_its_own_worktree_runs_in_each() {
+    let hooks = "hooks: [{ name: cwd, on: PreToolUse, fail: closed, command: { run: 'echo $PWD >> \"$HOOKWIRE_PROJECT_DIR/../log\"', cwd: .. } }]\n";
+    let project = with_worktree(&[(".hookwire/guard.yaml", hooks)]);
+    project.trust("worktree");
+    let expected = ["project", "worktree"].map(|name| project.path(name).display().to_string());
+    assert_eq!(project.runs("worktree"), expected);
+    let (code, said) = project.check_in("worktree");
+    assert!(code == Some(0) && !said.contains("duplicate-name"), "{said}");
+}
