@@ -274,9 +274,7 @@ impl Loader {
                 let signature = Some(Signature::from_metadata(&metadata));
                 scan.found.push(Found { path: dir.path.clone(), real, signature, is_found: false });
             }
-            for (unreadable, message) in std::mem::take(&mut scan.unreadable) {
-                self.keep_unread(index, &unreadable, "unreadable", message, &mut scan);
-            }
+            self.keep_all_unread(index, &mut scan);
             scan.found.sort_by(|a, b| a.path.cmp(&b.path));
             for found in std::mem::take(&mut scan.found) {
                 if scan.is_loaded_already(&found) {
@@ -405,6 +403,13 @@ impl Loader {
         }
     }
 
+    /// Keeps what is known of the files in each directory that the walk couldn't read.
+    fn keep_all_unread(&self, index: usize, scan: &mut Scan) {
+        for (unreadable, message) in std::mem::take(&mut scan.unreadable) {
+            self.keep_unread(index, &unreadable, "unreadable", message, scan);
+        }
+    }
+
     /// The state of a file that an earlier host has kept.
     fn restore(&self, index: usize, found: &Found) -> Option<FileState> {
         let book = self.books[index].as_ref()?;
@@ -449,7 +454,12 @@ impl Loader {
                 return;
             }
         };
+        // The copy of a project whose definitions are all gone has no directory of them.
+        if !state.record.files.keys().any(|file| file.starts_with(DEFINITIONS)) {
+            return;
+        }
         scan.directory(&dir.path, &tree(&state.place).join(DEFINITIONS), 0);
+        self.keep_all_unread(index, scan);
         let approved = state.approved();
         for found in std::mem::take(&mut scan.found) {
             let key = (index, found.path.clone());

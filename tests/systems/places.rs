@@ -373,3 +373,17 @@ fn a_hook_that_works_in_its_own_worktree_runs_in_each() {
     let (code, said) = project.check_in("worktree");
     assert!(code == Some(0) && !said.contains("duplicate-name"), "{said}");
 }
+
+#[test]
+fn a_worktree_of_a_project_without_definitions_has_no_mistake() {
+    let hooks = deny("no-push", "Bash(git push*)");
+    let project = with_worktree(&[(".hookwire/guard.yaml", &hooks)]);
+    project.trust("worktree");
+    fs::remove_file(project.path("project/.hookwire/guard.yaml")).unwrap();
+    project.trust("project");
+    for name in ["worktree", "project"] {
+        let (_, said) = project.check_in(name);
+        assert!(!said.contains("unreadable"), "{name}: {said}");
+    }
+    assert_eq!(project.check_in("worktree").0, Some(0));
+}
