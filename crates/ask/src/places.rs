@@ -37,7 +37,8 @@ impl Settled {
     }
 
     /// The places of a process whose environment is an agent's: the environment adds definitions to those that the
-    /// command line names, but never what was trusted, and nothing that `is_foreign`.
+    /// command line names, but never what was trusted, and nothing that `is_foreign`. Where something new is kept isn't the
+    /// environment's to say: it is kept where the host of these places keeps it, whose command line names them all.
     pub fn for_agent(
         named: Places,
         is_foreign: impl Fn(&Path) -> bool,
@@ -48,7 +49,14 @@ impl Settled {
             places.retain(|place| !is_foreign(&real(place)));
         }
         let more = environment.user.clone();
-        settled(named, &more, || Places::of_home(home().as_deref()), environment)
+        settled(named, &more, || Places::of_home(home().as_deref()), environment).keeping_where_it_reads()
+    }
+
+    /// The same, but for what is new: that is kept at the first place of those that are read.
+    fn keeping_where_it_reads(self) -> Settled {
+        let first = |dirs: &[PathBuf]| dirs.first().cloned().into_iter().collect();
+        let written = Places { user: first(&self.read.user), data: first(&self.read.data) };
+        Settled { written, ..self }
     }
 }
 
@@ -153,6 +161,22 @@ mod tests {
         ] {
             let settled = settled(named, more, home, environment);
             assert_eq!((settled.read, settled.written), (read, written));
+        }
+    }
+
+    #[test]
+    fn an_agents_environment_doesnt_say_where_something_is_kept() {
+        let other = places(&["/other/c"], &["/other/d"]);
+        for (named, expected) in [
+            (places(&[], &[]), places(&["/home/u/c"], &["/home/u/d"])),
+            (places(&["/named/c"], &["/named/d"]), places(&["/named/c"], &["/named/d"])),
+        ] {
+            let judged_here =
+                settled(named, &[], || places(&["/home/u/c"], &["/home/u/d"]), other.clone()).keeping_where_it_reads();
+            assert_eq!(judged_here.written, expected);
+            // A host that it starts is told all places that are read.
+            let host = settled(judged_here.read, &[], Places::default, other.clone());
+            assert_eq!(host.written, expected);
         }
     }
 }
