@@ -69,7 +69,7 @@ pub struct Hook {
     /// A hash of the definition: equal definitions have equal ones.
     pub fingerprint: u64,
     /// Names all that is written of it, with its file's defaults and the files that were read with it.
-    pub(crate) definition: [u8; 16],
+    pub(crate) definition: Option<[u8; 16]>,
     /// It says that its rules over files are held against what a call does by any means.
     pub reaches_acts: bool,
     /// It uses the path of the file that a call is about.
@@ -166,7 +166,7 @@ impl Hook {
             contract,
             source,
             fingerprint: hash.finish(),
-            definition: [0; 16],
+            definition: None,
             reaches_acts: false,
             names_path: false,
             copy: None,

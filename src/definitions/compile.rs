@@ -158,7 +158,7 @@ pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> Compi
         let digest = digest.first_chunk().copied().unwrap_or_default();
         // Nobody else has it yet.
         let hook = compiled.hook.as_mut().and_then(Arc::get_mut);
-        hook.into_iter().for_each(|hook| hook.definition = digest);
+        hook.into_iter().for_each(|hook| hook.definition = Some(digest));
         compiled_hooks.push(Compiled { digest, problems: start..compiler.mistakes.found.len(), ..compiled });
     }
     CompiledFile { hooks: compiled_hooks, problems: compiler.mistakes.found, is_broken, policy: own_policy, tools }
@@ -276,7 +276,7 @@ impl Compiler<'_> {
                 contract,
                 source: source.clone(),
                 fingerprint: fingerprint(written.handlers.first()),
-                definition: [0; 16],
+                definition: None,
                 reaches_acts: raw.reach == Some(Reach::Acts),
                 names_path: ["tool_input_path", "${path}"].iter().any(|name| text.contains(name)),
                 copy: origin.approved.cloned(),

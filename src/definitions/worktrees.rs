@@ -49,7 +49,9 @@ type OfProject<'h> = Vec<(&'h Path, &'h Arc<Hook>)>;
 /// The hooks that are there twice, because a worktree has them from the repository's first one.
 pub(super) fn twins(hooks: &[Arc<Hook>]) -> Vec<Twins<'_>> {
     let mut projects: BTreeMap<&Path, OfProject<'_>> = BTreeMap::new();
-    for hook in hooks.iter().filter(|hook| hook.source.layer == Layer::Project && !hook.is_broken()) {
+    let is_written =
+        |hook: &&Arc<Hook>| hook.source.layer == Layer::Project && hook.definition.is_some() && !hook.is_broken();
+    for hook in hooks.iter().filter(is_written) {
         if let Some((root, below)) = place(Path::new(&*hook.source.file)) {
             projects.entry(root).or_default().push((below, hook));
         }
