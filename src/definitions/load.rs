@@ -570,15 +570,15 @@ impl Loader {
         let mut hooks = Vec::new();
         let mut in_force = InForce::new();
         let mut sources = HashMap::new();
-        let all: Vec<_> = self.files.values().flat_map(|state| &state.hooks).map(|it| it.hook.clone()).collect();
-        let twins = worktrees::twins(&all);
+        let twins = worktrees::twins(self.files.values().flat_map(|state| &state.hooks).map(|it| &it.hook));
+        let others: HashSet<_> = twins.iter().map(|it| Arc::as_ptr(it.other)).collect();
         let left_out: HashSet<_> = twins.iter().filter_map(Twins::left_out_of_all).map(Arc::as_ptr).collect();
         let mut first = FirstOfName::new();
         for ((index, path), state) in &self.files {
             let layer = self.dirs[*index].layer;
             let start = diagnostics.len();
             diagnostics.extend(state.diagnostics.iter().cloned());
-            diagnostics.extend(same_names(layer, path, state, &twins, &mut first));
+            diagnostics.extend(same_names(layer, path, state, &others, &mut first));
             diagnostics[start..].sort_by_key(|it| it.span.start);
             if diagnostics.len() > start {
                 sources.insert(path.display().to_string(), state.text.clone());
@@ -682,19 +682,20 @@ impl Loader {
 /// Where the first hook of each name is, in its layer.
 type FirstOfName<'l> = HashMap<(Layer, &'l str), (&'l Path, usize)>;
 
-/// Warnings about hooks of a file whose names earlier ones have. One and the same hook in two worktrees has one name.
+/// Warnings about hooks of a file whose names earlier ones have, but for `others`: one and the same hook in two worktrees has
+/// one name.
 fn same_names<'l>(
     layer: Layer,
     path: &'l Path,
     state: &'l FileState,
-    twins: &[Twins<'_>],
+    others: &HashSet<*const Hook>,
     first: &mut FirstOfName<'l>,
 ) -> Vec<Arc<Diagnostic>> {
-    let is_twin = |it: &Defined| twins.iter().any(|twins| Arc::ptr_eq(twins.other, &it.hook));
+    let is_twin = |it: &Defined| others.contains(&Arc::as_ptr(&it.hook));
     let mut warnings = Vec::new();
     for (name, span, range) in &state.names {
         let mut of_name = state.hooks.iter().filter(|it| it.hook.name == *name).peekable();
-        if !twins.is_empty() && of_name.peek().is_some() && of_name.all(is_twin) {
+        if !others.is_empty() && of_name.peek().is_some() && of_name.all(is_twin) {
             continue;
         }
         match first.entry((layer, name)) {

@@ -11,7 +11,7 @@ use crate::hook::Hook;
 use crate::syntax::node::Span;
 use crate::syntax::problem::Problem;
 use crate::syntax::source::Layer;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -47,11 +47,11 @@ impl<'h> Twins<'h> {
 type OfProject<'h> = Vec<(&'h Path, &'h Arc<Hook>)>;
 
 /// The hooks that are there twice, because a worktree has them from the repository's first one.
-pub(super) fn twins(hooks: &[Arc<Hook>]) -> Vec<Twins<'_>> {
+pub(super) fn twins<'h>(hooks: impl Iterator<Item = &'h Arc<Hook>>) -> Vec<Twins<'h>> {
     let mut projects: BTreeMap<&Path, OfProject<'_>> = BTreeMap::new();
     let is_written =
         |hook: &&Arc<Hook>| hook.source.layer == Layer::Project && hook.definition.is_some() && !hook.is_broken();
-    for hook in hooks.iter().filter(is_written) {
+    for hook in hooks.filter(is_written) {
         if let Some((root, below)) = place(Path::new(&*hook.source.file)) {
             projects.entry(root).or_default().push((below, hook));
         }
@@ -76,13 +76,10 @@ pub(super) fn twins(hooks: &[Arc<Hook>]) -> Vec<Twins<'_>> {
 /// Leaves out the hooks of worktrees that the repository's first worktree has, too. One that is loaded as it is now stays:
 /// nobody has approved it, and nobody is told when what it runs changes.
 pub(super) fn leave_out_twins(hooks: &mut Vec<Arc<Hook>>) {
-    let all = hooks.clone();
-    let twins = twins(&all);
-    let left_out = |hook: &Arc<Hook>| {
-        let of_hook = twins.iter().find(|twins| Arc::ptr_eq(twins.other, hook));
-        of_hook.is_some_and(|twins| hook.copy.is_some() && twins.is_one())
-    };
-    hooks.retain(|hook| !left_out(hook));
+    let twins = twins(hooks.iter());
+    let approved = twins.iter().filter(|twins| twins.other.copy.is_some());
+    let left_out: HashSet<_> = approved.filter_map(Twins::left_out_of_all).map(Arc::as_ptr).collect();
+    hooks.retain(|hook| !left_out.contains(&Arc::as_ptr(hook)));
 }
 
 /// A hook of the same layer has the same name as one in `file`; `first` is that one's file and line.

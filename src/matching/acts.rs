@@ -384,11 +384,10 @@ impl Act {
             let told = match reach {
                 _ if pattern.matches_any(views) => Some(shown(views)),
                 Reach::File => None,
-                Reach::Perhaps => {
-                    let is_within = pattern.stands(views) == Standing::Within && views.lexical.is_dir();
-                    (!self.are_found && is_within).then(|| shown(views))
+                Reach::Below | Reach::Perhaps => {
+                    let is_within = !self.are_found && pattern.stands(views) == Standing::Within;
+                    (is_within && (reach == Reach::Below || views.lexical.is_dir())).then(|| shown(views))
                 }
-                Reach::Below => (!self.are_found && pattern.stands(views) == Standing::Within).then(|| shown(views)),
                 Reach::All => match pattern.stands(views) {
                     Standing::Within | Standing::Above => Some(shown(views)),
                     Standing::Near => {

@@ -2,9 +2,8 @@
 //! [programs](super::programs) says what they do with them.
 
 use super::directories::Directories;
-use super::judge::CommandRule;
 use super::programs::files::{Kind, Use, Uses};
-use super::programs::{Names, is_plain_sed};
+use super::programs::{Names, is_plain_sed, options};
 use super::word::{Openness, Word, tail};
 use super::{Command, Script, Span};
 use compact_str::format_compact;
@@ -446,11 +445,8 @@ fn done(it: &Use<'_>, uses: &Uses<'_>, runs_code: bool) -> Vec<Done> {
         }
         Kind::Code | Kind::Awk => in_code(tokens(&word.text)),
         Kind::Any => {
-            let reach = |word: &Word| match reach_of(word, false) {
-                Reach::File => Reach::Perhaps,
-                reach => reach,
-            };
-            let doubt = |word: Word| (Access::Either, reach(&word), word, Certainty::Doubt(NOT_KNOWN));
+            let doubt =
+                |word: Word| (Access::Either, reach_of(&word, Reach::Perhaps), word, Certainty::Doubt(NOT_KNOWN));
             let mut all: Vec<Done> = [word.clone()].into_iter().chain(pieces(word)).map(doubt).collect();
             if word.text.contains(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '(')) {
                 all.extend(in_code(tokens(&word.text)));
@@ -604,15 +600,22 @@ fn tokens(code: &str) -> impl Iterator<Item = (Word, Reach)> {
     };
     let parts = code.split(is_end).filter(|part| !part.is_empty() && part.len() < 4096).take(MOST_TOKENS);
     let is_quote = |c: char| matches!(c, '"' | '\'' | '`');
-    let is_text = move |part: &str| {
+    let (mut end, mut is_command) = (0, false);
+    let mut is_text = move |part: &str| {
         let at = part.as_ptr() as usize - code.as_ptr() as usize;
-        let (before, after) = (&code[..at], &code[at + part.len()..]);
+        let (before, after) = (&code[end..at], &code[at + part.len()..]);
+        end = at + part.len();
         let quote = before.chars().next_back().filter(|c| is_quote(*c));
-        let is_whole = quote.is_some() && after.starts_with(is_quote) && after.chars().next() == quote;
-        // A text that begins with a program's name may be its command: `system("rm -rf x")`.
-        let begin = &before[before.rfind(is_quote).map_or(0, |at| at + 1)..];
-        let is_command = || (begin.len() < before.len() || begin.starts_with('!')) && begins_command(begin);
-        is_whole || is_command()
+        let is_whole = quote.is_some() && after.chars().next() == quote;
+        let behind_quote = before.rfind(is_quote).map(|quote| &before[quote + 1..]);
+        if behind_quote.is_none() && at > 0 {
+            return is_whole || is_command;
+        }
+        // A text that begins with a program's name may be its command: `system("rm -rf x")`, and `!rm x` in an editor.
+        let is_word = behind_quote.map_or(part.starts_with('!'), |it| it.trim().is_empty())
+            && after.starts_with(char::is_whitespace);
+        is_command = is_word && options::row(part.trim_start_matches('!')).is_some();
+        is_whole
     };
     let word = |part: &str| {
         // `~+` is the directory at hand.
@@ -621,7 +624,7 @@ fn tokens(code: &str) -> impl Iterator<Item = (Word, Reach)> {
         Word { home: is_home, ..Word::constant(if is_home { &part[1..] } else { part }) }
     };
     let reaching = |word: Word, is_text: bool| {
-        let reach = reach_of(&word, is_text);
+        let reach = reach_of(&word, if is_text { Reach::Below } else { Reach::File });
         (word, reach)
     };
     let words = parts.map(move |part| reaching(word(part), is_text(part))).filter(|(word, _)| !is_device(word));
@@ -631,15 +634,10 @@ fn tokens(code: &str) -> impl Iterator<Item = (Word, Reach)> {
     })
 }
 
-/// Whether a text begins with a program that is known, or with one behind `!`, as editors run one.
-fn begins_command(text: &str) -> bool {
-    text.trim_start_matches('!').split_whitespace().next().is_some_and(CommandRule::knows)
-}
-
-/// How far what may be done to a name reaches. A directory is named by a path with a slash and by a text of code; another
-/// word is mostly none, as in `import secrets`.
-fn reach_of(word: &Word, is_text: bool) -> Reach {
-    if is_text || word.text.contains('/') { Reach::Below } else { Reach::File }
+/// How far what may be done to a name reaches; `of_word`: without a slash. A directory is named by a path with a slash and
+/// by a text of code; another word is mostly none, as in `import secrets`.
+fn reach_of(word: &Word, of_word: Reach) -> Reach {
+    if word.text.contains('/') { Reach::Below } else { of_word }
 }
 
 /// What find itself does below where it starts: what it runs for what it comes across is listed as commands.
@@ -698,13 +696,17 @@ fn names_found(words: &[Word]) -> Option<Vec<String>> {
         let is_negated = |at: usize| at > 0 && matches!(alternative[at - 1].text.as_str(), "!" | "-not");
         let at = (0..alternative.len().saturating_sub(1)).find(|at| is_name(at) && !is_negated(*at))?;
         let name = alternative[at + 1].as_constant()?;
-        let found = match alternative[at].text.as_str() {
-            "-name" | "-iname" => vec![name.to_string()],
-            "-regex" | "-iregex" => vec![as_glob(name)],
+        let kind = alternative[at].text.trim_start_matches('-');
+        let (kind, in_case): (_, fn(String) -> String) = match kind.strip_prefix('i') {
+            Some(kind) => (kind, in_any_case),
+            None => (kind, |name| name),
+        };
+        let found = match kind {
+            "name" => vec![name.to_string()],
+            "regex" => vec![as_glob(name)],
             _ => of_path(name),
         };
-        let is_any_case = alternative[at].text.starts_with("-i") && !alternative[at].text.ends_with("regex");
-        names.extend(found.into_iter().map(|it| if is_any_case { in_any_case(&it) } else { it }));
+        names.extend(found.into_iter().map(in_case));
     }
     (!names.is_empty()).then_some(names)
 }
@@ -719,7 +721,7 @@ fn of_path(pattern: &str) -> Vec<String> {
 }
 
 /// A pattern that fits whatever this one does, and the same in capitals and small letters.
-fn in_any_case(pattern: &str) -> String {
+fn in_any_case(pattern: String) -> String {
     if pattern.contains('[') {
         return "*".into();
     }

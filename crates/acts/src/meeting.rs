@@ -42,6 +42,11 @@ pub(super) fn may_be(name: &str, word: &str) -> bool {
 /// Whether some sequence fits two sequences of which some elements stand for any number of others. `fit`: whether two
 /// other elements may be the same one.
 pub fn meet<T>(one: &[T], other: &[T], is_any: impl Fn(&T) -> bool, fit: impl Fn(usize, usize) -> bool) -> bool {
+    beginnings(one, other, is_any, fit)[other.len()]
+}
+
+/// For each number of elements, whether so many first ones of the other sequence may be the same as all of the first.
+fn beginnings<T>(one: &[T], other: &[T], is_any: impl Fn(&T) -> bool, fit: impl Fn(usize, usize) -> bool) -> Vec<bool> {
     // Which beginnings of the other one the beginning of the first that has been looked at may be the same as.
     let mut reached = vec![false; other.len() + 1];
     reached[0] = true;
@@ -68,7 +73,7 @@ pub fn meet<T>(one: &[T], other: &[T], is_any: impl Fn(&T) -> bool, fit: impl Fn
         }
         reached = next;
     }
-    reached[other.len()]
+    reached
 }
 
 /// A piece of one name of a pattern.
@@ -87,6 +92,11 @@ pub fn characters_meet(one: &[Token], other: &[Token]) -> bool {
         _ => true,
     };
     meet(one, other, |it| *it == Token::Many, fit)
+}
+
+/// For each number of characters, whether so many first ones of a text fit a pattern.
+pub(super) fn beginnings_that_fit(pattern: &[Token], text: &[Token]) -> Vec<bool> {
+    beginnings(pattern, text, |it| *it == Token::Many, |i, j| pattern[i] == Token::One || pattern[i] == text[j])
 }
 
 /// A name of a pattern in pieces. A class is any character.

@@ -24,6 +24,14 @@ impl Finding {
     }
 }
 
+/// Why a shell call may do more than is told of it.
+fn untold(facts: &Facts, asker: Asker) -> Option<String> {
+    facts.call(asker.layer).alternatives.iter().find_map(|subject| match subject {
+        Subject::Shell { text, script } => script.untold().map(|doubt| judge::why(doubt, text)),
+        Subject::Items(_) | Subject::Unclear(_) => None,
+    })
+}
+
 impl Condition {
     /// What each rule says of an event, and why: those of `if`, and those of `unless` behind them.
     pub fn explain(&self, facts: &Facts, asker: Asker, reading: Reading) -> (Vec<Finding>, Vec<Finding>) {
@@ -84,11 +92,7 @@ impl ToolRule {
                         }
                         None => "as far as it is told, the call does nothing with such a file".into(),
                     };
-                    let untold = |subject: &Subject| match subject {
-                        Subject::Shell { text, script } => script.untold().map(|doubt| judge::why(doubt, text)),
-                        _ => None,
-                    };
-                    Finding { unseen: facts.call(asker.layer).alternatives.iter().find_map(untold), ..no(&why) }
+                    Finding { unseen: untold(facts, asker), ..no(&why) }
                 }
                 _ => no(&format!("another tool, `{tool}`")),
             };

@@ -7,6 +7,7 @@ use super::super::expand::{
 use super::super::grammar::{
     self, Change, CutFrom, List, Node, Part, Pipeline, Redirect, RedirectKind, Word as Written,
 };
+use super::super::meeting::{self, Token};
 use super::super::names::tells_what_ran;
 use super::super::word::{BRANCH, DIRECTORY};
 use super::super::{Shell, Span};
@@ -316,22 +317,28 @@ impl Walk {
     }
 
     /// What `${name%pattern}` and the like leave, if all that the name may be and the pattern are known.
-    fn cut(&self, name: &str, pattern: &[Part], from: CutFrom, quoted: bool) -> Option<Vec<Resolved>> {
+    fn cut(&mut self, name: &str, pattern: &[Part], from: CutFrom, quoted: bool) -> Option<Vec<Resolved>> {
         let is_known = is_variable(name) && !tells_what_ran(name) && self.shell.is_bash_or_dash();
         if !is_known || !self.set_names.has(name) || self.variables.is_array(name) {
             return None;
         }
         let pattern = plain_pattern(pattern, quoted)?;
-        let left = |value: &Resolved| match value.openness {
-            Openness::Constant if value.text.len() <= LONGEST_CUT => {
-                Some(Resolved { text: cut_off(&value.text, &pattern, from).into(), ..value.clone() })
-            }
-            _ => None,
-        };
-        self.variables.values(name).iter().map(left).collect()
+        let values = self.variables.values(name);
+        let is_short = |it: &Resolved| it.openness == Openness::Constant && it.text.len() <= LONGEST_CUT;
+        // Some hundred comparisons take as long as another step.
+        let work = values.iter().map(|it| it.text.len() * pattern.len() / 128).sum();
+        if !values.iter().all(is_short) || !self.spend(work) {
+            return None;
+        }
+        let left = |it: Resolved| Resolved { text: cut_off(&it.text, &pattern, from).into(), ..it };
+        Some(values.into_iter().map(left).collect())
     }
 
     fn variable(&mut self, name: &str, change: &Change, quoted: bool) -> Vec<Next> {
+        let left = match change {
+            Change::Cut { operands, from: Some(from), .. } => self.cut(name, operands, *from, quoted),
+            _ => None,
+        };
         // What is left of a path is another one: only `$PWD` itself is the directory, and `$SHELL` a shell.
         let is_part = match name {
             "PWD" => self.variables.splits_oddly() || !matches!(change, Change::None),
@@ -364,9 +371,7 @@ impl Walk {
             nexts.extend(self.build(&parts, None, true).into_iter().map(|words| Next::Words(words, true)));
             return nexts;
         }
-        if let Change::Cut { operands, from: Some(from), .. } = change
-            && let Some(left) = self.cut(name, operands, *from, quoted)
-        {
+        if let Some(left) = left {
             return values(left);
         }
         if let Change::Replace(parts) = change
@@ -474,7 +479,7 @@ impl Walk {
     }
 }
 
-/// A longer value isn't cut, because each part of it is held against the pattern.
+/// A longer value isn't cut, because each character of it is held against each of the pattern.
 const LONGEST_CUT: usize = 256;
 
 /// A pattern of `*`, `?` and plain characters; nothing if it may be another one. In double quotes it isn't told whether a
@@ -494,42 +499,18 @@ fn plain_pattern(parts: &[Part], in_quotes: bool) -> Option<String> {
 }
 
 /// What is left of a value without the part that fits a pattern of `*`, `?` and plain characters.
-fn cut_off<'v>(value: &'v str, pattern: &str, from: CutFrom) -> &'v str {
-    let places = value.char_indices().map(|(at, _)| at).chain([value.len()]);
-    let fitting = |at: &usize| fits(if from.end { &value[*at..] } else { &value[..*at] }, pattern);
-    let mut cuts = places.filter(fitting);
-    // The shortest part at the end begins last.
-    let at = if from.end == from.longest { cuts.next() } else { cuts.next_back() };
-    match at {
-        Some(at) if from.end => &value[..at],
-        Some(at) => &value[at..],
-        None => value,
+fn cut_off(value: &str, pattern: &str, from: CutFrom) -> String {
+    let mut text: Vec<Token> = value.chars().map(Token::Is).collect();
+    let mut pattern = meeting::tokens(pattern);
+    if from.end {
+        text.reverse();
+        pattern.reverse();
     }
-}
-
-/// Whether a text fits a pattern of `*`, `?` and plain characters.
-fn fits(text: &str, pattern: &str) -> bool {
-    let (mut rest, mut wanted) = (text.chars(), pattern.chars());
-    let mut again = None;
-    loop {
-        let rest_before = rest.clone();
-        match (wanted.next(), rest.next()) {
-            (Some('*'), _) => {
-                rest = rest_before.clone();
-                again = Some((rest_before, wanted.clone()));
-                continue;
-            }
-            (None, None) => return true,
-            (Some(sign), Some(c)) if sign == '?' || sign == c => continue,
-            _ => {}
-        }
-        // The last `*` takes one more.
-        let Some((taken, behind)) = &mut again else { return false };
-        if taken.next().is_none() {
-            return false;
-        }
-        (rest, wanted) = (taken.clone(), behind.clone());
-    }
+    let fitting = meeting::beginnings_that_fit(&pattern, &text);
+    let n = if from.longest { fitting.iter().rposition(|it| *it) } else { fitting.iter().position(|it| *it) };
+    let (n, n_all) = (n.unwrap_or(0), text.len());
+    let (skipped, taken) = if from.end { (0, n_all - n) } else { (n, n_all) };
+    value.chars().take(taken).skip(skipped).collect()
 }
 
 /// How an operand that isn't known stands in the text for another shell. In quotes it is a constant there, and no path.

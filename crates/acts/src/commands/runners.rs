@@ -220,7 +220,7 @@ impl Walk {
         self.runs_words();
         self.unseen("an interpreter runs code", span);
         // `python -m pip` is pip.
-        if let Some(module) = programs::python_module(words).filter(|_| name.starts_with("py")) {
+        if let Some(module) = programs::python_module(words) {
             self.emit(&module, span, facts, Role::Plain);
             self.runs_words();
         }

@@ -103,8 +103,7 @@ const MAX_SOURCES: usize = 16;
 const MAX_LOOKED: usize = 20_000;
 
 impl Variable {
-    /// Adds a source. A variable that is made of itself, or of too many sources, may be anything.
-    /// What it had before with this behind it: one of the values that it may have.
+    /// Adds what it had before with this behind it: one of the values that it may have.
     fn append(&mut self, source: &Source, name: &str) {
         const MOST_PIECES: usize = 32;
         let is_made = |it: &&Source| matches!(it, Source::Pieces(_));
@@ -116,6 +115,7 @@ impl Variable {
         }
     }
 
+    /// Adds a source. A variable that is made of itself, or of too many sources, may be anything.
     fn push(&mut self, source: Source, name: &str) {
         let of_itself = matches!(&source, Source::Pieces(pieces)
         if pieces.iter().any(|piece| match piece {

@@ -66,8 +66,7 @@ impl<'w> Uses<'w> {
         let unknown = || Uses { words: args.iter().map(any).collect(), may_run: true, ..Uses::default() };
         let Some(row) = options::any_row(name) else { return unknown() };
         // A module that is known is a command by itself.
-        if name.starts_with("py")
-            && let Some([module, ..]) = super::python_module(words).as_deref()
+        if let Some([module, ..]) = super::python_module(words).as_deref()
             && options::row(&module.text).is_some()
         {
             return Uses::default();

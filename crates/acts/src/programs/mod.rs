@@ -36,6 +36,7 @@ pub(super) use parsed::Parsed;
 pub(super) use twins::{has_twins, other_programs, twins};
 
 use super::Shell;
+use super::names::base_name;
 use super::word::{Openness, Word};
 use compact_str::{CompactString, format_compact};
 use options::{Column, Row};
@@ -156,6 +157,9 @@ pub(super) fn wrapper_of<'w>(program: &Known<'_>, words: &'w [Word]) -> Option<W
 /// The module that python is told to run, with its arguments: its options are letters, of which `W` and `X` take a value and
 /// `m` and `c` end them.
 pub(super) fn python_module(words: &[Word]) -> Option<Vec<Word>> {
+    if !base_name(&words.first()?.text).starts_with("py") {
+        return None;
+    }
     let mut at = 1;
     while let Some(word) = words.get(at) {
         at += 1;
