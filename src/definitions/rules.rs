@@ -296,7 +296,9 @@ fn rules_in(text: &str) -> (Vec<&str>, bool) {
         });
         let (part, behind) = rest.split_at(end.unwrap_or(rest.len()));
         let names = part.split('(').next().unwrap_or_default();
-        if !names.starts_with(|c: char| c.is_alphabetic()) || ToolRule::new(part).is_err() {
+        // A word by itself is a rule only if it is a tool: an `and` may be left over.
+        let is_rule = names.len() < part.len() || tools::known(part).is_some();
+        if !is_rule || !names.starts_with(|c: char| c.is_alphabetic()) || ToolRule::new(part).is_err() {
             break;
         }
         parts.push(part.trim());
