@@ -4,6 +4,7 @@ use super::drive::{Driven, drive};
 use super::granted::Granting;
 use super::install::{Entry, InstallArgs};
 use super::output::{Output, Tone, safe};
+use super::own::Untried;
 use super::run::{other_version, supervisor};
 use super::unasked::{self, Asker};
 use super::{DefinitionArgs, Failure, Finding, HostArgs, agent};
@@ -112,6 +113,13 @@ pub(super) fn doctor(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Fai
         if let Some(problem) = without_git(agent, &found, &args.hooks.definitions.root) {
             report.say(Health::Bad, &problem);
         }
+        for place in &places {
+            for text in place.spoken() {
+                let path = place.path()?;
+                let alone = "left alone and not tried, because it isn't hookwire's own entry";
+                report.say(Health::Doubtful, &format!("{}: {alone}: {text}", path.display()));
+            }
+        }
         look_at(agent, &found, &args.hooks.definitions.root, &mut report);
         for one in granting.iter().filter(|it| found.iter().any(|(path, _)| *path == it.path)) {
             for host in one.lacks(&granting) {
@@ -171,8 +179,8 @@ fn definitions(host: &Host, report: &mut Report<'_>) {
 
 fn look_at(agent: &'static Agent, found: &[(PathBuf, Entry)], root: &Path, report: &mut Report<'_>) {
     let Ok(dialect) = dialects::by_name(agent.name) else { return };
-    for (path, entry) in found {
-        let path = path.display();
+    for (file, entry) in found {
+        let path = file.display();
         let (commands, missing, edits, remarks) = match entry {
             Entry::Unreadable(problem) => {
                 // Some agents drop such a file without a word.
@@ -193,14 +201,25 @@ fn look_at(agent: &'static Agent, found: &[(PathBuf, Entry)], root: &Path, repor
             report.say(Health::Bad, &format!("{path} doesn't ask at {events}; {again}"));
         }
         for command in commands {
-            let words: Vec<&str> = command.split_whitespace().collect();
-            let named = words.windows(2).filter(|it| it[0] == "--hooks").map(|it| it[1].trim_matches(['"', '\'']));
-            for hooks in named.filter(|it| !it.contains('$') && !root.join(it).exists()) {
+            for hooks in command.said("--hooks").filter(|it| !root.join(it).exists()) {
                 report.say(Health::Bad, &format!("{path}: --hooks {hooks}: no such file or directory"));
             }
-            match probe(dialect, command, root) {
+            let line = command.line();
+            let (program, arguments) = match command.to_try(file, root) {
+                Ok(words) => words,
+                Err(Untried::Gone(why)) => {
+                    report.say(Health::Bad, &format!("{path}: a probe was not denied, because {why}: {line}"));
+                    continue;
+                }
+                Err(Untried::Unvouched(why)) => {
+                    let again = format!("`hookwire install {}` writes an entry that is", agent.name);
+                    report.say(Health::Doubtful, &format!("{path}: it wasn't tried, because {why}; {again}: {line}"));
+                    continue;
+                }
+            };
+            match probe(dialect, &program, arguments, root) {
                 Ok(time) => report.say(Health::Fine, &format!("{path}: a probe was denied after {time} ms")),
-                Err(problem) => report.say(Health::Bad, &format!("{path}: {problem}: {command}")),
+                Err(problem) => report.say(Health::Bad, &format!("{path}: {problem}: {line}")),
             }
         }
     }
@@ -231,13 +250,7 @@ fn driven(agent: &Agent, program: Option<&Path>) -> Result<(Health, String), Fai
 }
 
 /// An entry as `install` writes it.
-const NEW: Entry = Entry::Asks {
-    commands: Vec::new(),
-    lines: Vec::new(),
-    missing: Vec::new(),
-    edits: Vec::new(),
-    remarks: Vec::new(),
-};
+const NEW: Entry = Entry::Asks { commands: Vec::new(), missing: Vec::new(), edits: Vec::new(), remarks: Vec::new() };
 
 /// Why a project's entry isn't run, if the agent runs such entries only in a repository of git.
 fn without_git(agent: &Agent, found: &[(PathBuf, Entry)], root: &Path) -> Option<String> {
@@ -264,8 +277,8 @@ fn switched_off(place: &InstallArgs) -> Vec<String> {
     place.place().files().filter_map(|file| in_file(place.at(file).ok()?)).flatten().collect()
 }
 
-/// Runs an agent's command as the agent does, with a call that is always denied. How long it took, in milliseconds.
-fn probe(dialect: &Dialect, command: &str, root: &Path) -> Result<u128, String> {
+/// Runs hookwire as an agent's entry does, with a call that is always denied. How long it took, in milliseconds.
+fn probe(dialect: &Dialect, program: &Path, arguments: &[String], root: &Path) -> Result<u128, String> {
     let event = json!({
         "event": "PreToolUse",
         "session": PROBE_SESSION,
@@ -276,9 +289,11 @@ fn probe(dialect: &Dialect, command: &str, root: &Path) -> Result<u128, String> 
     let payload = (dialect.contract.payload)(&event).to_string();
     let started = Instant::now();
     let failed = |error: std::io::Error| format!("it doesn't run: {error}");
-    let mut shell = Command::new("/bin/sh");
-    shell.arg("-c").arg(command).current_dir(root).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = shell.spawn().map_err(failed)?;
+    // No shell: what runs is the very program that was looked at.
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(root);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(failed)?;
     if let Some(mut stdin) = child.stdin.take() {
         // Who fails early doesn't read.
         let _ = stdin.write_all(payload.as_bytes());

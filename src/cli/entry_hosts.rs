@@ -3,13 +3,14 @@
 //! An entry that is written anew with other options reaches another host. The earlier host would stay until its idle exit,
 //! with a process and with counts that nobody adds to, so it is ended.
 
-use super::granted::entry_lines;
+use super::granted::entries;
 use super::output::Output;
+use super::own::Own;
 use super::warm_host::for_agents;
 use super::{Cli, Command, Failure, Finding};
 use crate::agents::AGENTS;
 use crate::running::{self, Stopped};
-use crate::support::{places, shell_word};
+use crate::support::places;
 use clap::Parser;
 use hookwire_ask::programs::{HOST, SMALL, TYPED};
 use hookwire_ask::warm::Warm;
@@ -32,7 +33,7 @@ pub(super) fn renewed(
 
 /// The sockets of the hosts that the entries in force reach for a project.
 fn sockets(root: &Path) -> BTreeSet<PathBuf> {
-    entry_lines(AGENTS.iter(), root).filter_map(|(_, line)| socket(&line)).collect()
+    entries(AGENTS.iter(), root).filter_map(|(_, own)| socket(&own)).collect()
 }
 
 /// Ends those that entries have reached and reach no more; how many have ended.
@@ -44,10 +45,9 @@ fn end_unreached(root: &Path, before: &BTreeSet<PathBuf>) -> usize {
 }
 
 /// The socket of the host that an entry's command reaches, as the command finds it.
-fn socket(line: &str) -> Option<PathBuf> {
-    let words = shell_word::words(line).ok()?;
-    let program = program(words.first()?)?;
-    let cli = Cli::try_parse_from(words).ok()?;
+fn socket(own: &Own) -> Option<PathBuf> {
+    let program = program(own.words().first()?)?;
+    let cli = Cli::try_parse_from(own.words()).ok()?;
     let Command::Hook(args) = &cli.command else { return None };
     let hooks = for_agents(&args.hooks, !args.no_self_defence).ok()?;
     Some(Warm::new(program, hooks.wanted().ok()?, &places::as_agent(cli.places.named())).ok()?.socket)

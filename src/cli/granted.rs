@@ -2,10 +2,10 @@
 //! do: an address that an entry allows is no finding.
 
 use super::install::{Entry, InstallArgs};
+use super::own::Own;
 use super::{Cli, Command, ReachArgs};
 use crate::agents::{AGENTS, Agent};
 use crate::handlers::HostPort;
-use crate::support::shell_word;
 use clap::Parser;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ pub(super) struct Granting {
 impl Granting {
     /// The entries of these agents that ask about a project.
     pub(super) fn each(agents: impl Iterator<Item = &'static Agent>, root: &Path) -> Vec<Granting> {
-        entry_lines(agents, root).filter_map(|(path, line)| Some(Granting { path, reach: reach(&line)? })).collect()
+        entries(agents, root).filter_map(|(path, own)| Some(Granting { path, reach: reach(&own)? })).collect()
     }
 
     /// The hosts that another entry allows and this one doesn't.
@@ -54,22 +54,22 @@ impl ReachArgs {
     }
 }
 
-/// The command lines of hookwire in the entries of these agents that ask about a project, each with its file.
-pub(super) fn entry_lines(
+/// The commands of hookwire in the entries of these agents that ask about a project, each with its file.
+pub(super) fn entries(
     agents: impl Iterator<Item = &'static Agent>,
     root: &Path,
-) -> impl Iterator<Item = (PathBuf, String)> {
+) -> impl Iterator<Item = (PathBuf, Own)> {
     let of = |place: InstallArgs| match place.entry()? {
         Entry::Unreadable(_) => None,
-        Entry::Asks { lines, .. } => Some((place.path().ok()?, lines)),
+        Entry::Asks { commands, .. } => Some((place.path().ok()?, commands)),
     };
     let places = agents.flat_map(move |agent| InstallArgs::each(agent, root)).filter_map(of);
-    places.flat_map(|(path, lines)| lines.into_iter().map(move |it| (path.clone(), it)))
+    places.flat_map(|(path, commands)| commands.into_iter().map(move |it| (path.clone(), it)))
 }
 
-/// What the command line of an entry says, read as the program will read it.
-fn reach(line: &str) -> Option<ReachArgs> {
-    match Cli::try_parse_from(shell_word::words(line).ok()?).ok()?.command {
+/// What the command of an entry says, read as the program will read it.
+fn reach(own: &Own) -> Option<ReachArgs> {
+    match Cli::try_parse_from(own.words()).ok()?.command {
         Command::Hook(args) => Some(args.hooks.host.reach.clone()),
         _ => None,
     }

@@ -6,13 +6,14 @@
 use super::init::{Written, tell_written, write_new};
 use super::install::InstallArgs;
 use super::output::{Output, Tone, safe};
+use super::own::Whose;
 use super::{Failure, Finding, agent, project};
 use crate::agents::{Agent, Form, Plugins};
 use crate::definitions::approved::DEFINITIONS;
 use crate::definitions::compile::{compile, native};
 use crate::definitions::origin::Origin;
 use crate::dialects::asked::TIME_LIMIT;
-use crate::dialects::in_one_form;
+use crate::dialects::{Dialect, in_one_form};
 use crate::handlers::Means;
 use crate::support::file::read_named;
 use crate::support::{places, shell_word};
@@ -163,13 +164,17 @@ impl ImportArgs {
             Some(from) => from.clone(),
             None => InstallArgs::of(self.agent, self.user, &self.root).path()?,
         };
-        let Some(programs) = self.agent.programs(&dir) else { return Ok(None) };
+        let events = self.agent.dialect().map(Dialect::asked_events).unwrap_or_default();
+        let Some(programs) = self.agent.programs(&dir, &events) else { return Ok(None) };
         if self.from.is_some() && !dir.is_dir() {
             return Err(Failure(format!("--from {}: no such directory", dir.display())));
         }
         let copies = Path::new(self.agent.name);
         let named = if self.user { definitions.join(copies) } else { Path::new(DEFINITIONS).join(copies) };
-        let imported = |(event, path): (&str, PathBuf)| {
+        let imported = |(event, path, asks): (&str, PathBuf, bool)| {
+            if asks {
+                return asking(event, self.shown(&path));
+            }
             let command = shell_word::program(&named.join(event).to_string_lossy());
             Imported {
                 name: event.to_string(),
@@ -219,8 +224,15 @@ impl ImportArgs {
         let shown = self.shown(path);
         let mut found = Vec::new();
         for (hook, compiled_hook) in hooks.into_iter().zip(&compiled.hooks) {
-            if self.is_ours(&hook) {
-                continue;
+            let place = format!("{shown}:{}", lines.position(hook.span.start).line);
+            let name = hook.get("name").and_then(Node::text).unwrap_or_default().to_string();
+            match self.whose(&hook) {
+                Whose::Own(_) => continue,
+                Whose::Speaks(text) if text.contains(" hook ") => {
+                    found.push(asking(&name, place));
+                    continue;
+                }
+                Whose::Speaks(_) | Whose::Others => {}
             }
             let problems = &compiled.problems[compiled_hook.problems.clone()];
             let is_told =
@@ -233,8 +245,8 @@ impl ImportArgs {
                 notes.push(format!("`hookwire hook` answers within {} unless it has `--time-limit`", TIME_LIMIT));
             }
             found.push(Imported {
-                name: hook.get("name").and_then(Node::text).unwrap_or_default().to_string(),
-                place: format!("{shown}:{}", lines.position(hook.span.start).line),
+                name,
+                place,
                 definition: compiled_hook.hook.is_some().then_some(hook),
                 notes,
                 copy: None,
@@ -247,10 +259,10 @@ impl ImportArgs {
         Ok(found)
     }
 
-    /// Whether `hookwire install` has written the hook.
-    fn is_ours(&self, hook: &Node) -> bool {
+    /// What a hook is to hookwire.
+    fn whose(&self, hook: &Node) -> Whose {
         let command = hook.get("command").map(|it| it.get("run").unwrap_or(it)).and_then(Node::text);
-        command.is_some_and(|command| self.agent.is_its_command(command))
+        command.map_or(Whose::Others, |command| self.agent.whose(command))
     }
 
     /// The file that is written.
@@ -316,6 +328,12 @@ impl ImportArgs {
         let places = safe(&places.join(", "));
         out.line(&format!("{agent} runs its own copies as well until you take them out of {places}."));
     }
+}
+
+/// A hook that speaks of hookwire itself.
+fn asking(name: &str, place: String) -> Imported {
+    let why = "it speaks of hookwire: if it asks hookwire, it would ask for ever as a hook of hookwire's";
+    Imported { name: name.into(), place, definition: None, notes: vec![why.into()], copy: None }
 }
 
 impl Imported {

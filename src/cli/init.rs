@@ -49,9 +49,10 @@ pub(super) fn run(args: &InitArgs, out: &mut Output) -> Result<Finding, Failure>
         })?;
     let starter = [("guard.yaml".to_string(), STARTER)];
     let files = rules.iter().flat_map(|rule| rule.files()).chain(starter.into_iter().filter(|_| rules.is_empty()));
+    let files: Vec<(String, &str)> = files.collect();
     let mut finding = Finding::Fine;
     let trusts = Trusts::new(&dir).filter(|_| !args.user);
-    for (name, text) in files {
+    for (name, text) in &files {
         let path = dir.join(name);
         let written = write_new(&path, text).map_err(|error| Failure(format!("{}: {error}", path.display())))?;
         tell_written(&path, written, out);
@@ -59,7 +60,7 @@ pub(super) fn run(args: &InitArgs, out: &mut Output) -> Result<Finding, Failure>
             finding = Finding::Found;
         }
     }
-    let is_trusted = trusts.is_some_and(Trusts::keep);
+    let is_trusted = trusts.is_some_and(|trusts| trusts.keep(&files));
     if !out.json {
         match (is_trusted, args.user) {
             (true, _) => out.line("Agents that ask hookwire in this project obey it from now on."),
@@ -117,9 +118,11 @@ impl Trusts {
         is_known.then_some(Trusts { store, root })
     }
 
-    /// Puts what is there now in force.
-    fn keep(self) -> bool {
-        trust::review(&self.store, &self.root).is_ok_and(|review| review.approve(&self.store).is_ok())
+    /// Puts what was written in force, if nothing else has come there meanwhile.
+    fn keep(self, files: &[(String, &str)]) -> bool {
+        let own = files.iter().map(|(name, text)| (Path::new(DEFINITIONS).join(name), text.as_bytes())).collect();
+        trust::review(&self.store, &self.root)
+            .is_ok_and(|review| review.adds_only(&own) && review.approve(&self.store).is_ok())
     }
 }
 

@@ -1,6 +1,8 @@
 //! `hookwire install AGENT` and `uninstall`: one entry of an agent's own configuration, and nothing else in it.
 
+use super::kept::{self, Before, Kept};
 use super::output::{Output, Tone, safe};
+use super::own::{OTHERWISE, Own, Whose};
 use super::run::{other_version, supervisor, version_of};
 use super::{Failure, Finding, agent, project};
 use crate::agents::{Agent, Form, HookFile, Place, Unit};
@@ -19,7 +21,8 @@ use crate::syntax::node::Step;
 use crate::syntax::problem::Problem;
 use crate::syntax::writer::{At, Op, rewritten};
 use serde_json::{Value, json};
-use std::io::{Error, ErrorKind, Write};
+use std::io::{Error, ErrorKind};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -96,12 +99,6 @@ pub(super) struct UninstallArgs {
 const TIMEOUT: u64 = 60;
 const LONGER: u64 = 10;
 
-/// What stands between the command and what is said if that doesn't end as hookwire does.
-const OTHERWISE: &str = " || ";
-
-/// The line of a plug-in that names the command.
-const COMMAND: &str = "const COMMAND = ";
-
 /// What an agent's configuration has of hookwire.
 pub(super) enum Entry {
     /// The file can't be read; why.
@@ -109,9 +106,7 @@ pub(super) enum Entry {
     /// It asks, as far as it does.
     Asks {
         /// What the agent runs before a tool call.
-        commands: Vec<String>,
-        /// The command lines of hookwire in them.
-        lines: Vec<String>,
+        commands: Vec<Own>,
         /// The events at which it doesn't ask.
         missing: Vec<&'static str>,
         /// What has become of the entry of a tool call since it was written.
@@ -126,8 +121,10 @@ struct Change {
     path: PathBuf,
     before: Option<String>,
     after: Option<String>,
-    /// What is there that isn't hookwire's.
-    others: Option<String>,
+    /// The commands that are written.
+    commands: Vec<String>,
+    /// Entries of hookwire's are there.
+    had_own: bool,
     kind: Kind,
 }
 
@@ -151,41 +148,21 @@ impl Agent {
     fn events(&self) -> Vec<&'static str> {
         self.dialect().map(Dialect::asked_events).unwrap_or_default()
     }
-
-    /// Whether a command is the one that is installed for it.
-    pub(super) fn is_its_command(&self, command: &str) -> bool {
-        // A program of another name is known by its path; the small one has no other.
-        let is_this = || program().is_ok_and(|program| command.starts_with(&shell_word::program(&program)));
-        command.contains(&format!(" hook {}", self.name)) && (command.contains("hookwire") || is_this())
-    }
-
-    /// Whether a program that it runs for an event is the one that is installed for it.
-    fn is_its_program(&self, text: &str) -> bool {
-        text.contains(&format!(" hook {}", self.name))
-    }
-
-    /// The programs of the user's in a directory of an agent that runs one an event: each event with its file.
-    pub(super) fn programs(&self, dir: &Path) -> Option<Vec<(&'static str, PathBuf)>> {
-        if !matches!(self.form, Form::Programs) {
-            return None;
-        }
-        let is_own = |path: &Path| read(path).is_ok_and(|text| text.is_some_and(|text| !self.is_its_program(&text)));
-        let programs = self.events().into_iter().map(|event| (event, dir.join(event)));
-        Some(programs.filter(|(_, path)| is_own(path)).collect())
-    }
 }
 
 pub(super) fn install(args: &InstallArgs, out: &mut Output) -> Result<Finding, Failure> {
     let InstallArgs { place, entry } = args;
     let changes = args.changes(true)?;
+    let spoken = args.spoken();
     let n_changed = place.carry_out(&changes, true, out)?;
     let (name, n_events) = (place.agent.name, number_of(place.agent.events().len(), "event"));
     let (command, path) = (args.command(None)?, args.path()?);
     if out.json {
         out.json(&json!({ "agent": name, "events": place.agent.events(), "command": command, "file": path,
-            "changed": n_changed > 0 && !place.dry_run }));
+            "changed": n_changed > 0 && !place.dry_run, "leftAlone": spoken }));
         return Ok(Finding::Fine);
     }
+    tell_left_alone(&path, &spoken, out);
     if n_changed == 0 {
         out.line(&format!("{name} is guarded already."));
         return Ok(Finding::Fine);
@@ -223,10 +200,14 @@ pub(super) fn install(args: &InstallArgs, out: &mut Output) -> Result<Finding, F
 pub(super) fn uninstall(UninstallArgs { place }: &UninstallArgs, out: &mut Output) -> Result<Finding, Failure> {
     let mut n_changed = 0;
     for args in InstallArgs::each(place.agent, &place.root).iter().filter(|it| it.place.user == place.user) {
+        let spoken = args.spoken();
         let n = place.carry_out(&args.changes(false)?, false, out)?;
         if out.json {
             let changed = n > 0 && !place.dry_run;
-            out.json(&json!({ "agent": place.agent.name, "file": args.path()?, "changed": changed }));
+            let (agent, file) = (place.agent.name, args.path()?);
+            out.json(&json!({ "agent": agent, "file": file, "changed": changed, "leftAlone": spoken }));
+        } else {
+            tell_left_alone(&args.path()?, &spoken, out);
         }
         n_changed += n;
     }
@@ -287,29 +268,57 @@ impl InstallArgs {
             Form::File(file) => self.entry_of_file(file, Format::from_path(&path).unwrap_or_default(), &text),
             Form::Programs => None,
             Form::Plugin => {
-                let words = text.lines().find_map(|line| line.strip_prefix(COMMAND)?.strip_suffix(';'))?;
-                let words: Vec<String> = serde_json::from_str(words).ok()?;
-                let command = shell_word::command(words.iter().map(String::as_str));
-                Some(self.asks(vec![command], Vec::new(), Vec::new()))
+                let Whose::Own(own) = self.place.agent.whose_plugin(&text) else { return None };
+                let is_edited = !self.place.agent.is_whole_plugin(&own, &text);
+                let edits = is_edited.then(|| "it isn't as this hookwire writes it".to_string());
+                Some(self.asks(vec![own], Vec::new(), edits.into_iter().collect()))
             }
         }
     }
 
-    fn entry_of_programs(&self, dir: &Path) -> Option<Entry> {
-        let is_ours = |event: &&str| {
-            let text = read(&dir.join(event)).ok().flatten();
-            text.is_some_and(|text| self.place.agent.is_its_program(&text))
+    /// What in the agent's configuration speaks of hookwire and isn't hookwire's own: it is a person's, or it came with a
+    /// clone.
+    pub(super) fn spoken(&self) -> Vec<String> {
+        let agent = self.place.agent;
+        let Ok(path) = self.path() else { return Vec::new() };
+        let texts = |path: &Path| read(path).ok().flatten();
+        let spoken = |whose: Whose| match whose {
+            Whose::Speaks(text) => Some(text),
+            Whose::Own(_) | Whose::Others => None,
         };
-        let (asked, missing): (Vec<&str>, Vec<&str>) = self.place.agent.events().into_iter().partition(is_ours);
-        let gate = asked.contains(&"PreToolUse").then(|| dir.join("PreToolUse"));
-        let text = gate.as_deref().and_then(|gate| read(gate).ok().flatten());
-        let is_command = |line: &&str| self.place.agent.is_its_program(line);
-        let command = text.as_deref().and_then(|text| text.lines().find(is_command));
-        let command = command.map(|line| line.strip_prefix("exec ").unwrap_or(line));
-        let (edits, remarks) = command.map(|command| self.unsaid(command)).unwrap_or_default();
-        let commands = gate.iter().map(|gate| shell_word::program(&gate.to_string_lossy())).collect();
-        let lines = command.map(str::to_string).into_iter().collect();
-        (!asked.is_empty()).then_some(Entry::Asks { commands, lines, missing, edits, remarks })
+        match &agent.form {
+            Form::File(_) => {
+                let settings = texts(&path).map(|text| value_of(&text, Format::from_path(&path).unwrap_or_default()));
+                settings.and_then(Result::ok).map(|settings| agent.spoken(&settings)).unwrap_or_default()
+            }
+            Form::Plugin => texts(&path).and_then(|text| spoken(agent.whose_plugin(&text))).into_iter().collect(),
+            Form::Programs => {
+                let programs = agent.events().into_iter().filter_map(|event| texts(&path.join(event)));
+                programs.filter_map(|text| spoken(agent.whose_program(&text))).collect()
+            }
+        }
+    }
+
+    /// What the programs in a directory are to hookwire that are there, each with its event.
+    fn own_programs(&self, dir: &Path) -> Vec<(&'static str, Own)> {
+        let own = |event: &'static str| match self.place.agent.whose_program(&read(&dir.join(event)).ok()??) {
+            Whose::Own(own) => Some((event, own)),
+            Whose::Speaks(_) | Whose::Others => None,
+        };
+        self.place.agent.events().into_iter().filter_map(own).collect()
+    }
+
+    fn entry_of_programs(&self, dir: &Path) -> Option<Entry> {
+        let own = self.own_programs(dir);
+        let is_asked = |event: &&str| own.iter().any(|(it, _)| it == event);
+        let missing = self.place.agent.events().into_iter().filter(|event| !is_asked(event)).collect();
+        let gate = own.iter().find(|(event, _)| *event == "PreToolUse");
+        let is_program = |(event, _): &&(&str, Own)| {
+            std::fs::metadata(dir.join(event)).is_ok_and(|about| about.permissions().mode() & 0o111 != 0)
+        };
+        let edits = gate.filter(|gate| !is_program(gate)).map(|(event, _)| format!("its {event} can't be executed"));
+        let commands = gate.map(|(_, own)| own.clone()).into_iter().collect();
+        (!own.is_empty()).then(|| self.asks(commands, missing, edits.into_iter().collect()))
     }
 
     fn entry_of_file(&self, file: &HookFile, format: Format, text: &str) -> Option<Entry> {
@@ -328,26 +337,26 @@ impl InstallArgs {
         }
         // Each handler of ours with its group; where there are no groups, it is its own.
         let ours = |event: &str| -> Vec<(Value, Value)> {
-            let groups = file.listed(hooks, event).cloned();
-            let handlers = |group: &Value| group["hooks"].as_array().cloned().unwrap_or_else(|| vec![group.clone()]);
-            let all = groups.flat_map(|group| handlers(&group).into_iter().map(move |it| (group.clone(), it)));
-            all.filter(|(_, handler)| self.is_ours(file, handler)).collect()
+            let groups = file.listed(hooks, event);
+            let all = groups.flat_map(|group| handlers_of(group).into_iter().map(move |it| (group, it)));
+            let own = all.filter(|(_, handler)| self.place.agent.has_own(file, handler));
+            own.map(|(group, handler)| (group.clone(), handler.clone())).collect()
         };
         let asked = self.place.agent.events();
         let missing: Vec<&str> = asked.iter().copied().filter(|event| ours(event).is_empty()).collect();
         let gates = self.place.agent.dialect()?.row("PreToolUse").map(|row| ours(row.name)).unwrap_or_default();
-        let commands: Vec<String> = gates.iter().map(|(_, handler)| file.command_in(handler).to_string()).collect();
+        let commands = gates.iter().filter_map(|(_, handler)| self.place.agent.own(file.command_in(handler))).collect();
         let edits = gates.iter().flat_map(|(group, handler)| edits(file, group, handler)).collect();
         (missing.len() < asked.len()).then(|| self.asks(commands, missing, edits))
     }
 
-    fn asks(&self, commands: Vec<String>, missing: Vec<&'static str>, mut edits: Vec<String>) -> Entry {
+    fn asks(&self, commands: Vec<Own>, missing: Vec<&'static str>, mut edits: Vec<String>) -> Entry {
         let mut remarks = Vec::new();
         for (unsaid, remarked) in commands.iter().map(|command| self.unsaid(command)) {
             edits.extend(unsaid);
             remarks.extend(remarked);
         }
-        Entry::Asks { lines: commands.clone(), commands, missing, edits, remarks }
+        Entry::Asks { commands, missing, edits, remarks }
     }
 
     /// The agent's place for hooks, in the project or in the user's home.
@@ -437,16 +446,14 @@ impl InstallArgs {
     }
 
     /// What of that a command lacks, and what it says otherwise. One that teams share says nothing of it.
-    fn unsaid(&self, command: &str) -> (Vec<String>, Vec<String>) {
+    fn unsaid(&self, command: &Own) -> (Vec<String>, Vec<String>) {
         let (mut edits, mut remarks) = (Vec::new(), Vec::new());
-        let command = command.split_once(OTHERWISE).map_or(command, |(command, _)| command);
-        let words = shell_word::words(command).unwrap_or_default();
-        if words.first().is_some_and(|program| !program.contains('/')) {
+        if command.is_shared() {
             return (edits, remarks);
         }
         for [flag, value] in self.fixed().unwrap_or_default() {
-            let mut said = words.windows(2).filter(|pair| pair[0] == flag).map(|pair| &pair[1]);
-            if said.clone().any(|it| *it == value) {
+            let mut said = command.said(&flag);
+            if command.said(&flag).any(|it| it == value) {
                 continue;
             }
             match (&*flag, said.next()) {
@@ -472,34 +479,47 @@ impl InstallArgs {
 
     fn changes(&self, install: bool) -> Result<Vec<Change>, Failure> {
         let path = self.path()?;
-        if matches!(self.place.agent.form, Form::Programs) {
-            return self.programs(&path, install);
-        }
-        let before = read(&path)?;
-        let format = Format::from_path(&path).unwrap_or_default();
-        let (kind, after) = match self.place.agent.file() {
-            None => (Kind::Own, install.then(|| self.plugin()).transpose()?),
-            Some(file @ HookFile { own: Some(own), .. }) => {
-                let bare = install.then(|| serde_json::to_string_pretty(own)).transpose()?;
-                let fill = |bare: String| self.settings(file, Format::Json, Some(&bare), true);
-                (Kind::Own, bare.map(fill).transpose()?.flatten())
-            }
-            Some(file) => {
-                let after = self.settings(file, format, before.as_deref(), install).map_err(|Failure(problem)| {
-                    Failure(format!("{}: {problem}; nothing was written", path.display()))
-                })?;
-                (Kind::Settings, after)
-            }
-        };
         let agent = self.place.agent;
-        let names_ours =
-            |text: &String| agent.is_its_program(text) || text.contains(&format!(r#""hook","{}""#, agent.name));
-        let others = match (agent.file(), kind) {
-            _ if !before.as_ref().is_some_and(names_ours) => before.clone(),
-            (Some(file), Kind::Settings) => self.settings(file, format, before.as_deref(), false)?,
-            _ => None,
+        let Some(file) = agent.file() else {
+            return match agent.form {
+                Form::Programs => self.programs(&path, install),
+                Form::File(_) | Form::Plugin => Ok(vec![self.plugin(path, install)?]),
+            };
         };
-        Ok(vec![Change { path, before, after, others, kind }])
+        let kind = if file.own.is_some() { Kind::Own } else { Kind::Settings };
+        let text = read(&path)?;
+        let format = Format::from_path(&path).unwrap_or_default();
+        let problem = |Failure(problem)| Failure(format!("{}: {problem}; nothing was written", path.display()));
+        let is_own_link = kind == Kind::Own && is_link(&path);
+        let settings = match text.as_deref().filter(|text| !text.trim().is_empty()) {
+            Some(text) if is_own_link => value_of(text, format).unwrap_or_default(),
+            Some(text) => value_of(text, format).map_err(problem)?,
+            None => Value::Null,
+        };
+        let had_own = listed(file, &settings).any(|it| agent.has_own(file, it));
+        // What a link leads to that may have come with a clone is nobody's to change.
+        let before = text.filter(|_| !install || !is_own_link);
+        let after = match self.restored(&path, before.as_deref(), kind).filter(|_| !install) {
+            _ if !install && !had_own => before.clone(),
+            Some(Before::Nothing) => None,
+            Some(Before::Text(text)) => Some(text),
+            None => self.settings(file, format, before.as_deref(), install).map_err(problem)?,
+        };
+        let commands = match (&after, install) {
+            (Some(after), true) => {
+                let settings = value_of(after, format).map_err(problem)?;
+                let handlers = listed(file, &settings).flat_map(|group| handlers_of(group));
+                handlers.filter_map(|it| agent.own(file.command_in(it))).map(|own| own.line()).collect()
+            }
+            _ => Vec::new(),
+        };
+        Ok(vec![Change { path, before, after, commands, had_own, kind }])
+    }
+
+    /// What was there before hookwire wrote the file, if it is as it was written then.
+    fn restored(&self, path: &Path, text: Option<&str>, kind: Kind) -> Option<Before> {
+        let path = if kind == Kind::Settings { kept::real(path)? } else { path.to_path_buf() };
+        Kept::of(&path)?.before(text?)
     }
 
     /// The programs in a directory, one an event.
@@ -509,8 +529,9 @@ impl InstallArgs {
         for event in agent.events() {
             let path = dir.join(event);
             let before = read(&path)?;
-            let is_ours = before.as_deref().is_none_or(|text| agent.is_its_program(text));
-            if !is_ours && install {
+            let whose = before.as_deref().map(|text| agent.whose_program(text));
+            let had_own = matches!(whose, Some(Whose::Own(_)));
+            if install && before.is_some() && !had_own {
                 return Err(Failure(format!(
                     "{}: another hook is there, and {} runs one program an event; call hookwire in it: {}",
                     path.display(),
@@ -524,26 +545,38 @@ impl InstallArgs {
                     let exec = if self.otherwise(event).is_some() { "" } else { "exec " };
                     Some(format!("#!/bin/sh\n{exec}{}\n", self.command_at(event, true)?))
                 }
-                false if is_ours => None,
+                false if had_own => None,
                 false => before.clone(),
             };
-            let others = before.clone().filter(|_| !is_ours);
-            changes.push(Change { path, before, after, others, kind: Kind::Program });
+            let commands = if install { vec![self.command(Some(event))?] } else { Vec::new() };
+            changes.push(Change { path, before, after, commands, had_own, kind: Kind::Program });
         }
         Ok(changes)
     }
 
-    fn plugin(&self) -> Result<String, Failure> {
-        let command = self.words(None)?;
-        let line = |line: &str| match line.starts_with(COMMAND) {
-            true => format!("{COMMAND}{};\n", json!(command)),
-            false => format!("{line}\n"),
+    /// The plug-in, which is a file of hookwire's alone.
+    fn plugin(&self, path: PathBuf, install: bool) -> Result<Change, Failure> {
+        let text = read(&path)?;
+        let whose = text.as_deref().map(|text| self.place.agent.whose_plugin(text));
+        let had_own = matches!(whose, Some(Whose::Own(_)));
+        let before = text.filter(|_| !install || !is_link(&path));
+        if install && before.is_some() && !had_own {
+            return Err(Failure(format!(
+                "{}: another plug-in is there, and hookwire's has this name; nothing was written",
+                path.display()
+            )));
+        }
+        let words = self.words(None)?;
+        let (after, commands) = match install {
+            true => (Some(self.place.agent.plugin_with(&words)), vec![self.command(None)?]),
+            false if had_own => (None, Vec::new()),
+            false => (before.clone(), Vec::new()),
         };
-        Ok(self.place.agent.plugin.lines().map(line).collect())
+        Ok(Change { path, before, after, commands, had_own, kind: Kind::Own })
     }
 
-    /// The settings with our entries, or without them; all else stays as it is written. Nothing if they would be
-    /// empty.
+    /// The settings with our entries, or without them; all else stays as it is written. Nothing if hookwire has made the
+    /// file and nothing else is in it.
     fn settings(
         &self,
         file: &HookFile,
@@ -551,8 +584,12 @@ impl InstallArgs {
         before: Option<&str>,
         install: bool,
     ) -> Result<Option<String>, Failure> {
-        let empty = if format == Format::Json { "{}\n" } else { "" };
-        let text = before.filter(|text| !text.trim().is_empty()).unwrap_or(empty);
+        let empty = match &file.own {
+            Some(own) => serde_json::to_string_pretty(own)?,
+            None if format == Format::Json => "{}\n".into(),
+            None => String::new(),
+        };
+        let text = before.filter(|text| !text.trim().is_empty()).unwrap_or(&empty);
         let settings = value_of(text, format)?;
         if !settings.is_object() {
             return Err(Failure("it isn't a JSON object".into()));
@@ -560,15 +597,18 @@ impl InstallArgs {
         let entry = |event| Ok((event, self.handlers(file, event)?));
         let entries = self.place.agent.events().into_iter().map(entry).collect::<Result<Vec<_>, Failure>>()?;
         let wanted = |(event, entry): &(&str, Value)| {
-            file.listed(&settings[&file.at], event).filter(|it| self.is_ours(file, it)).eq([entry])
+            file.listed(&settings[&file.at], event).filter(|it| self.place.agent.has_own(file, it)).eq([entry])
         };
-        let lacks = |settings: &Value| file.beside.iter().find(|(key, _)| settings.get(key.as_str()).is_none());
+        let beside = file.own.as_ref().unwrap_or(&file.beside);
+        let lacks = |settings: &Value| beside.iter().find(|(key, _)| settings.get(key.as_str()).is_none());
         if install && entries.iter().all(wanted) && lacks(&settings).is_none() {
             return Ok(before.map(str::to_string));
         }
         let cannot = || Failure("it can't be changed without changing more than our entries".into());
         let mut after = rewritten(text, format, &self.removals(file, &settings)).ok_or_else(cannot)?;
-        for key in self.added(file, format).iter().filter(|key| !install && settings.get(key.as_str()).is_some()) {
+        let kept = self.path().ok().and_then(|path| Kept::of(&kept::real(&path)?));
+        let added = kept.as_ref().filter(|_| !install).map(|kept| added(kept, file, format)).unwrap_or_default();
+        for key in added.iter().filter(|key| settings.get(key.as_str()).is_some()) {
             after = rewritten(&after, format, &[(vec![Step::Key(key)], Op::Remove)]).ok_or_else(cannot)?;
         }
         if let Some((key, value)) = lacks(&settings).filter(|_| install) {
@@ -593,29 +633,16 @@ impl InstallArgs {
         }
         let left = value_of(&after, format)?;
         // What the file must have says nothing by itself.
-        let is_left = |(key, value): (&String, &Value)| file.beside.get(key) != Some(value);
+        let is_left = |(key, value): (&String, &Value)| beside.get(key) != Some(value);
         let is_empty = left.as_object().is_none_or(|left| !left.iter().any(is_left)) && !has_comment(&after, format);
-        let was_empty = before.is_some_and(|it| value_of(it, format).is_ok_and(|before| before == left));
-        Ok((install || !is_empty || was_empty).then_some(after))
-    }
-
-    /// The members that `install` has added to a file which was there before, and which the file must have.
-    fn added(&self, file: &HookFile, format: Format) -> Vec<String> {
-        let kept = self.path().ok().and_then(|path| read(&beside(&path, "before-hookwire")).ok()?);
-        let Some(kept) = kept.and_then(|kept| value_of(&kept, format).ok()) else { return Vec::new() };
-        file.beside.keys().filter(|key| kept.get(key.as_str()).is_none()).cloned().collect()
+        let is_made = file.own.is_some() || kept.is_some_and(|kept| kept.is_created());
+        Ok((install || !is_empty || !is_made).then_some(after))
     }
 
     /// Our entry of an event.
     fn handlers(&self, file: &HookFile, event: &str) -> Result<Value, Failure> {
         let handler = handler(file, event, self.entry.timeout(), &self.command_at(event, file.names_event)?);
         Ok(if file.groups(event) { json!({ "hooks": [handler] }) } else { handler })
-    }
-
-    /// Whether a group of an event, or a handler, is ours.
-    fn is_ours(&self, file: &HookFile, value: &Value) -> bool {
-        let is_ours = |it: &Value| self.place.agent.is_its_command(file.command_in(it));
-        is_ours(value) || value["hooks"].as_array().is_some_and(|handlers| handlers.iter().any(is_ours))
     }
 
     /// What takes our handlers out, and what is empty then. The last ones go first: the others keep their positions.
@@ -632,15 +659,17 @@ impl InstallArgs {
         for (path, groups) in lists {
             let groups = groups.as_array().map(Vec::as_slice).unwrap_or_default();
             let mut n_others = groups.len();
-            for (n, group) in groups.iter().enumerate().rev().filter(|(_, group)| self.is_ours(file, group)) {
+            for (n, group) in groups.iter().enumerate().rev().filter(|(_, group)| self.place.agent.has_own(file, group))
+            {
                 let place = [&path[..], &[Step::Index(n)]].concat();
                 let handlers = group["hooks"].as_array().map(Vec::as_slice).unwrap_or_default();
-                if handlers.iter().all(|it| self.is_ours(file, it)) {
+                if handlers.iter().all(|it| self.place.agent.has_own(file, it)) {
                     n_others -= 1;
                     removed.push((place, Op::Remove));
                     continue;
                 }
-                let ours = handlers.iter().enumerate().rev().filter(|(_, handler)| self.is_ours(file, handler));
+                let ours =
+                    handlers.iter().enumerate().rev().filter(|(_, handler)| self.place.agent.has_own(file, handler));
                 let within = |m| [&place[..], &[Step::Key("hooks"), Step::Index(m)]].concat();
                 removed.extend(ours.map(|(m, _)| (within(m), Op::Remove)));
             }
@@ -660,7 +689,7 @@ impl InstallArgs {
 impl PlaceOfEntry {
     /// Shows and makes the changes; how many there are.
     fn carry_out(&self, changes: &[Change], is_install: bool, out: &mut Output) -> Result<usize, Failure> {
-        let mut n_changed = 0;
+        let (mut n_changed, mut dirs) = (0, Vec::new());
         for change in changes.iter().filter(|change| change.before != change.after) {
             n_changed += 1;
             if self.dry_run {
@@ -671,12 +700,13 @@ impl PlaceOfEntry {
                 continue;
             }
             let failed = |error| Failure(format!("{}: {error}", change.path.display()));
-            change.write(is_install).map_err(failed)?;
-            if !is_install && change.after.is_none() {
-                let base = if self.user { places::home() } else { self.root.canonicalize().ok() };
-                remove_empty(&change.path, base.as_deref());
+            let copy = change.write(is_install, &mut dirs).map_err(failed)?;
+            if let Some(copy) = copy.filter(|_| !out.json) {
+                out.line(&format!("{}: a copy of it as it was is kept in {}", change.path.display(), copy.display()));
             }
         }
+        // One that holds something stays, and so do those around it.
+        let _ = dirs.iter().map(std::fs::remove_dir).take_while(Result::is_ok).count();
         Ok(n_changed)
     }
 }
@@ -730,14 +760,38 @@ fn text(path: &Path) -> Result<String, Failure> {
     path.to_str().map(str::to_string).ok_or_else(|| Failure(format!("{}: not UTF-8", path.display())))
 }
 
-/// Removes the directories of a file that is gone, as far as they are empty, up to the one that the person has made.
-fn remove_empty(file: &Path, base: Option<&Path>) {
-    let dirs = file.ancestors().skip(1);
-    let inner = dirs.take_while(|dir| {
-        base.is_some_and(|base| dir.canonicalize().is_ok_and(|dir| dir != base && dir.starts_with(base)))
-    });
-    // One that holds something stays, and so do those around it.
-    let _ = inner.map(std::fs::remove_dir).take_while(Result::is_ok).count();
+/// The members that `install` has added to a file which was there before, and which the file must have.
+fn added(kept: &Kept, file: &HookFile, format: Format) -> Vec<String> {
+    let Some(before) = kept.original().and_then(|text| value_of(&text, format).ok()) else { return Vec::new() };
+    file.beside.keys().filter(|key| before.get(key.as_str()).is_none()).cloned().collect()
+}
+
+/// What is listed for any event: groups, or handlers.
+fn listed<'v>(file: &HookFile, settings: &'v Value) -> impl Iterator<Item = &'v Value> {
+    let hooks = &settings[&file.at];
+    let lists: Vec<&Value> = match &file.event {
+        Some(_) => vec![hooks],
+        None => hooks.as_object().into_iter().flat_map(|hooks| hooks.values()).collect(),
+    };
+    lists.into_iter().flat_map(|list| list.as_array().into_iter().flatten())
+}
+
+/// The handlers of a group; where there are no groups, it is its own.
+fn handlers_of(group: &Value) -> Vec<&Value> {
+    group["hooks"].as_array().map_or_else(|| vec![group], |handlers| handlers.iter().collect())
+}
+
+fn is_link(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|about| about.is_symlink())
+}
+
+/// Says which hooks only speak of hookwire.
+fn tell_left_alone(path: &Path, spoken: &[String], out: &mut Output) {
+    for text in spoken {
+        let line = format!("{}: left alone, because it isn't hookwire's own entry: {text}", path.display());
+        let line = out.tone(Tone::Warn, &safe(&line));
+        out.line(&line);
+    }
 }
 
 /// A handler as it is written.
@@ -807,14 +861,16 @@ impl Change {
         }
     }
 
-    /// Writes the file at once or not at all. What was there before hookwire, without entries of an earlier hookwire, is
-    /// kept beside it until hookwire is gone again.
+    /// Writes the file at once or not at all, and keeps a copy of it as it was; where, unless what was there before
+    /// hookwire is there again.
     ///
     /// Settings may be a link into somebody's collection of them. The link stays, and what it leads to is edited, but
     /// never removed: nothing says who made it, and the link would lead nowhere. A file that is hookwire's alone takes
     /// the place of a link, and what that leads to is left as it is: the link may have come with a clone.
-    fn write(&self, is_install: bool) -> std::io::Result<()> {
-        let is_link = std::fs::symlink_metadata(&self.path).is_ok_and(|about| about.is_symlink());
+    ///
+    /// `dirs` gets the directories that were made for the file, if it goes.
+    fn write(&self, is_install: bool, dirs: &mut Vec<PathBuf>) -> std::io::Result<Option<PathBuf>> {
+        let is_link = is_link(&self.path);
         let is_edited_behind_link = is_link && self.kind == Kind::Settings;
         let path = match is_edited_behind_link {
             true => {
@@ -822,37 +878,38 @@ impl Change {
             }
             false => self.path.clone(),
         };
-        let after = self.after.as_deref().or(is_edited_behind_link.then_some("{}\n"));
-        let kept = beside(&path, "before-hookwire");
-        match (&self.others, is_install) {
-            // What a link leads to stays there.
-            (Some(others), true) if !is_link || is_edited_behind_link => keep(&kept, others)?,
-            (_, false) if std::fs::symlink_metadata(&kept).is_ok_and(|about| about.is_file()) => {
-                std::fs::remove_file(&kept)?;
-            }
-            _ => {}
+        let is_replaced = is_link && !is_edited_behind_link && self.before.is_none();
+        // One that leads to an entry of hookwire's isn't to come back.
+        let link = if is_replaced && !self.had_own { Some(std::fs::read_link(&path)?) } else { None };
+        let now = if is_replaced { None } else { read(&path).map_err(|Failure(problem)| Error::other(problem))? };
+        if now != self.before {
+            return Err(Error::other("somebody has changed it meanwhile; nothing was written"));
         }
-        let Some(after) = after else { return std::fs::remove_file(path) };
-        std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
-        replace(&path, after, if self.kind == Kind::Program { 0o755 } else { 0o644 })
+        let no_place = || Error::other("there is no place to keep a copy of it in: you have no home directory");
+        let mut kept = Kept::of(&path).ok_or_else(no_place)?;
+        let after = self.after.as_deref().or(is_edited_behind_link.then_some("{}\n"));
+        if is_install {
+            let after = after.unwrap_or_default();
+            let copy = kept.installs(now.as_deref(), self.had_own, link, after, self.commands.clone())?;
+            std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+            replace(&path, after, if self.kind == Kind::Program { 0o755 } else { 0o644 })?;
+            return Ok(copy);
+        }
+        let before = now.as_deref().and_then(|now| kept.before(now));
+        let copy = now.as_deref().map(|now| kept.keep(now)).transpose()?;
+        match after {
+            Some(after) => replace(&path, after, 0o644)?,
+            None => {
+                std::fs::remove_file(&path)?;
+                if let Some(link) = kept.link() {
+                    symlink(link, &path)?;
+                }
+                dirs.extend_from_slice(kept.dirs());
+            }
+        }
+        kept.uninstalls()?;
+        Ok(copy.filter(|_| before.is_none()))
     }
-}
-
-/// Keeps what was there before hookwire, once. The copy is a new file, because a clone may have a link of its name.
-fn keep(copy: &Path, text: &str) -> std::io::Result<()> {
-    match std::fs::File::create_new(copy) {
-        Ok(mut file) => file.write_all(text.as_bytes()),
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
-        Err(_) if std::fs::symlink_metadata(copy)?.is_file() => Ok(()),
-        Err(_) => Err(Error::other(format!("{} is in the way of a copy of what is there", copy.display()))),
-    }
-}
-
-fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".");
-    name.push(ending);
-    name.into()
 }
 
 fn read(path: &Path) -> Result<Option<String>, Failure> {

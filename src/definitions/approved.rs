@@ -32,7 +32,7 @@ const MAX_DEPTH: usize = 16;
 const MAX_POINTER: u64 = 8 << 10;
 
 /// The record of an approval, as it is kept on disk.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Record {
     /// The project's root.

@@ -18,8 +18,7 @@ use crate::hook::Hook;
 use crate::hook_set::HookSet;
 use crate::matching::tools::ToolNames;
 use crate::policy::Policy;
-use crate::support;
-use crate::support::file::{Signature, Unread, read, signature};
+use crate::support::file::{Reads, Signature, Unread, read, signature};
 use crate::syntax::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::syntax::source::Layer;
 use sha2::{Digest, Sha256};
@@ -54,6 +53,8 @@ pub struct Loader {
     /// Warnings about them.
     own_warnings: Vec<Arc<Diagnostic>>,
     own_policies: Vec<Arc<Policy>>,
+    /// What is read only once.
+    reads: Option<Reads>,
 }
 
 /// How careful a load is with files that may not be finished yet.
@@ -130,7 +131,18 @@ impl Loader {
             own: Vec::new(),
             own_warnings: Vec::new(),
             own_policies: Vec::new(),
+            reads: None,
         }
+    }
+
+    /// Reads each file once, and so that others who read there get the same.
+    pub(crate) fn reading(self, reads: &Reads) -> Loader {
+        Loader { reads: Some(reads.clone()), ..self }
+    }
+
+    /// The files that were read, as they were found and without symlinks.
+    pub(crate) fn read(&self) -> impl Iterator<Item = (&Path, &Path)> {
+        self.files.iter().map(|((_, path), state)| (path.as_path(), state.real.as_path()))
     }
 
     /// Goes on from what an earlier host has kept on disk.
@@ -488,7 +500,7 @@ impl Loader {
             approved: None,
             means: &self.means,
         };
-        let state = read_state(place, &Ok((text, Signature::of_nothing())), before, false, &mut scan.links);
+        let state = read_state(place, &Ok((text, Signature::of_nothing())), before, false, &mut scan.links, None);
         scan.files.insert(key, state);
     }
 
@@ -542,9 +554,10 @@ impl Loader {
         {
             return Some(before.clone());
         }
-        let read = read(&found.real);
+        let reads = self.reads.as_ref();
+        let read = read_once(reads, &found.real);
         let place = self.place(index, found, approved);
-        let state = read_state(place, &read, before, is_stale, &mut scan.links);
+        let state = read_state(place, &read, before, is_stale, &mut scan.links, reads);
         // A link that was turned elsewhere leads to a file that was written before.
         if let Some(before) = before.filter(|before| before.real == found.real && state.takes_from(before))
             && !self.stands(&(index, found.path.clone()), state.signature, look, scan)
@@ -556,7 +569,7 @@ impl Loader {
             return Some(state);
         }
         if let Some(kept) = self.restore(index, found) {
-            return Some(read_state(place, &read, Some(&Arc::new(kept)), is_stale, &mut scan.links));
+            return Some(read_state(place, &read, Some(&Arc::new(kept)), is_stale, &mut scan.links, reads));
         }
         let unusable = self.books[index].as_ref().and_then(Book::unusable);
         Some(match (&state.told, unusable) {
@@ -709,6 +722,10 @@ fn same_names<'l>(
     warnings
 }
 
+fn read_once(reads: Option<&Reads>, real: &Path) -> Result<(String, Signature), Unread> {
+    reads.map_or_else(|| read(real), |reads| reads.text(real))
+}
+
 /// A file's state as it has been read now, compiled unless it is the one that is known.
 fn read_state(
     place: Place<'_>,
@@ -716,6 +733,7 @@ fn read_state(
     before: Option<&Arc<FileState>>,
     is_stale: bool,
     links: &mut Links,
+    reads: Option<&Reads>,
 ) -> Arc<FileState> {
     let (text, signature) = match read {
         Ok((text, signature)) => (text, *signature),
@@ -745,7 +763,7 @@ fn read_state(
     let links = RefCell::new(links);
     let read = |path: &Path| {
         let real = links.borrow_mut().real(path);
-        let result = support::file::read(&real);
+        let result = read_once(reads, &real);
         let signature = result.as_ref().map_or_else(|_| self::signature(&real), |(_, signature)| Some(*signature));
         (result.map(|(text, _)| text).map_err(|error| error.to_string()), signature)
     };

@@ -269,7 +269,7 @@ impl Scan {
                 target = self.follow(real, Path::new(&name));
             }
             let metadata = fs::metadata(&target).ok();
-            let is_definition = is_definition_file(Path::new(&name)) && !OF_OTHERS.iter().any(|it| name == *it);
+            let is_definition = is_found_as_definitions(Path::new(&name));
             match metadata {
                 Some(metadata) if metadata.is_dir() && !is_definition => self.directory(&path, &target, depth + 1),
                 metadata if is_definition => {
@@ -328,6 +328,11 @@ fn leads(watch: &mut Watch, dir: PathBuf, name: &OsStr) {
     let interest = watch.entry(dir).or_default();
     interest.names.insert(name.to_os_string());
     interest.contents |= is_file;
+}
+
+/// Whether a name in a directory of definitions is read.
+pub(crate) fn is_found_as_definitions(name: &Path) -> bool {
+    is_definition_file(name) && !OF_OTHERS.iter().any(|it| name == Path::new(it))
 }
 
 /// Whether a name has an ending of definitions, or nearly, and is none: `guard.jsonc`, `guard.yaml.txt`.

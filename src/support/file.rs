@@ -1,12 +1,16 @@
 //! Files as they are read: regular ones of bounded size, and what tells that one has changed.
 
 use crate::support::os_error::in_words;
+use parking_lot::Mutex;
+use std::collections::HashMap;
 use std::fmt;
 use std::fs::{self, Metadata};
+use std::io;
 use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::string::FromUtf8Error;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tempfile::NamedTempFile;
 
@@ -142,6 +146,61 @@ pub(crate) fn read(path: &Path) -> Result<(String, Signature), Unread> {
     }
     let text = String::from_utf8(bytes).map_err(|error| Unread::not_text(&error))?;
     Ok((text, Signature::from_metadata(&metadata)))
+}
+
+/// Files that are read once: whoever reads one again gets what was there the first time, whatever is written meanwhile.
+/// They are known by their paths without symlinks.
+#[derive(Clone, Default)]
+pub(crate) struct Reads(Arc<Mutex<HashMap<PathBuf, Once>>>);
+
+/// A file as it was read, or why it can't be read.
+type Once = Result<(Arc<[u8]>, Metadata), String>;
+
+impl Reads {
+    /// The largest file, and all together, in bytes.
+    const MOST: u64 = 16 << 20;
+    const MOST_TOGETHER: usize = 64 << 20;
+
+    /// The bytes of a file, and what it looked like when it was opened.
+    ///
+    /// # Errors
+    /// It can't be read, or is too large.
+    pub(crate) fn bytes(&self, path: &Path) -> io::Result<(Arc<[u8]>, Metadata)> {
+        self.once(path).map_err(io::Error::other)
+    }
+
+    /// The text of a file, as [`read`] has it.
+    pub(crate) fn text(&self, path: &Path) -> Result<(String, Signature), Unread> {
+        let (bytes, about) = self.once(path)?;
+        if bytes.len() as u64 > MAX_FILE {
+            return Err(format!("it is larger than {} MiB", MAX_FILE >> 20).into());
+        }
+        let text = String::from_utf8(bytes.to_vec()).map_err(|error| Unread::not_text(&error))?;
+        Ok((text, Signature::from_metadata(&about)))
+    }
+
+    /// Whether a file was read.
+    pub(crate) fn has(&self, path: &Path) -> bool {
+        self.0.lock().contains_key(path)
+    }
+
+    fn once(&self, path: &Path) -> Once {
+        let mut known = self.0.lock();
+        if let Some(once) = known.get(path) {
+            return once.clone();
+        }
+        let together: usize = known.values().flatten().map(|(bytes, _)| bytes.len()).sum();
+        let once = open(path).and_then(|(file, about)| {
+            let mut bytes = Vec::new();
+            let n = file.take(Reads::MOST + 1).read_to_end(&mut bytes).map_err(|error| in_words(&error))?;
+            match n as u64 > Reads::MOST || together + n > Reads::MOST_TOGETHER {
+                true => Err(format!("it is larger than {} MiB", Reads::MOST >> 20)),
+                false => Ok((bytes.into(), about)),
+            }
+        });
+        known.insert(path.to_path_buf(), once.clone());
+        once
+    }
 }
 
 impl Signature {

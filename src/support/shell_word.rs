@@ -26,6 +26,14 @@ pub(crate) fn command<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
     words.join(" ")
 }
 
+/// The words of a text that [`command`] has written, or that consists of nothing else than [`words`] knows.
+pub(crate) fn written(text: &str) -> Option<Vec<String>> {
+    words(text).ok().or_else(|| {
+        let words = words(&text.replace(r"'\''", "'\"'\"'")).ok()?;
+        (command(words.iter().map(String::as_str)) == text).then_some(words)
+    })
+}
+
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }

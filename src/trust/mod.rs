@@ -11,18 +11,20 @@ use crate::definitions::approved::{
 };
 use crate::definitions::layer_dir::{self, LayerDir};
 use crate::definitions::load::{Loader, Look};
+use crate::definitions::scan::is_found_as_definitions;
 use crate::handlers::Means;
 use crate::hook::Hook;
 use crate::matching::paths::normalise;
 use crate::support::amounts::rfc3339;
-use crate::support::digest;
+use crate::support::file::Reads;
 use crate::support::os_error::in_words;
+use crate::support::{digest, failpoint};
 use crate::syntax::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::syntax::source::Layer;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -57,7 +59,7 @@ pub struct Review {
 /// A file that is kept.
 pub struct File {
     /// Its content.
-    pub bytes: Vec<u8>,
+    pub bytes: Arc<[u8]>,
     is_program: bool,
 }
 
@@ -81,12 +83,26 @@ impl From<io::Error> for Refusal {
     }
 }
 
+/// How often a project is read of which something changes while it is read.
+const MAX_TRIES: usize = 3;
+
 /// Reads what there is to approve.
 ///
 /// # Errors
 /// There are no definitions, somebody else can change them, a file is too large or can't be read, or a hook's file
 /// can't be kept.
 pub fn review(store: &Path, root: &Path) -> Result<Review, Refusal> {
+    for _ in 0..MAX_TRIES {
+        if let Some(review) = review_once(store, root)? {
+            return Ok(review);
+        }
+    }
+    let dir = root.join(DEFINITIONS);
+    Err(Refusal(format!("{}: its files change while they are read; nothing was changed", dir.display())))
+}
+
+/// The same; nothing if the files that were listed aren't those that were read as definitions.
+fn review_once(store: &Path, root: &Path) -> Result<Option<Review>, Refusal> {
     let root = match fs::canonicalize(root) {
         Ok(real) if real.is_dir() => real,
         Ok(_) => {
@@ -125,18 +141,27 @@ pub fn review(store: &Path, root: &Path) -> Result<Review, Refusal> {
         let dir = LayerDir { layer: Layer::Project, path: dir.clone(), kept };
         Loader::new(vec![dir], Means { root: root.clone(), ..Means::default() })
     };
+    failpoint::hold("review");
     let hooks_before = match &before {
         Some(_) => loader_of(layer_dir::Kept::Approved(vec![place])).load(Look::Now).hooks.hooks.clone(),
         None => Vec::new(),
     };
-    let mut loader = loader_of(layer_dir::Kept::AsItIs);
+    let mut listed: Vec<(PathBuf, Metadata)> = Vec::new();
+    walk(&root, &dir, &mut |path, about| Ok(listed.push((path.to_path_buf(), about.clone()))))?;
+    failpoint::hold("review");
+    let reads = Reads::default();
+    let mut loader = loader_of(layer_dir::Kept::AsItIs).reading(&reads);
     let loaded = loader.load(Look::Now);
+    failpoint::hold("review");
+    if !is_as_listed(&root, &listed, &loader, &reads) {
+        return Ok(None);
+    }
     let hooks = loaded.hooks.hooks.clone();
     let below = |path: &Path| path.strip_prefix(&root).map(Path::to_path_buf).ok();
     let written: Vec<PathBuf> = hooks.iter().filter_map(|hook| below(hook.handler.writes()?)).collect();
 
-    let mut kept = Kept { root: &root, written: &written, files: BTreeMap::new(), left: MAX_BYTES };
-    walk(&root, &dir, &mut |path, about| kept.add(path, about))?;
+    let mut kept = Kept { root: &root, written: &written, files: BTreeMap::new(), left: MAX_BYTES, reads };
+    listed.iter().try_for_each(|(path, about)| kept.add(path, about))?;
     // What hooks run and load is kept with them, and runs from the copy; but for programs, which know where they are.
     let used = hooks.iter().flat_map(|hook| hook.handler.files(&root)).chain(loader.named());
     let used: BTreeSet<PathBuf> = used.map(|file| normalise(&root.join(file))).collect();
@@ -179,7 +204,30 @@ pub fn review(store: &Path, root: &Path) -> Result<Review, Refusal> {
     };
     let is_empty = hooks.is_empty() && loaded.hooks.policies.is_empty();
     let diagnostics = loaded.diagnostics;
-    Ok(Review { root, hooks, hooks_before, is_empty, diagnostics, before, broken, in_force, files, record })
+    failpoint::hold("review");
+    Ok(Some(Review { root, hooks, hooks_before, is_empty, diagnostics, before, broken, in_force, files, record }))
+}
+
+/// Whether the definitions that were read are the files that are kept: each is where it was listed and nothing else was
+/// read in its place, and none was listed that wasn't read.
+fn is_as_listed(root: &Path, listed: &[(PathBuf, Metadata)], loader: &Loader, reads: &Reads) -> bool {
+    let leads_to = |path: &Path| fs::canonicalize(root.join(path)).ok();
+    let is_passed_over = |path: &Path| path.iter().any(|name| name == "__pycache__");
+    let files = listed.iter().filter(|(_, about)| about.is_file()).map(|(path, _)| path.as_path());
+    let found: BTreeMap<&Path, Option<PathBuf>> = files.map(|path| (path, leads_to(path))).collect();
+    let read: BTreeSet<&Path> = loader.read().map(|(_, real)| real).collect();
+    let is_listed = |(path, real): (&Path, &Path)| {
+        let path = path.strip_prefix(root).unwrap_or(path);
+        // What leads nowhere is a mistake that is told.
+        is_passed_over(path) || !real.exists() || found.get(path).is_some_and(|it| it.as_deref() == Some(real))
+    };
+    let is_read = |(path, real): (&&Path, &Option<PathBuf>)| {
+        let mut names = path.iter().map(Path::new).rev();
+        let is_one = names.next().is_some_and(is_found_as_definitions) && !names.any(is_found_as_definitions);
+        !is_one || real.as_deref().is_some_and(|real| read.contains(real))
+    };
+    let named = loader.named().filter_map(|path| fs::canonicalize(path).ok());
+    loader.read().all(is_listed) && found.iter().all(is_read) && named.into_iter().all(|real| reads.has(&real))
 }
 
 /// A project of which something was approved.
@@ -225,6 +273,27 @@ impl Review {
     /// Whether it is what was approved.
     pub fn is_as_before(&self) -> bool {
         self.before.as_ref().is_some_and(|before| before.record.is_of_the_same(&self.record))
+    }
+
+    /// Whether nothing is new but these files, by their paths below the root, with these bytes, and nothing has gone.
+    pub fn adds_only(&self, own: &BTreeMap<PathBuf, &[u8]>) -> bool {
+        let nothing = Record::default();
+        let before = self.before.as_ref().map_or(&nothing, |before| &before.record);
+        let programs = |record: &Record| record.programs.as_ref().map(|it| it.found.clone()).unwrap_or_default();
+        let found = programs(&self.record);
+        let is_known = |(path, file): (&PathBuf, &File)| {
+            own.get(path).is_some_and(|bytes| **bytes == *file.bytes)
+                || before.files.get(path).is_some_and(|digest| self.record.files.get(path) == Some(digest))
+        };
+        self.broken.is_none()
+            && self.files.iter().all(is_known)
+            && before.files.keys().all(|path| self.files.contains_key(path))
+            && self
+                .record
+                .named
+                .iter()
+                .all(|(path, content)| content.is_none() || before.named.get(path) == Some(content))
+            && programs(before).iter().all(|(name, program)| found.get(name) == Some(program))
     }
 
     /// The files that aren't as they were approved.
@@ -291,6 +360,7 @@ impl Review {
     /// It isn't [sound](Self::sound) or can't be written; then what was approved before stays.
     pub fn approve(&self, store: &Path) -> io::Result<()> {
         self.sound().map_err(|Refusal(problem)| io::Error::other(problem))?;
+        failpoint::hold("review");
         keep::approve(self, store)
     }
 }
@@ -302,6 +372,7 @@ struct Kept<'r> {
     files: BTreeMap<PathBuf, File>,
     /// How many bytes more may be kept.
     left: u64,
+    reads: Reads,
 }
 
 impl Kept<'_> {
@@ -312,8 +383,18 @@ impl Kept<'_> {
         if about.is_dir() || self.written.iter().any(|it| it == path) || self.files.contains_key(path) {
             return Ok(());
         }
-        let is_program = about.mode() & 0o100 != 0;
-        self.files.insert(path.to_path_buf(), File { bytes: read(&full, &mut self.left)?, is_program });
+        let real = fs::canonicalize(&full)?;
+        if path.is_relative() && !real.starts_with(self.root) {
+            return Err(io::Error::other(format!("{}: it leads out of the project", full.display())));
+        }
+        let failed = |error: io::Error| io::Error::other(format!("{}: {error}", full.display()));
+        let (bytes, about) = self.reads.bytes(&real).map_err(failed)?;
+        is_ours(&full, &about)?;
+        self.left = self.left.checked_sub(bytes.len() as u64).ok_or_else(|| {
+            let most = MAX_BYTES >> 20;
+            io::Error::other(format!("{}: the files together are larger than {most} MiB", full.display()))
+        })?;
+        self.files.insert(path.to_path_buf(), File { bytes, is_program: about.mode() & 0o100 != 0 });
         Ok(())
     }
 
@@ -337,7 +418,7 @@ impl Kept<'_> {
             if !about.is_file() || about.len() > MAX_BYTES || !seen.insert(script.clone()) {
                 continue;
             }
-            let bytes = fs::read(&script)?;
+            let (bytes, about) = self.reads.bytes(&fs::canonicalize(&script)?)?;
             let Some(text) = std::str::from_utf8(&bytes).ok().filter(|text| !text.contains('\0')) else { continue };
             is_one |= script == path;
             let key = script.strip_prefix(self.root).unwrap_or(&script).to_path_buf();
@@ -367,16 +448,6 @@ fn nonce() -> io::Result<String> {
     let mut bits = [0; 8];
     getrandom::fill(&mut bits).map_err(io::Error::other)?;
     Ok(digest::hex(&bits))
-}
-
-fn read(path: &Path, left: &mut u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    fs::File::open(path)?.take(*left + 1).read_to_end(&mut bytes)?;
-    *left = left.checked_sub(bytes.len() as u64).ok_or_else(|| {
-        let most = MAX_BYTES >> 20;
-        io::Error::other(format!("{}: the files together are larger than {most} MiB", path.display()))
-    })?;
-    Ok(bytes)
 }
 
 /// Refuses what somebody else can change: what is approved would be what they wrote.

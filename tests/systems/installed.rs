@@ -837,14 +837,7 @@ fn a_list_in_toml_is_added_to_and_taken_back() {
         );
         let output = project.run(&["uninstall", "kimi", "--user"], "");
         assert!(output.status.success(), "{before:?}: {output:?}");
-        let after = fs::read_to_string(&path).ok();
-        // Blank lines at the end may stay.
-        let plain = |text: &str| text.trim_end().to_string();
-        assert_eq!(
-            after.as_deref().map(plain).unwrap_or_default(),
-            before.map(plain).unwrap_or_default(),
-            "{before:?}"
-        );
+        assert_eq!(fs::read_to_string(&path).ok().as_deref(), before, "{before:?}");
     }
 }
 
@@ -864,11 +857,10 @@ fn settings_that_are_a_link_stay_one() {
             assert_eq!(fs::read_to_string(&target).unwrap().contains(" hook claude-code"), is_there, "{args} {before}");
         }
         assert_eq!(fs::read_to_string(&target).unwrap(), before);
-        assert_eq!(
-            files(project.0.path()).len(),
-            3,
-            "{before}: the guard, the settings by both names and nothing else"
-        );
+        // The copies that hookwire keeps are in the person's home.
+        let beside =
+            files(project.0.path()).into_iter().filter(|(path, _)| !path.starts_with(project.0.path().join("home")));
+        assert_eq!(beside.count(), 3, "{before}: the guard, the settings by both names and nothing else");
     }
     let project = Project::new();
     let path = project.root().join(".claude/settings.local.json");
@@ -890,7 +882,7 @@ fn a_projects_links_lead_no_write_out_of_it() {
         let path = project.root().join(installed_for(agent));
         let outside = project.0.path().join("outside");
         // Cline's programs that aren't hookwire's stay.
-        let text = if agent == "cline" { "#!/bin/sh\nexec old hook cline\n" } else { "mine" };
+        let text = if agent == "cline" { "#!/bin/sh\nexec /old/hookwire hook cline\n" } else { "mine" };
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&outside, text).unwrap();
         for args in ["install", "uninstall"] {
@@ -898,11 +890,13 @@ fn a_projects_links_lead_no_write_out_of_it() {
             symlink(&outside, &path).unwrap();
             let output = project.run(&[args, agent], "");
             assert!(output.status.success(), "{args} {agent}: {output:?}");
-            assert!(!fs::symlink_metadata(&path).is_ok_and(|it| it.is_symlink()), "{args} {agent}");
+            // Nothing of hookwire's is where a link leads to `mine`.
+            let stays = args == "uninstall" && agent != "cline";
+            assert_eq!(fs::symlink_metadata(&path).is_ok_and(|it| it.is_symlink()), stays, "{args} {agent}");
             assert_eq!(fs::read_to_string(&outside).unwrap(), text, "{args} {agent}");
         }
     }
-    // What was there is kept in a new file only.
+    // What is there and can't be read is left alone, and no copy is kept beside it.
     let project = Project::new();
     let path = project.root().join(".github/hooks/hookwire.json");
     let outside = project.0.path().join("outside");
@@ -912,7 +906,15 @@ fn a_projects_links_lead_no_write_out_of_it() {
     let output = project.run(&["install", "copilot"], "");
     assert_eq!((output.status.code(), fs::read_to_string(&path).unwrap().as_str()), (Some(2), "theirs"), "{output:?}");
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("hookwire.json.before-hookwire is in the way of a copy"), "{said}");
+    assert!(said.contains("hookwire.json: line 1") && said.contains("; nothing was written"), "{said}");
+    // A person's own hooks in a file of that name stay.
+    let theirs = r#"{"version": 9, "hooks": {"preToolUse": [{"type": "command", "bash": "./my.sh"}]}}"#;
+    fs::write(&path, theirs).unwrap();
+    assert!(project.run(&["install", "copilot"], "").status.success());
+    let installed = fs::read_to_string(&path).unwrap();
+    assert!(installed.contains("./my.sh") && installed.contains("\"version\": 9"), "{installed}");
+    assert!(project.run(&["uninstall", "copilot"], "").status.success());
+    assert_eq!(fs::read_to_string(&path).unwrap(), theirs);
     assert!(!outside.exists());
 }
 

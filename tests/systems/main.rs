@@ -34,6 +34,7 @@ mod inspector;
 mod installed;
 mod instructor;
 mod no_silence;
+mod own_entries;
 mod places;
 mod policy;
 mod promises;
@@ -42,6 +43,7 @@ mod self_defence;
 mod starts;
 mod together;
 mod trust;
+mod trust_races;
 mod watched;
 mod workflow_framework;
 

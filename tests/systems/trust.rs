@@ -537,6 +537,8 @@ const ACTS: &[(&str, &str, bool)] = &[
     ("mcp__files__write", ".codex/hooks.json", true),
     ("Write", "src/hookwire/main.rs", false),
     ("Bash", "hookwire trust --yes", true),
+    ("Bash", "hookwire init no-rm-rf", true),
+    ("Bash", "hookwire init --list", false),
     ("Bash", "/usr/local/bin/hookwire approve 1", true),
     ("Bash", "sh -c 'hookwire uninstall claude-code'", true),
     ("Bash", "h=hookwire; $h trust", true),

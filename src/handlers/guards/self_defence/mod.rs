@@ -71,11 +71,11 @@ const PATHS: &[&str] = &["**/.hookwire/**", "~/.config/hookwire/**", "~/.local/s
 
 /// What only a person has hookwire do, by its first words. Its language server has definitions trusted, too.
 const COMMANDS: &str = "\
-    trust|serve|stop|approve|deny|inspect|uninstall|install|import|state set|state increment|state compare-and-set|\
+    trust|init|serve|stop|approve|deny|inspect|uninstall|install|import|state set|state increment|state compare-and-set|\
     state delete|check --fix|check --migrate|test --update|publish|fleet init|fleet key";
 
 /// What shows and asks nothing of anybody.
-const HARMLESS: &[&str] = &["trust list", "trust show*"];
+const HARMLESS: &[&str] = &["trust list", "trust show*", "init --list"];
 
 /// Files that a user's shell reads when it starts: what they set is so for the agent, too.
 const STARTING: &str = "\

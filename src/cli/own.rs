@@ -1,0 +1,316 @@
+//! Which hooks of an agent are hookwire's own. Whoever runs, replaces, removes or counts an entry asks here: an entry that
+//! only speaks of hookwire is a person's, or came with a clone.
+
+use super::kept;
+use crate::agents::{Agent, Form, HookFile};
+use crate::support::{places, shell_word};
+use hookwire_ask::programs::NAMES;
+use serde_json::{Value, json};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+/// What stands between the command and what is said if that doesn't end as hookwire does.
+pub(super) const OTHERWISE: &str = " || ";
+
+/// The line of a plug-in that names the command.
+const COMMAND: &str = "const COMMAND = ";
+
+/// The options that `install` writes, and how many words follow each.
+const OPTIONS: [(&str, usize); 10] = [
+    ("--event", 1),
+    ("--root", 1),
+    ("--user-dir", 1),
+    ("--data-dir", 1),
+    ("--hooks", 1),
+    ("--allow-host", 1),
+    ("--model", 1),
+    ("--time-limit", 1),
+    ("--connect", 1),
+    ("--project", 0),
+];
+
+/// A command that is hookwire's own: the program, `hook`, the agent, and options that `install` writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Own {
+    words: Vec<String>,
+}
+
+/// What a hook is to hookwire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// Hookwire's own.
+    Own(Own),
+    /// It only speaks of hookwire: this text does.
+    Speaks(String),
+    /// Somebody else's.
+    Others,
+}
+
+/// Why an entry isn't tried.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Untried {
+    /// It can't work.
+    Gone(String),
+    /// It may, and nothing says that a person vouches for what it would start.
+    Unvouched(String),
+}
+
+impl Own {
+    /// The command without what is said if it fails.
+    pub(super) fn line(&self) -> String {
+        shell_word::command(self.words.iter().map(String::as_str))
+    }
+
+    /// The program and its arguments.
+    pub(super) fn words(&self) -> &[String] {
+        &self.words
+    }
+
+    /// What options with this name say.
+    pub(super) fn said<'o>(&'o self, flag: &'o str) -> impl Iterator<Item = &'o str> {
+        self.options().filter(move |(it, _)| *it == flag).filter_map(|(_, value)| value)
+    }
+
+    /// Whether its program is looked up.
+    pub(super) fn is_shared(&self) -> bool {
+        !self.words[0].contains('/')
+    }
+
+    fn options(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        let mut words = self.words[3..].iter();
+        std::iter::from_fn(move || {
+            let flag = words.next()?.as_str();
+            let n = OPTIONS.iter().find(|(it, _)| *it == flag).map_or(0, |(_, n)| *n);
+            Some((flag, (0..n).filter_map(|_| words.next()).last().map(String::as_str)))
+        })
+    }
+
+    /// The program and its arguments, for a doctor who tries the entry in a file of a project or of the user's.
+    ///
+    /// What is run is hookwire as it is installed here, and nothing that the project brings: neither its program, nor
+    /// definitions that an entry which came with it names. Those of an entry that `install` wrote on this machine count.
+    pub(super) fn to_try(&self, file: &Path, root: &Path) -> Result<(PathBuf, &[String]), Untried> {
+        let program = installed(&self.words[0], root)?;
+        let is_in_project = is_below(file, root);
+        // Of a directory with a program an event, the one that says this.
+        let of_event = self.said("--event").next().filter(|_| file.is_dir()).map(|event| file.join(event));
+        if is_in_project
+            && !kept::wrote(of_event.as_deref().unwrap_or(file), &self.line())
+            && let Some((flag, value)) = self.options().find(|(flag, value)| opens(flag, *value))
+        {
+            let option = [Some(flag), value].into_iter().flatten().collect::<Vec<_>>().join(" ");
+            return Err(Untried::Unvouched(format!(
+                "`{option}` has definitions count that you haven't vouched for on this machine"
+            )));
+        }
+        Ok((program, &self.words[1..]))
+    }
+}
+
+/// Whether an option may put in force what nobody on this machine has approved.
+fn opens(flag: &str, value: Option<&str>) -> bool {
+    let is_own = |dirs: &[PathBuf]| value.is_some_and(|value| dirs.iter().any(|dir| dir == Path::new(value)));
+    match flag {
+        "--hooks" | "--project" | "--connect" => true,
+        "--user-dir" => !is_own(places::user_dirs()),
+        "--data-dir" => !is_own(places::data_dirs()),
+        _ => false,
+    }
+}
+
+/// The program that is this one, or one that stands beside it.
+static THIS: LazyLock<Vec<PathBuf>> = LazyLock::new(|| {
+    let Some(own) = std::env::current_exe().ok().and_then(|own| own.canonicalize().ok()) else { return Vec::new() };
+    let beside = NAMES.iter().filter_map(|name| own.with_file_name(name).canonicalize().ok());
+    beside.chain([own.clone()]).collect()
+});
+
+/// The files of a name in the directories of `PATH`. One that isn't named in full is another one in each directory.
+fn on_path(name: &str) -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let dirs = std::env::split_paths(&path).filter(|dir| dir.is_absolute());
+    dirs.map(|dir| dir.join(name)).filter(|file| file.is_file()).filter_map(|file| file.canonicalize().ok()).collect()
+}
+
+fn is_below(path: &Path, dir: &Path) -> bool {
+    let real = |path: &Path| kept::real(path).unwrap_or_else(|| path.to_path_buf());
+    real(path).starts_with(real(dir))
+}
+
+/// The program that a word leads to, if that is hookwire as it is installed here.
+fn installed(word: &str, root: &Path) -> Result<PathBuf, Untried> {
+    let found = if word.contains('/') { Path::new(word).canonicalize().ok() } else { on_path(word).into_iter().next() };
+    let Some(found) = found else {
+        let nowhere = if word.contains('/') { "isn't there" } else { "isn't on your PATH" };
+        return Err(Untried::Gone(format!("{word} {nowhere}")));
+    };
+    if THIS.contains(&found) {
+        return Ok(found);
+    }
+    if is_below(&found, root) {
+        return Err(Untried::Gone(format!("{} is a program of the project, and not this one", found.display())));
+    }
+    if NAMES.iter().any(|name| on_path(name).contains(&found)) {
+        return Ok(found);
+    }
+    Err(Untried::Unvouched(format!("{} is neither this program nor a hookwire on your PATH", found.display())))
+}
+
+/// Whether a word is the program: by the name of an installed one, wherever that was, or by its place.
+fn is_program(word: &str) -> bool {
+    if !word.contains('/') {
+        return NAMES.contains(&word) || on_path(word).first().is_some_and(|file| THIS.contains(file));
+    }
+    let path = Path::new(word);
+    // One that is gone was moved, or is of an earlier version.
+    let is_called_so = || path.file_name().and_then(OsStr::to_str).is_some_and(|name| NAMES.contains(&name));
+    path.is_absolute() && (is_called_so() || path.canonicalize().is_ok_and(|real| THIS.contains(&real)))
+}
+
+/// What a command is for if it doesn't end as hookwire does: to deny in the agent's words.
+fn is_otherwise(text: &str) -> bool {
+    let words = shell_word::written(text).unwrap_or_default();
+    match &*words.iter().map(String::as_str).collect::<Vec<_>>() {
+        ["exit", code] => code.bytes().all(|it| it.is_ascii_digit()),
+        ["echo", said] => serde_json::from_str::<Value>(said).is_ok_and(|said| said.is_object()),
+        _ => false,
+    }
+}
+
+/// Whether a text speaks of hookwire, by its name or by where this program is.
+fn speaks(text: &str) -> bool {
+    text.contains("hookwire") || THIS.last().and_then(|it| it.to_str()).is_some_and(|program| text.contains(program))
+}
+
+impl Agent {
+    /// Words as hookwire's own.
+    fn own_words(&self, words: Vec<String>) -> Option<Own> {
+        let [program, verb, agent, ..] = &*words else { return None };
+        if verb != "hook" || agent != self.name || !is_program(program) {
+            return None;
+        }
+        let mut rest = words[3..].iter();
+        while let Some(word) = rest.next() {
+            let (_, n) = OPTIONS.iter().find(|(flag, _)| flag == word)?;
+            for _ in 0..*n {
+                rest.next()?;
+            }
+        }
+        Some(Own { words })
+    }
+
+    /// What a command is to hookwire. It is hookwire's own if its words are the program and its arguments and nothing
+    /// else, but for what `install` has a shell say if the program fails.
+    pub(super) fn whose(&self, command: &str) -> Whose {
+        let whole = [(command, None)].into_iter();
+        let parts = command.match_indices(OTHERWISE);
+        let parts = parts.map(|(at, it)| (&command[..at], command.get(at + it.len()..)));
+        let mut read = whole.chain(parts).filter_map(|(command, rest)| Some((shell_word::written(command)?, rest)));
+        let own = read.find(|(_, rest)| rest.is_none_or(is_otherwise)).and_then(|(words, _)| self.own_words(words));
+        match own {
+            Some(own) => Whose::Own(own),
+            None if speaks(command) => Whose::Speaks(command.to_string()),
+            None => Whose::Others,
+        }
+    }
+
+    /// A command as hookwire's own.
+    pub(super) fn own(&self, command: &str) -> Option<Own> {
+        match self.whose(command) {
+            Whose::Own(own) => Some(own),
+            Whose::Speaks(_) | Whose::Others => None,
+        }
+    }
+
+    /// What the text of a program that it runs for an event is to hookwire.
+    pub(super) fn whose_program(&self, text: &str) -> Whose {
+        let line = text.strip_prefix("#!/bin/sh\n").and_then(|rest| rest.strip_suffix('\n'));
+        let own = line.and_then(|line| self.own(line.strip_prefix("exec ").unwrap_or(line)));
+        whose_text(own, text)
+    }
+
+    /// What the text of a plug-in is to hookwire: its own begins as hookwire's does and has a command of hookwire's.
+    pub(super) fn whose_plugin(&self, text: &str) -> Whose {
+        let words = text.lines().find_map(|line| line.strip_prefix(COMMAND)?.strip_suffix(';'));
+        let words = words.and_then(|words| serde_json::from_str(words).ok());
+        let own = words.and_then(|words| self.own_words(words));
+        whose_text(own.filter(|_| text.lines().next() == self.plugin.lines().next()), text)
+    }
+
+    /// The text of a plug-in with a command.
+    pub(super) fn plugin_with(&self, words: &[String]) -> String {
+        let line = |line: &str| match line.starts_with(COMMAND) {
+            true => format!("{COMMAND}{};\n", json!(words)),
+            false => format!("{line}\n"),
+        };
+        self.plugin.lines().map(line).collect()
+    }
+
+    /// Whether a plug-in is as hookwire writes it.
+    pub(super) fn is_whole_plugin(&self, own: &Own, text: &str) -> bool {
+        self.plugin_with(&own.words) == text
+    }
+
+    /// What a group of an event, or a handler, is to hookwire: it is its own if one of its handlers is.
+    pub(super) fn has_own(&self, file: &HookFile, value: &Value) -> bool {
+        let is_own = |it: &Value| self.own(file.command_in(it)).is_some();
+        is_own(value) || value["hooks"].as_array().is_some_and(|handlers| handlers.iter().any(is_own))
+    }
+
+    /// What in a file of its hooks speaks of hookwire and isn't hookwire's own.
+    pub(super) fn spoken(&self, settings: &Value) -> Vec<String> {
+        let Some(file) = self.file() else { return Vec::new() };
+        let mut spoken = Vec::new();
+        let mut lists = vec![&settings[&file.at]];
+        // Events, groups and handlers; no deeper.
+        for _ in 0..5 {
+            let commands = lists.iter().map(|it| file.command_in(it));
+            spoken.extend(commands.filter_map(|command| match self.whose(command) {
+                Whose::Speaks(text) => Some(text),
+                Whose::Own(_) | Whose::Others => None,
+            }));
+            lists = lists.into_iter().flat_map(|value| within(file, value)).collect();
+        }
+        spoken.dedup();
+        spoken
+    }
+
+    /// The programs of the user's in a directory of an agent that runs one an event: each event with its file, and whether
+    /// the program itself asks hookwire.
+    pub(super) fn programs(&self, dir: &Path, events: &[&'static str]) -> Option<Vec<(&'static str, PathBuf, bool)>> {
+        if !matches!(self.form, Form::Programs) {
+            return None;
+        }
+        let theirs = |event: &&'static str| {
+            let path = dir.join(event);
+            match self.whose_program(&std::fs::read_to_string(&path).ok()?) {
+                Whose::Own(_) => None,
+                Whose::Speaks(text) => Some((*event, path, text.contains(" hook "))),
+                Whose::Others => Some((*event, path, false)),
+            }
+        };
+        Some(events.iter().filter_map(theirs).collect())
+    }
+}
+
+/// The values in one of a file of hooks; in a handler there is nothing more to look for.
+fn within<'v>(file: &HookFile, value: &'v Value) -> Vec<&'v Value> {
+    match value {
+        Value::Array(items) => items.iter().collect(),
+        Value::Object(_) if !file.command_in(value).is_empty() => Vec::new(),
+        Value::Object(members) => members.values().collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn whose_text(own: Option<Own>, text: &str) -> Whose {
+    match own {
+        Some(own) => Whose::Own(own),
+        None if speaks(text) => {
+            let line = text.lines().find(|line| speaks(line)).unwrap_or_default();
+            Whose::Speaks(line.trim().to_string())
+        }
+        None => Whose::Others,
+    }
+}
