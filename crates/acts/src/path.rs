@@ -151,8 +151,8 @@ pub(super) fn is_within(pattern: &str, word: &Word, directories: &Directories, p
 /// wildcard of the pattern has come across is followed.
 pub(super) fn is_program(pattern: &str, head: &Word, command: &Command, place: &Place) -> bool {
     let directories = &command.directories;
-    // Of several files, the others are the program's operands.
-    if matches!(head.openness, Openness::Files(_)) {
+    // A bare name is looked for on PATH. Of several files, the others are the program's operands.
+    if matches!(head.openness, Openness::Files(_)) || !head.text.contains('/') {
         return false;
     }
     let is_among_others = pattern.rsplit_once('/').is_some_and(|(directory, _)| directory.contains(['*', '?', '[']));
