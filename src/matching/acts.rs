@@ -124,7 +124,9 @@ impl Facts {
 
     /// The paths that the call's acts are about; `None` if they may be about others, too.
     pub fn paths_of_acts(&self) -> Option<Vec<&PathViews>> {
-        let known = |act: &Act| act.reach == Reach::File && act.and_more.is_none() && act.patterns.is_empty();
+        let known = |act: &Act| {
+            act.reach == Reach::File && act.and_more.is_none() && act.patterns.is_empty() && act.code.is_none()
+        };
         let acts = self.file_acts(AS_OTHERS).filter(|acts| acts.iter().all(known))?;
         // Outer definitions don't see what inner ones say of a tool.
         let is_read_alike = self.declared(Layer::Session).is_none();
@@ -174,7 +176,7 @@ impl Facts {
                     acts.extend((found.len() > MOST_ACTS).then(Act::too_many));
                     acts.extend(self.by_patches(script, &found, text));
                     if !starts_shell {
-                        acts.extend(script.scripts_at_hand().flat_map(|path| self.by_script(path)));
+                        acts.extend(self.by_scripts(script));
                     }
                 }
             }
@@ -214,12 +216,26 @@ impl Facts {
         acts.map(|act| self.of_shell(&act, text, false)).collect()
     }
 
-    /// What a script that a text runs may do, if it is at hand: each is in doubt, because nobody knows whether it comes to that.
-    fn by_script(&self, path: &str) -> Vec<Act> {
-        let Some(text) = self.script(path) else { return Vec::new() };
+    /// What the scripts may do that a text runs, as far as they are at hand.
+    fn by_scripts(&self, script: &shell::Script) -> Vec<Act> {
+        const MOST: usize = 16;
+        let mut texts = script.scripts_at_hand().filter_map(|path| Some((path, self.script(path)?)));
+        let mut acts: Vec<Act> =
+            texts.by_ref().take(MOST).flat_map(|(path, text)| self.by_script(path, text)).collect();
+        acts.extend(texts.next().map(|_| Act::too_many()));
+        acts
+    }
+
+    /// What a script may do: each is in doubt, because nobody knows whether it comes to that.
+    fn by_script(&self, path: &str, text: String) -> Vec<Act> {
         let by_name = |text: String| {
             let code = Code { text, here: self.runs_in().to_path_buf(), base: self.base().to_path_buf() };
-            Act { code: Some(code), doubt: Some(BY_A_SCRIPT), ..Act::new(Access::Either, Reach::File, path) }
+            Act {
+                code: Some(code),
+                doubt: Some(BY_A_SCRIPT),
+                of_shell: true,
+                ..Act::new(Access::Either, Reach::File, path)
+            }
         };
         let Some(shell) = shell_of_script(path, &text) else { return vec![by_name(text)] };
         let script = shell::read(&text, shell);
@@ -505,9 +521,6 @@ impl Act {
         if let Some(views) = self.patterns.iter().find(|it| it.is_within(pattern)) {
             return self.met(format!("`{}`", views.text));
         }
-        if let Some(path) = self.code.as_ref().and_then(|code| code.names(pattern, only_reads)) {
-            return self.met(path);
-        }
         let sights = self.sought.iter().map(|it| (it.sees(pattern), it));
         match sights.max_by_key(|(sight, _)| *sight) {
             Some((Sight::Within, it)) => return self.met(format!("`{}`", it.name)),
@@ -536,25 +549,26 @@ impl Act {
     }
 }
 
-impl Code {
-    /// The first path in it that a pattern names. Most code holds none, and isn't taken apart.
-    fn names(&self, pattern: &PathPattern, only_reads: bool) -> Option<String> {
-        let literal = pattern.literal();
-        if !self.text.contains(literal) {
-            return None;
+impl Act {
+    /// What a script may do with what it names, as far as one of the patterns may be about it. Most name nothing of that, and
+    /// aren't taken apart.
+    pub(super) fn named_in_code(&self, patterns: &[&PathPattern]) -> Vec<Act> {
+        let Some(code) = &self.code else { return Vec::new() };
+        let literals: Vec<&str> = patterns.iter().map(|it| it.literal()).collect();
+        let is_about = |text: &str| literals.iter().any(|literal| text.contains(literal));
+        if !is_about(&code.text) {
+            return Vec::new();
         }
-        let lines = self.text.lines().filter(|line| line.contains(literal));
-        let named = lines.flat_map(shell::named_in_text).filter(|act| act.word.text.contains(literal)).take(MOST_ACTS);
-        let met = |act: FileAct| {
-            let Named::Path(path) = act.named() else { return None };
-            let views = paths::views(&at(&path, &self.here).to_string_lossy(), &self.base);
-            let alone = Act { paths: vec![views], ..Act::new(act.access, act.reach, "") };
-            match alone.meets(pattern, only_reads) {
-                Met::Yes(path) | Met::Perhaps(_, path) => Some(path),
-                Met::No => None,
+        let named = code.text.lines().filter(|line| is_about(line)).flat_map(shell::named_in_text);
+        let acts = named.filter(|act| is_about(&act.word.text)).take(MOST_ACTS).filter_map(|act| match act.named() {
+            Named::Path(path) => {
+                let views = paths::views(&at(&path, &code.here).to_string_lossy(), &code.base);
+                let own = Act::new(act.access, act.reach, &self.cause);
+                Some(Act { paths: vec![views], doubt: self.doubt, of_shell: self.of_shell, ..own })
             }
-        };
-        named.into_iter().find_map(met)
+            _ => None,
+        });
+        acts.collect()
     }
 }
 
