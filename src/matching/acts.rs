@@ -2,7 +2,7 @@
 //! tool would, and so may a search tool or one of an MCP server.
 
 use super::call::{self, Subject, Thing};
-use super::globbed::NamePattern;
+use super::globbed::{NamePattern, Sight, Sought};
 use super::paths::{self, PathPattern, PathViews, Standing};
 use super::shell::{self, Access, Certainty, FileAct, Named, Reach, Shell};
 use super::{Asker, Facts, ToolNaming, patience, tools};
@@ -27,6 +27,7 @@ const AS_OTHERS: Asker =
     Asker { layer: Layer::Session, naming: ToolNaming::Canonical, guesses: false, acts: true, any_depth: false };
 /// Stands for a name that only the run tells.
 const ANY_NAME: &str = "\u{1a}";
+const BY_A_SCRIPT: &str = "a script that runs may do it";
 
 /// An act with the paths that it may be about.
 #[derive(Debug)]
@@ -43,6 +44,10 @@ pub(super) struct Act {
     are_found: bool,
     /// Patterns of file names that it is about, whichever files these name.
     patterns: Vec<NamePattern>,
+    /// Files that a search reads by their names, whichever are there.
+    sought: Vec<Sought>,
+    /// A script in another language than a shell's that runs: it may do something with what it names.
+    code: Option<Code>,
     /// Paths that only the run tells: each path with a sign for the part that isn't told.
     open: Vec<PathViews>,
     /// The run tells nothing but the name: the directory is known.
@@ -51,6 +56,14 @@ pub(super) struct Act {
     pub(super) cause: String,
     /// It is one of a shell's text.
     pub(super) of_shell: bool,
+}
+
+/// The text of a script that runs, and where.
+#[derive(Debug)]
+struct Code {
+    text: String,
+    here: PathBuf,
+    base: PathBuf,
 }
 
 /// What an act has to do with a pattern.
@@ -111,7 +124,9 @@ impl Facts {
 
     /// The paths that the call's acts are about; `None` if they may be about others, too.
     pub fn paths_of_acts(&self) -> Option<Vec<&PathViews>> {
-        let known = |act: &Act| act.reach == Reach::File && act.and_more.is_none() && act.patterns.is_empty();
+        let known = |act: &Act| {
+            act.reach == Reach::File && act.and_more.is_none() && act.patterns.is_empty() && act.code.is_none()
+        };
         let acts = self.file_acts(AS_OTHERS).filter(|acts| acts.iter().all(known))?;
         // Outer definitions don't see what inner ones say of a tool.
         let is_read_alike = self.declared(Layer::Session).is_none();
@@ -159,6 +174,10 @@ impl Facts {
                     let is_guess = place > 0 || !families.contains(&"Bash");
                     acts.extend(found.iter().take(MOST_ACTS).map(|act| self.of_shell(act, text, is_guess)));
                     acts.extend((found.len() > MOST_ACTS).then(Act::too_many));
+                    acts.extend(self.by_patches(script, &found, text));
+                    if !starts_shell {
+                        acts.extend(self.by_scripts(script));
+                    }
                 }
             }
         }
@@ -173,7 +192,75 @@ impl Facts {
             acts.extend(views.map(act));
         }
         acts.extend((named.len() > MOST_ACTS).then(Act::too_many));
+        if searches(families, self.tool().unwrap_or_default()) {
+            acts.extend(self.sought_by_tool(input));
+        }
         acts
+    }
+
+    /// What is done to the files that a patch names which a command reads, if it is at hand.
+    fn by_patches(&self, script: &shell::Script, found: &[FileAct], text: &str) -> Vec<Act> {
+        const MOST: usize = 4;
+        if !script.takes_patch() {
+            return Vec::new();
+        }
+        let read = found.iter().filter(|it| it.access == Access::Read && it.certainty == Certainty::Certain);
+        let files = read.filter_map(|it| match (it.named(), it.directories()) {
+            (Named::Path(path), Some(directories)) => {
+                Some(directories.map(|from| at(&path, &at(from, self.runs_in()))).collect::<Vec<_>>())
+            }
+            _ => None,
+        });
+        let patches = files.flatten().take(MOST).filter_map(|file| self.script(file.to_str()?));
+        let acts = patches.flat_map(|patch| script.acts_of_patch(&patch)).take(MOST_ACTS);
+        acts.map(|act| self.of_shell(&act, text, false)).collect()
+    }
+
+    /// What the scripts may do that a text runs, as far as they are at hand.
+    fn by_scripts(&self, script: &shell::Script) -> Vec<Act> {
+        const MOST: usize = 16;
+        let mut texts = script.scripts_at_hand().filter_map(|path| Some((path, self.script(path)?)));
+        let mut acts: Vec<Act> =
+            texts.by_ref().take(MOST).flat_map(|(path, text)| self.by_script(path, text)).collect();
+        acts.extend(texts.next().map(|_| Act::too_many()));
+        acts
+    }
+
+    /// What a script may do: each is in doubt, because nobody knows whether it comes to that.
+    fn by_script(&self, path: &str, text: String) -> Vec<Act> {
+        let by_name = |text: String| {
+            let code = Code { text, here: self.runs_in().to_path_buf(), base: self.base().to_path_buf() };
+            Act {
+                code: Some(code),
+                doubt: Some(BY_A_SCRIPT),
+                of_shell: true,
+                ..Act::new(Access::Either, Reach::File, path)
+            }
+        };
+        let Some(shell) = shell_of_script(path, &text) else { return vec![by_name(text)] };
+        let script = shell::read(&text, shell);
+        let found = script.file_acts();
+        let acts = found.iter().take(MOST_ACTS).map(|act| self.of_shell(act, &text, false));
+        let mut acts: Vec<Act> =
+            acts.map(|act| Act { doubt: Some(BY_A_SCRIPT), cause: path.to_string(), ..act }).collect();
+        if !script.names_all() || found.len() > MOST_ACTS {
+            acts.push(by_name(text));
+        }
+        acts
+    }
+
+    /// What a tool that searches reads by the patterns of file names that it is given beside its place.
+    fn sought_by_tool(&self, input: &Value) -> Vec<Act> {
+        let (patterns, places) = tools::sought(input);
+        let base = self.base();
+        let starts =
+            if places.is_empty() { vec![base.to_path_buf()] } else { places.iter().map(|it| at(it, base)).collect() };
+        let said = patterns.into_iter().filter(|it| it.contains(|c: char| is_said(c) && c != '/')).take(MOST_ACTS);
+        let act = |pattern: &str| {
+            let sought = starts.iter().map(|start| Sought::new(pattern, start.clone(), base, base)).collect();
+            Act { sought, ..Act::new(Access::Read, Reach::Sought, pattern) }
+        };
+        said.map(act).collect()
     }
 
     fn of_shell(&self, act: &FileAct, text: &str, is_guess: bool) -> Act {
@@ -210,6 +297,10 @@ impl Facts {
                 own.and_more = (!found.is_whole).then_some("a pattern of file names stands for too many files");
                 own.paths = found.paths.iter().map(|it| views(it)).collect();
             }
+            Named::Found(pattern) if act.reach == Reach::Sought => {
+                let (start, name) = pattern.split_once("/**/").unwrap_or((".", &pattern));
+                own.sought = directories.iter().map(|from| Sought::new(name, at(start, from), from, base)).collect();
+            }
             Named::Found(pattern) => {
                 let (start, name) = pattern.split_once("/**/").unwrap_or((".", &pattern));
                 let found = directories.iter().flat_map(|from| below(&at(start, from), &fits(name)));
@@ -224,6 +315,21 @@ impl Facts {
             Named::Nothing => {}
         }
         own
+    }
+}
+
+/// The shell that reads a script, if one does: as its first line says, or its name.
+fn shell_of_script(path: &str, text: &str) -> Option<Shell> {
+    const OTHERS: &[&str] =
+        &[".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".lua", ".awk", ".sed", ".ps1", ".fish"];
+    let Some(line) = text.strip_prefix("#!") else {
+        return (!OTHERS.iter().any(|end| path.ends_with(end))).then_some(Shell::Unknown);
+    };
+    let mut words = line.lines().next().unwrap_or_default().split_whitespace();
+    let program = words.find(|it| !it.starts_with('-') && !it.ends_with("/env"))?;
+    match Shell::named(program) {
+        Shell::Other => None,
+        shell => Some(shell),
     }
 }
 
@@ -256,6 +362,11 @@ pub(super) fn access_of(families: &[&str]) -> Option<Access> {
         Some("Write" | "Edit") => Some(Access::Write),
         _ => None,
     }
+}
+
+/// Whether a tool looks for a text in files.
+fn searches(families: &[&str], tool: &str) -> bool {
+    families.contains(&"Grep") || families.is_empty() && by_verb(tool) == Some(Some((Access::Read, Reach::Below)))
 }
 
 /// What a tool that is no shell does to the files that its input names.
@@ -326,6 +437,8 @@ impl Act {
             and_more: None,
             are_found: false,
             patterns: Vec::new(),
+            sought: Vec::new(),
+            code: None,
             open: Vec::new(),
             is_open_in_name: false,
             cause: cause.to_string(),
@@ -344,6 +457,9 @@ impl Act {
         let is_file = |views: &PathViews| self.reach == Reach::File || !views.lexical.is_dir();
         if !self.patterns.is_empty() {
             return self.reach == Reach::File && self.patterns.iter().all(|it| it.is_within(pattern));
+        }
+        if !self.sought.is_empty() {
+            return self.sought.iter().all(|it| it.is_within(pattern));
         }
         let is_told = self.and_more.is_none() && self.open.is_empty() && self.paths.iter().all(is_file);
         is_told && !self.paths.is_empty() && self.paths.iter().all(|it| pattern.matches_all(it))
@@ -383,7 +499,7 @@ impl Act {
         for views in &self.paths {
             let told = match reach {
                 _ if pattern.matches_any(views) => Some(shown(views)),
-                Reach::File => None,
+                Reach::File | Reach::Sought => None,
                 Reach::Below | Reach::Perhaps => {
                     let is_within = !self.are_found && pattern.stands(views) == Standing::Within;
                     (is_within && (reach == Reach::Below || views.lexical.is_dir())).then(|| shown(views))
@@ -405,6 +521,24 @@ impl Act {
         if let Some(views) = self.patterns.iter().find(|it| it.is_within(pattern)) {
             return self.met(format!("`{}`", views.text));
         }
+        let sights = self.sought.iter().map(|it| (it.sees(pattern), it));
+        match sights.max_by_key(|(sight, _)| *sight) {
+            Some((Sight::Within, it)) => return self.met(format!("`{}`", it.name)),
+            Some((Sight::Perhaps, it)) => {
+                return Met::Perhaps("a pattern of file names may name it", format!("`{}`", it.name));
+            }
+            // A name without a wildcard is one that may be looked for.
+            Some((Sight::Above, it)) if !it.name.contains(is_wild) && !it.name.contains('{') => {
+                let is_named = |path: &Path| {
+                    path.file_name().is_some_and(|name| *name == *it.name)
+                        && pattern.matches_any(&paths::views(&path.to_string_lossy(), &it.base))
+                };
+                if let Some(path) = below(&it.start, &is_named).first() {
+                    return self.met(format!("`{}`", path.display()));
+                }
+            }
+            Some((Sight::Above | Sight::Apart, _)) | None => {}
+        }
         if let Some(views) = self.open.iter().find(|it| pattern.matches_any(it)) {
             if self.is_open_in_name {
                 return self.met(shown(views).replace(ANY_NAME, "…"));
@@ -412,6 +546,29 @@ impl Act {
             return Met::Perhaps("the run tells which file it is", shown(views).replace(ANY_NAME, "…"));
         }
         self.and_more.map_or(Met::No, |why| Met::Perhaps(why, format!("`{}`", self.cause)))
+    }
+}
+
+impl Act {
+    /// What a script may do with what it names, as far as one of the patterns may be about it. Most name nothing of that, and
+    /// aren't taken apart.
+    pub(super) fn named_in_code(&self, patterns: &[&PathPattern]) -> Vec<Act> {
+        let Some(code) = &self.code else { return Vec::new() };
+        let literals: Vec<&str> = patterns.iter().map(|it| it.literal()).collect();
+        let is_about = |text: &str| literals.iter().any(|literal| text.contains(literal));
+        if !is_about(&code.text) {
+            return Vec::new();
+        }
+        let named = code.text.lines().filter(|line| is_about(line)).flat_map(shell::named_in_text);
+        let acts = named.filter(|act| is_about(&act.word.text)).take(MOST_ACTS).filter_map(|act| match act.named() {
+            Named::Path(path) => {
+                let views = paths::views(&at(&path, &code.here).to_string_lossy(), &code.base);
+                let own = Act::new(act.access, act.reach, &self.cause);
+                Some(Act { paths: vec![views], doubt: self.doubt, of_shell: self.of_shell, ..own })
+            }
+            _ => None,
+        });
+        acts.collect()
     }
 }
 

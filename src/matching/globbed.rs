@@ -99,22 +99,25 @@ impl NamePattern {
 
     /// Whether some path may be named by this and by a rule's pattern.
     pub fn may_meet(&self, pattern: &PathPattern) -> bool {
+        pattern.absolute(&self.views).is_none_or(|patterns| self.may_meet_any(&patterns))
+    }
+
+    fn may_meet_any(&self, patterns: &[String]) -> bool {
         let Some(alternatives) = &self.alternatives else { return true };
-        pattern.absolute(&self.views).is_none_or(|patterns| {
-            patterns.iter().any(|pattern| alternatives.iter().any(|own| patterns_meet(pattern, own)))
-        })
+        patterns.iter().any(|pattern| alternatives.iter().any(|own| patterns_meet(pattern, own)))
     }
 
     /// Whether each path that this names is one that a rule's pattern names, as far as the names tell.
     pub fn is_within(&self, pattern: &PathPattern) -> bool {
-        let within = |own: &String, patterns: &[String]| {
+        pattern.absolute(&self.views).is_some_and(|patterns| self.is_within_any(&patterns))
+    }
+
+    fn is_within_any(&self, patterns: &[String]) -> bool {
+        let within = |own: &String| {
             let own: Vec<&str> = names(own).collect();
             patterns.iter().any(|pattern| contains(&names(pattern).collect::<Vec<_>>(), &own, &mut 1000))
         };
-        match (&self.alternatives, pattern.absolute(&self.views)) {
-            (Some(alternatives), Some(patterns)) => alternatives.iter().all(|own| within(own, &patterns)),
-            _ => false,
-        }
+        self.alternatives.as_ref().is_some_and(|alternatives| alternatives.iter().all(within))
     }
 
     /// The paths behind links that it comes across; `None` if that can't be told.
@@ -124,6 +127,70 @@ impl NamePattern {
             found.extend(through_links(&names(alternative).collect::<Vec<_>>())?);
         }
         Some(found)
+    }
+}
+
+/// The files below a directory that a search reads by a pattern of their names: `grep -r x --include=.env`, a Grep tool's
+/// `glob`.
+#[derive(Debug)]
+pub struct Sought {
+    /// As the call has it.
+    pub name: String,
+    /// Where it looks.
+    pub start: PathBuf,
+    /// What the pattern may name, each a certain way of counting it.
+    patterns: Vec<NamePattern>,
+    /// Any name there, if the pattern says nothing of a directory.
+    any: Option<NamePattern>,
+    /// Where relative patterns of rules count from.
+    pub base: PathBuf,
+}
+
+/// What a search has to do with what a rule names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sight {
+    /// Nothing.
+    Apart,
+    /// The rule names whatever lies in some directory, and the search says no more of that than that it is further below.
+    Above,
+    /// It may read what the rule names.
+    Perhaps,
+    /// Whatever it reads is what the rule names.
+    Within,
+}
+
+impl Sought {
+    /// Reads a pattern of names that counts from `start`, or from where the search is called.
+    pub fn new(name: &str, start: PathBuf, called_in: &Path, base: &Path) -> Sought {
+        let pattern = |text: &str, from: &Path| NamePattern::new(text, from, paths::lexical(base, base));
+        let has_directory = name.trim_start_matches("**/").contains('/');
+        let deep = pattern(&format!("**/{name}"), &start);
+        let patterns = match has_directory {
+            true => vec![pattern(name, &start), pattern(name, called_in), deep],
+            false => vec![deep],
+        };
+        let any = (!has_directory).then(|| pattern("**/\u{1a}", &start));
+        Sought { name: name.to_string(), start, patterns, any, base: base.to_path_buf() }
+    }
+
+    /// What it has to do with what a rule names that stops it.
+    pub fn sees(&self, pattern: &PathPattern) -> Sight {
+        let Some(rules) = pattern.anywhere(&paths::lexical(&self.base, &self.base)) else { return Sight::Perhaps };
+        if self.patterns.iter().any(|own| own.is_within_any(&rules)) {
+            return Sight::Within;
+        }
+        match self.patterns.iter().any(|own| own.may_meet_any(&rules)) {
+            true if self.any.as_ref().is_some_and(|any| any.may_meet_any(&rules)) => Sight::Above,
+            true => Sight::Perhaps,
+            false => Sight::Apart,
+        }
+    }
+}
+
+impl Sought {
+    /// Whether all that it reads is what an exception names.
+    pub fn is_within(&self, pattern: &PathPattern) -> bool {
+        self.patterns.iter().all(|own| own.is_within(pattern))
     }
 }
 

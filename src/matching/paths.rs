@@ -447,6 +447,27 @@ impl PathPattern {
     }
 }
 
+impl PathPattern {
+    /// A text that each path that it names holds, possibly empty.
+    pub(super) fn literal(&self) -> &str {
+        let [only] = &*self.beginnings else { return "" };
+        let rest = only.rest.find(['[', '{', '\\']).map_or(&*only.rest, |end| &only.rest[..end]);
+        let pieces = only.prefix.split('/').chain(rest.split(['/', '*', '?']));
+        pieces.max_by_key(|it| it.len()).unwrap_or_default()
+    }
+
+    /// It from the root as [`absolute`](Self::absolute) has it, and wherever else it stands for a rule that stops. What a
+    /// directory of its name holds isn't among that.
+    pub(super) fn anywhere(&self, views: &PathViews) -> Option<Vec<String>> {
+        let mut all = self.absolute(views)?;
+        if let Some((From::Root, glob)) = &self.wide {
+            let text = glob.glob.glob();
+            all.extend(alternatives(text.strip_suffix("{,/**}").unwrap_or(text), Braces::OfPath).ok()?);
+        }
+        Some(all)
+    }
+}
+
 /// Whether a path is what a glob names from there.
 fn is_below(from: From, glob: &LazyGlob, view: &Path, views: &PathViews) -> bool {
     let bases = match from {

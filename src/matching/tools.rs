@@ -583,6 +583,33 @@ fn distinct<'v>(values: impl IntoIterator<Item = &'v Value>) -> Vec<&'v Value> {
 /// So many values of one call are told apart.
 const MAX_VALUES: usize = 256;
 
+/// The patterns of file names by which a search leaves out all other files, and the directories that it looks below.
+pub fn sought(input: &Value) -> (Vec<&str>, Vec<&str>) {
+    const NAMES: &[&str] =
+        &["glob", "globs", "include", "includes", "include_pattern", "include_patterns", "file_pattern", "file_glob"];
+    let Some(input) = input.as_object() else { return (Vec::new(), Vec::new()) };
+    let of = |names: &[&str]| members(input, names).into_iter().filter_map(|(_, value)| texts(value)).flatten();
+    let patterns: Vec<&str> = of(NAMES).flat_map(each_pattern).collect();
+    if patterns.is_empty() {
+        return (patterns, Vec::new());
+    }
+    (patterns, of(&PLACES).collect())
+}
+
+/// The patterns of a list with blanks or commas between them, of which braces may hold some.
+fn each_pattern(list: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0_usize;
+    let is_end = move |c: char| {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c.is_whitespace() || c == ',' && depth == 0
+    };
+    list.split(is_end).filter(|it| !it.is_empty() && !it.starts_with('!'))
+}
+
 /// The members that go by one of these names, exact ones first. Mostly there are a few members: to look at each once
 /// is quicker than to search for each name.
 fn members<'v>(input: &'v Map<String, Value>, names: &[&str]) -> Vec<(&'v str, &'v Value)> {

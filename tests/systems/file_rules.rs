@@ -21,6 +21,14 @@ const FILES: &[&str] = &[
     ".claude/settings.json",
 ];
 
+/// What stands there besides, and says something.
+const TEXTS: &[(&str, &str)] = &[
+    ("reads.sh", "#!/bin/sh\nfor f in .e*; do cat \"$f\"; done\n"),
+    ("other.sh", "echo .env is not read here >&2; cat f\n"),
+    ("src/reads.py", "print(open('a/.env').read())\n"),
+    ("changes.diff", "--- prot/g\n+++ prot/g\n@@ -1 +1 @@\n-a\n+b\n"),
+];
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {
@@ -33,7 +41,8 @@ struct Row {
 }
 
 fn project() -> tempfile::TempDir {
-    let project = hooks(&FILES.iter().map(|file| (*file, "TOKEN=1\n")).collect::<Vec<_>>());
+    let files = FILES.iter().map(|file| (*file, "TOKEN=1\n")).chain(TEXTS.iter().copied());
+    let project = hooks(&files.collect::<Vec<_>>());
     let git = std::process::Command::new("git").args(["init", "-q"]).current_dir(project.path()).status();
     assert!(git.unwrap().success());
     project

@@ -2,6 +2,7 @@
 //! [programs](super::programs) says what they do with them.
 
 use super::directories::Directories;
+use super::names::base_name;
 use super::programs::files::{Kind, Use, Uses};
 use super::programs::{Names, is_plain_sed, options};
 use super::word::{Openness, Word, tail};
@@ -37,6 +38,8 @@ pub enum Reach {
     Perhaps,
     /// That file, or the directory with all that it holds.
     All,
+    /// Those of the files that it stands for that are there and no rule leaves out: a search reads them by their names.
+    Sought,
 }
 
 /// How certain it is that an act happens.
@@ -164,6 +167,8 @@ pub(super) struct Redirected {
 
 /// How find is told a name.
 const NAMING: &[&str] = &["-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex"];
+/// What takes patches.
+const PATCHING: &[&str] = &["patch", "gpatch", "git"];
 /// So many words of code are looked at.
 const MOST_TOKENS: usize = 1024;
 /// What sets variables by what it reads.
@@ -198,7 +203,7 @@ impl Script {
         for (n, command) in self.commands.iter().enumerate().filter(|(_, it)| !it.words.is_empty()) {
             let (uses, before) = (Uses::of(&command.words), acts.len());
             if uses.patches {
-                acts.extend(self.texts.iter().flat_map(|(text, at)| patched(text, command, at)));
+                acts.extend(self.texts.iter().flat_map(|(text, at)| patched(text, command, &uses, at)));
             }
             may_run |= add(command, uses, &mut acts);
             acts[before..].iter_mut().for_each(|act| act.by = Some(n));
@@ -218,6 +223,22 @@ impl Script {
 }
 
 impl Script {
+    /// What the text would do to the files that a patch names, if a command of it takes a patch.
+    pub fn acts_of_patch(&self, patch: &str) -> Vec<FileAct> {
+        if !self.takes_patch() {
+            return Vec::new();
+        }
+        let taking = self.commands.iter().map(|it| (it, Uses::of(&it.words))).filter(|(_, uses)| uses.patches);
+        let acts = taking.flat_map(|(it, uses)| patched(patch, it, &uses, &it.span).collect::<Vec<_>>());
+        acts.collect()
+    }
+
+    /// Whether a command of it takes a patch.
+    pub fn takes_patch(&self) -> bool {
+        let is_one = |it: &&Command| it.words.first().is_some_and(|head| PATCHING.contains(&base_name(&head.text)));
+        self.commands.iter().filter(is_one).any(|it| Uses::of(&it.words).patches)
+    }
+
     /// `find . -name x | xargs cat`, `cat "$(ls x)"`: where a command takes a file of which nothing is told, it may be any that
     /// another one comes across or is given and does nothing with.
     fn add_handed_on(&self, acts: &mut Vec<FileAct>) {
@@ -383,11 +404,7 @@ fn add(command: &Command, mut uses: Uses<'_>, acts: &mut Vec<FileAct>) -> bool {
         if is_device(&it.word) || matches!(it.word.as_constant(), Some("-" | ":memory:")) {
             continue;
         }
-        let gone_to = uses.directories.iter().take(it.directories);
-        let directories = gone_to.fold(command.directories.clone(), |all, word| match word.as_constant_path() {
-            Some(path) => all.changed(&path),
-            None => Directories::Unknown,
-        });
+        let directories = uses.gone_to(command, it.directories);
         let at = it.word.span.clone().unwrap_or_else(|| command.span.clone());
         acts.extend(done(it, &uses, runs_code).into_iter().map(|(access, reach, word, certainty)| {
             let (at, directories) = (at.clone(), directories.clone());
@@ -395,6 +412,17 @@ fn add(command: &Command, mut uses: Uses<'_>, acts: &mut Vec<FileAct>) -> bool {
         }));
     }
     uses.may_run
+}
+
+impl Uses<'_> {
+    /// Where a command is when it has gone to so many of the directories that it is told.
+    fn gone_to(&self, command: &Command, count: usize) -> Directories {
+        let gone_to = self.directories.iter().take(count);
+        gone_to.fold(command.directories.clone(), |all, word| match word.as_constant_path() {
+            Some(path) => all.changed(&path),
+            None => Directories::Unknown,
+        })
+    }
 }
 
 /// What is done, how far it reaches, the path, and whether it happens.
@@ -436,6 +464,8 @@ fn done(it: &Use<'_>, uses: &Uses<'_>, runs_code: bool) -> Vec<Done> {
         }
         Kind::PerhapsChange => vec![(Access::Write, Reach::All, word.clone(), perhaps())],
         Kind::At => at_sign(word),
+        Kind::Names => sought(uses, &[word.text.to_string()]),
+        Kind::NamesRegex => sought(uses, &names_of_regex(&word.text)),
         Kind::Sed if is_plain_sed(&word.text) => Vec::new(),
         Kind::Awk if !may_open(&word.text) => Vec::new(),
         // `1r.env`
@@ -458,6 +488,73 @@ fn done(it: &Use<'_>, uses: &Uses<'_>, runs_code: bool) -> Vec<Done> {
 
 fn in_code(words: impl Iterator<Item = (Word, Reach)>) -> Vec<Done> {
     words.map(|(word, reach)| (Access::Either, reach, word, Certainty::Doubt(NAMED_IN_CODE))).collect()
+}
+
+/// Files below the trees that a command reads, as far as a pattern of the program's own says something of their names. One
+/// that leaves names out says nothing of those that are read.
+fn sought(uses: &Uses<'_>, patterns: &[String]) -> Vec<Done> {
+    let is_said = |it: &&String| !it.starts_with('!') && it.contains(|c: char| !matches!(c, '*' | '?' | '/' | '.'));
+    let below = |pattern: &String| {
+        let pattern = literal_groups(pattern.trim_start_matches("./").trim_start_matches('/'));
+        let found = |root: &Word| match pattern.starts_with("**/") {
+            true => {
+                Word { text: format_compact!("{}/{pattern}", root.text.trim_end_matches('/')), ..found_below(root, "") }
+            }
+            false => found_below(root, &pattern),
+        };
+        uses.trees().map(found).collect::<Vec<_>>()
+    };
+    let words = patterns.iter().filter(is_said).flat_map(below);
+    words.map(|word| (Access::Read, Reach::Sought, word, Certainty::Certain)).collect()
+}
+
+/// A pattern of names without signs that only shells have: a backslash, and parentheses, which are characters to others.
+fn literal_groups(pattern: &str) -> String {
+    let mut made = String::with_capacity(pattern.len());
+    let mut rest = pattern.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '\\' => made.extend(rest.next().map(|it| if "*?[{".contains(it) { '?' } else { it })),
+            '(' | ')' => made.push('?'),
+            c => made.push(c),
+        }
+    }
+    made
+}
+
+/// Patterns of file names of which whatever a regex finds fits one. What isn't understood fits any name.
+fn names_of_regex(regex: &str) -> Vec<String> {
+    const MOST: usize = 16;
+    if let Some((before, rest)) = regex.split_once('(')
+        && let Some((group, after)) = rest.split_once(')')
+        && !group.contains(['(', '\\', '['])
+        && group.matches('|').count() < MOST
+        && !after.starts_with(['?', '*', '+', '{'])
+        && !before.ends_with('\\')
+        && !after.contains('(')
+    {
+        let group = group.trim_start_matches("?:");
+        return group.split('|').flat_map(|it| names_of_regex(&format!("{before}{it}{after}"))).collect();
+    }
+    let (regex, begins) = regex.strip_prefix('^').map_or((regex, false), |it| (it, true));
+    let is_end = regex.ends_with('$') && !regex.ends_with("\\$");
+    let mut made = String::from(if begins { "" } else { "*" });
+    let mut rest = regex[..regex.len() - usize::from(is_end)].chars().peekable();
+    while let Some(c) = rest.next() {
+        let is_repeated = rest.next_if(|it| matches!(it, '*' | '+' | '?' | '{')).is_some();
+        match c {
+            _ if is_repeated => made.push('*'),
+            '\\' => match rest.next() {
+                Some(c) if !c.is_alphanumeric() && !"*?[".contains(c) => made.push(c),
+                _ => made.push('*'),
+            },
+            '.' => made.push('?'),
+            '[' | '(' | '|' | '^' | '$' | ')' | ']' | '{' | '}' => return vec!["*".into()],
+            c => made.push(c),
+        }
+    }
+    made.push_str(if is_end { "" } else { "*" });
+    vec![made]
 }
 
 /// A copy goes to the path, or to one in that directory.
@@ -520,22 +617,33 @@ fn at_sign(word: &Word) -> Vec<Done> {
     read.collect()
 }
 
-/// The files that a patch names, each with and without the first part of its path.
-fn patched<'t>(patch: &'t str, command: &'t Command, at: &'t Span) -> impl Iterator<Item = FileAct> + 't {
+/// The files that a patch names, each without as many of its first parts as the command says; if it says none, with and
+/// without the first.
+fn patched<'t>(
+    patch: &'t str,
+    command: &'t Command,
+    uses: &Uses<'_>,
+    at: &'t Span,
+) -> impl Iterator<Item = FileAct> + 't {
     const NAMING: &[&str] = &["--- ", "+++ ", "rename from ", "rename to ", "copy to ", "Index: "];
+    let directories = uses.gone_to(command, uses.directories.len());
+    let stripped = uses.stripped.map_or([0, 1], |count| [count, count]);
     let paths = patch.lines().filter_map(|line| NAMING.iter().find_map(|it| line.strip_prefix(it))).take(MOST_TOKENS);
-    let both = paths.map(|path| path.split('\t').next().unwrap_or(path)).flat_map(|path| {
-        let short = path.split_once('/').map(|(_, rest)| rest);
-        [Some(path), short].into_iter().flatten()
+    let each = paths.map(|path| path.split('\t').next().unwrap_or(path).trim_end()).flat_map(move |path| {
+        let without = |count: usize| path.splitn(count + 1, '/').nth(count);
+        let first = without(stripped[0]);
+        // What has fewer parts is named by the last one.
+        let first = first.or_else(|| path.rsplit('/').next());
+        [first, without(stripped[1]).filter(|it| Some(*it) != first)].into_iter().flatten()
     });
-    both.map(Word::constant).filter(|it| !is_device(it)).map(move |word| FileAct {
+    each.map(Word::constant).filter(|it| !is_device(it)).map(move |word| FileAct {
         access: Access::Write,
         reach: Reach::File,
         word,
         certainty: Certainty::Doubt(PATCHED),
         at: at.clone(),
         by: None,
-        directories: command.directories.clone(),
+        directories: directories.clone(),
     })
 }
 

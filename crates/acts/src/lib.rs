@@ -105,6 +105,8 @@ pub struct Script {
     flows: Vec<Vec<std::ops::Range<usize>>>,
     /// Scripts by their path, to be looked into by whoever has the files.
     scripts: Vec<String>,
+    /// Those that run in another directory than the text, from where the text begins.
+    moved_scripts: Vec<String>,
     /// The files that redirections open.
     redirected: Vec<act::Redirected>,
     judged: judged::Judged,
@@ -339,6 +341,11 @@ impl Script {
     /// The scripts that it would run, by their paths as written.
     pub fn scripts(&self) -> &[String] {
         &self.scripts
+    }
+
+    /// The scripts that it would run, by each path from where the text begins at which one may be.
+    pub fn scripts_at_hand(&self) -> impl Iterator<Item = &str> {
+        self.scripts.iter().chain(&self.moved_scripts).map(String::as_str)
     }
 
     /// Constants that may end up as code: what a here-document gives to a program, a variable's value.

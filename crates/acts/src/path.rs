@@ -146,6 +146,39 @@ pub(super) fn is_within(pattern: &str, word: &Word, directories: &Directories, p
     *directories != Directories::Unknown && directories.all().all(is_within)
 }
 
+/// Whether the word that names a program is certain to be the file that a pattern names, taken as [`is_within`] takes an
+/// operand. Where links lead doesn't count: who names `./node_modules/.bin/eslint` means what that leads to. Only what a
+/// wildcard of the pattern has come across is followed.
+pub(super) fn is_program(pattern: &str, head: &Word, command: &Command, place: &Place) -> bool {
+    let directories = &command.directories;
+    // A bare name is looked for on PATH. Of several files, the others are the program's operands.
+    if matches!(head.openness, Openness::Files(_)) || !head.text.contains('/') {
+        return false;
+    }
+    let is_among_others = pattern.rsplit_once('/').is_some_and(|(directory, _)| directory.contains(['*', '?', '[']));
+    if is_among_others {
+        return !command.relinked && is_within(pattern, head, directories, place);
+    }
+    let by_name = Place { links: None, linked: None, ..*place };
+    // A link that the text has just made may stand on the way.
+    let is_as_written = || *directories == Directories::First && !head.text.contains("..");
+    is_within(pattern, head, directories, &by_name)
+        && (!command.relinked || is_as_written())
+        && directories.all().all(|directory| goes_up_as_written(head, directory, place))
+}
+
+/// Whether each `..` of a word leads where its name says, from a directory of its command.
+fn goes_up_as_written(word: &Word, directory: &str, place: &Place) -> bool {
+    let home = place.home.and_then(|home| home.to_str()).filter(|_| word.home);
+    match (place.links, base(directory, place)) {
+        (Some(links), Some(base)) if word.text.contains("..") => {
+            let base = if word.text.starts_with('/') { "" } else { home.unwrap_or(&base) };
+            goes_up_by_name(&word.text, base, links)
+        }
+        (_, base) => base.is_some(),
+    }
+}
+
 fn is_within_from(pattern: &str, word: &Word, text: &str, directory: &str, place: &Place) -> bool {
     let Some(cwd) = place.patterns.to_str() else { return false };
     let home = place.home.and_then(|home| home.to_str());

@@ -1,7 +1,7 @@
 //! Rules held together against what a call is about.
 
 use super::{Argument, Asker, Reading, ToolRule, truth};
-use crate::matching::acts::{self, Met};
+use crate::matching::acts::{self, Act, Met};
 use crate::matching::call::{self, Item, Subject};
 use crate::matching::paths;
 use crate::matching::shell::{self, CommandRule, Judgement, Script};
@@ -132,7 +132,9 @@ impl<'r> Asked<'r> {
                 let why = facts.why_unread().unwrap_or("it takes too long");
                 return (rule.doubt(why), Some(why.to_string()));
             };
-            for act in acts.iter().filter(|act| deeds.has(act.access) && (act.of_shell || !is_own)) {
+            let named: Vec<Act> = acts.iter().flat_map(|act| act.named_in_code(&patterns)).collect();
+            let may_be_own = |act: &&Act| deeds.has(act.access) && (act.of_shell || !is_own);
+            for act in acts.iter().chain(&named).filter(may_be_own) {
                 let only_reads = !deeds.writes && !deeds.edits;
                 let met = patterns.iter().map(|it| act.meets(it, only_reads)).max().unwrap_or(Met::No);
                 if met == Met::No || self.unless.iter().any(|rule| rule.takes_away(act)) {

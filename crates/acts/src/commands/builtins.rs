@@ -367,8 +367,13 @@ impl Walk {
     /// A script that the text doesn't show, to be looked into where it is at hand.
     pub(super) fn keep_script(&mut self, path: &str) {
         const MOST: usize = 32;
-        if self.script.scripts.len() < MOST {
-            self.script.scripts.push(path.to_string());
+        if self.script.scripts.len() >= MOST {
+            return;
+        }
+        self.script.scripts.push(path.to_string());
+        if matches!(self.directories, Directories::Some(_)) && !path.starts_with(['/', '~']) {
+            let places = self.directories.all().filter(|it| !it.is_empty());
+            self.script.moved_scripts.extend(places.map(|it| format!("{}/{path}", it.trim_end_matches('/'))));
         }
     }
 

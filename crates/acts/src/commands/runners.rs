@@ -1,6 +1,7 @@
 //! Programs that run others: shells, interpreters, wrappers, and options that are commands.
 
 use super::super::expand::{Openness, Word, join};
+use super::super::programs::files::{Kind, Uses};
 use super::super::programs::options::Takes;
 use super::super::programs::parsed::{Given, Item};
 use super::super::programs::running::{self, ShellWords};
@@ -219,6 +220,7 @@ impl Walk {
         }
         self.runs_words();
         self.unseen("an interpreter runs code", span);
+        self.code_of_input(name, words, span);
         // `python -m pip` is pip.
         if let Some(module) = programs::python_module(words) {
             self.emit(&module, span, facts, Role::Plain);
@@ -253,6 +255,32 @@ impl Walk {
                 }
                 _ => {}
             },
+        }
+    }
+
+    /// `curl U | python3 -c 'os.system(sys.stdin.read())'`: what inline code reads from its input is a text for a shell.
+    fn code_of_input(&mut self, name: &str, words: &[Word], span: &Span) {
+        if matches!(self.input, Input::Outer | Input::OwnText | Input::Rest) {
+            return;
+        }
+        let is_each_line =
+            |option: &str| matches!(name, "perl" | "ruby") && !option.starts_with("--") && option.contains(['n', 'p']);
+        let mut options = words.iter().skip(1).map(|word| word.beginning()).take_while(|it| it.starts_with('-'));
+        let reads_lines = options.any(is_each_line);
+        let uses = Uses::of(words);
+        let code = uses.words.iter().filter(|it| it.kind == Kind::Code);
+        if !code.into_iter().any(|it| programs::inline::runs_what_it_reads(name, &it.word.text, reads_lines)) {
+            return;
+        }
+        if let Some(last) = self.script.commands.last_mut() {
+            last.builds_code = true;
+        }
+        match self.input.clone() {
+            Input::Text(text) | Input::Completed(text) => {
+                self.in_another_shell(|this| this.nested(&text, Shell::Posix, span));
+            }
+            Input::File(path) => self.keep_script(&path),
+            _ => {}
         }
     }
 

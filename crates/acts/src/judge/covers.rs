@@ -74,16 +74,14 @@ impl Stage {
         if self.program == "*" && self.operands.is_empty() && self.options.is_empty() && self.directory.is_none() {
             return Held::Yes;
         }
-        let Some(name) = head.as_constant() else { return Held::No };
-        let (written, name) = name.rsplit_once('/').map_or((None, name), |(directory, name)| (Some(directory), name));
-        if !glob(&self.program, name) {
-            return Held::No;
-        }
-        let is_elsewhere = match &self.directory {
-            Some(own) => written != Some(own),
-            None => written.is_some() && !programs::is_system_path(&head.text),
+        let is_there = match &self.directory {
+            Some(directory) => path::is_program(&format!("{directory}/{}", self.program), head, command, place),
+            // By its bare name, or where the system's programs are.
+            None => head.as_constant().is_some_and(|text| {
+                glob(&self.program, base_name(text)) && (!text.contains('/') || programs::is_system_path(text))
+            }),
         };
-        if is_elsewhere {
+        if !is_there {
             return Held::No;
         }
         let parsed = Reading::new(&command.words[1..], self.row, &[], &command.directories);

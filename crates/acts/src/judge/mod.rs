@@ -627,7 +627,11 @@ impl Stage {
 
     /// `*`: every command, and what is written without one.
     fn is_everything(&self) -> bool {
-        self.program == "*" && self.operands.is_empty() && self.options.is_empty() && self.whole.is_none()
+        self.program == "*"
+            && self.operands.is_empty()
+            && self.options.is_empty()
+            && self.whole.is_none()
+            && self.directory.is_none()
     }
 
     /// What the options of the command say in other words; known of some programs whose other options aren't.

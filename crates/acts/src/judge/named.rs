@@ -309,7 +309,7 @@ pub(super) fn named_somewhere(
             return Some(at.clone());
         }
     }
-    for path in &script.scripts {
+    for path in script.scripts_at_hand() {
         if let Some(text) = place.files.and_then(|files| files(path))
             && is_named_in(&text)
         {

@@ -26,6 +26,8 @@ words_of_table! {
         Sed = "sed",
         Awk = "awk",
         At = "at",
+        Names = "names",
+        NamesRegex = "names-regex",
         Dir = "dir",
         From = "from",
         Url = "url",
@@ -57,6 +59,8 @@ pub(in super::super) struct Clause {
     pub(super) patches: bool,
     pub(super) lists: bool,
     pub(super) finds: bool,
+    /// Files that it writes whatever it is given.
+    pub(super) writes: Vec<&'static str>,
 }
 
 impl Clause {
@@ -76,6 +80,7 @@ impl Clause {
                 "+listed" => clause.lists = true,
                 "+patch" => clause.patches = true,
                 "find" => clause.finds = true,
+                _ if word.starts_with("+writes:") => clause.writes.extend(word["+writes:".len()..].split(',')),
                 _ => clause.add(word),
             }
         }

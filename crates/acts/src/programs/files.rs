@@ -43,8 +43,9 @@ pub(in super::super) struct Uses<'w> {
     pub(in super::super) directories: Vec<Word>,
     /// Values of options of which the table doesn't say that they are files, by the longest names of these.
     pub(in super::super) texts: Vec<(&'static str, Word)>,
-    /// It changes the files that a patch names.
+    /// It changes the files that a patch names, whose paths lose so many of their first parts, if that is told.
     pub(in super::super) patches: bool,
+    pub(in super::super) stripped: Option<usize>,
     /// It speaks find's language.
     pub(in super::super) finds: bool,
     /// What it is given or reads may be code.
@@ -87,6 +88,9 @@ impl<'w> Uses<'w> {
         let has_others = rows.last().is_some_and(|row| row.has_commands && !row.habits.has("scripts"));
         let may_run = kinds.into_iter().any(|kind| matches!(kind, Kind::Any | Kind::Code));
         let mut uses = Uses { may_run, patches: clause.patches, ..Uses::default() };
+        let stripped = given.values("-p").last().filter(|_| clause.patches);
+        uses.stripped = stripped.and_then(|it| it.as_constant()?.parse().ok());
+
         let kind_of = |option: &Opt| {
             let own = clause.options.iter().find(|(name, _)| option.names.contains(name));
             own.map_or(option.kind, |(_, kind)| *kind)
@@ -132,6 +136,9 @@ impl<'w> Uses<'w> {
         if clause.fills {
             uses.add(&Word::constant("."), Kind::Fill, true, everywhere);
         }
+        for file in &clause.writes {
+            uses.add(&Word::constant(*file), Kind::Write, true, everywhere);
+        }
         if clause.lists {
             let listed = Word { openness: Openness::Computed(0, true), text: "…".into(), ..Word::default() };
             uses.add(&listed, Kind::Read, true, everywhere);
@@ -146,6 +153,11 @@ impl<'w> Uses<'w> {
 
     fn add(&mut self, word: &Word, kind: Kind, is_file: bool, directories: usize) {
         self.words.push(Use { word: Cow::Owned(word.clone()), kind, is_file, directories, of_option: false });
+    }
+
+    /// The trees that it reads.
+    pub(in super::super) fn trees(&self) -> impl Iterator<Item = &Word> {
+        self.words.iter().filter(|it| it.kind == Kind::ReadTree).map(|it| &*it.word)
     }
 
     /// What is copied or moved into another place.

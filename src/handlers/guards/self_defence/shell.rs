@@ -128,6 +128,8 @@ impl<'a> Text<'a> {
             (_, Reach::Below) if self.tells_below(act) => Some(Change::File),
             (_, Reach::Below) => Some(Change::Filled),
             (_, Reach::All) => Some(Change::Taken),
+            // Nothing is written so.
+            (_, Reach::Sought) => None,
         }
     }
 
