@@ -28,7 +28,6 @@ fn written_in_text(text: &str, root: &Path) -> Vec<(PathBuf, String)> {
         true => text.replace(&variable, &word),
         false => text.replace(&format!("\"{variable}\""), &variable).replace(&variable, &word),
     });
-    let text = places::home().map_or_else(|| text.clone(), |home| with_home(&text, &home.to_string_lossy()));
     let script = shell::read(&text, Shell::Posix);
     let mut files = Vec::new();
     // `cd scripts && ./check.sh`
@@ -40,24 +39,6 @@ fn written_in_text(text: &str, root: &Path) -> Vec<(PathBuf, String)> {
     }
     files.extend(script.files().map(|name| (PathBuf::from(name), name.to_string())));
     files
-}
-
-/// A text with the home directory where a shell puts it: for `$HOME`, and for a `~` that begins a word.
-fn with_home(text: &str, home: &str) -> String {
-    if shell_word::argument(home) != home {
-        return text.to_string();
-    }
-    let text = text.replace("${HOME}", home).replace("$HOME/", &format!("{home}/"));
-    let mut rest = text.as_str();
-    let mut expanded = String::with_capacity(text.len());
-    while let Some(at) = rest.find("~/") {
-        let before = &rest[..at];
-        let is_first = expanded.is_empty() && before.is_empty();
-        expanded.push_str(before);
-        expanded.push_str(if is_first || before.ends_with([' ', '\t', '\n', ';', '&', '|', '(']) { home } else { "~" });
-        rest = &rest[at + 1..];
-    }
-    expanded + rest
 }
 
 /// The files that a program with its arguments runs.

@@ -266,7 +266,7 @@ impl Facts {
     fn of_shell(&self, act: &FileAct, text: &str, is_guess: bool) -> Act {
         let (here, base) = (self.runs_in(), self.base());
         let directories: Option<Vec<PathBuf>> = act.directories().map(|it| it.map(|from| at(from, here)).collect());
-        let is_lost = directories.as_ref().is_none_or(|all| all.iter().any(|it| is_open(&it.to_string_lossy())));
+        let is_lost = directories.is_none();
         let directories = directories.unwrap_or_else(|| vec![here.to_path_buf()]);
         let mut own = Act::new(act.access, act.reach, text.get(act.at.clone()).unwrap_or_default());
         own.of_shell = true;
@@ -275,6 +275,10 @@ impl Facts {
             Certainty::Doubt(why) => Some(why),
             Certainty::Certain => is_lost.then_some("the directory isn't told"),
         };
+        if act.reach == Reach::Any {
+            own.and_more = own.doubt;
+            return own;
+        }
         let views = |path: &Path| paths::views(&path.to_string_lossy(), base);
         let named = act.named();
         // Who says `*` means all that is there, as who reads a directory from above; `se*` says more.
@@ -287,15 +291,18 @@ impl Facts {
         match named {
             Named::Path(path) => own.paths = directories.iter().map(|from| views(&at(&path, from))).collect(),
             Named::Pattern(pattern) => {
-                let from_root = |from: &PathBuf| {
-                    let whole = at(&pattern, from).to_string_lossy().into_owned();
-                    NamePattern::new(&whole, base, paths::lexical(base, base))
-                };
-                own.patterns = directories.iter().map(from_root).collect();
+                // The directory's own name is no pattern.
+                let pattern = paths::of_home(&pattern).unwrap_or(pattern);
+                let from = |from: &PathBuf| NamePattern::new(&pattern, from, paths::lexical(base, base));
+                own.patterns = directories.iter().map(from).collect();
                 let mut found = Found::default();
-                directories.iter().for_each(|from| found.expand(&at(&pattern, from)));
+                directories.iter().for_each(|from| found.expand(from, &pattern));
                 own.and_more = (!found.is_whole).then_some("a pattern of file names stands for too many files");
                 own.paths = found.paths.iter().map(|it| views(it)).collect();
+                // What fits no file stays what it is, and `[id]` doesn't fit `[id]`.
+                if own.paths.is_empty() && pattern.contains('[') {
+                    own.paths = directories.iter().map(|from| views(&from.join(&pattern))).collect();
+                }
             }
             Named::Found(pattern) if act.reach == Reach::Sought => {
                 let (start, name) = pattern.split_once("/**/").unwrap_or((".", &pattern));
@@ -349,10 +356,6 @@ fn is_wild(c: char) -> bool {
 /// A character that says something of a name.
 fn is_said(c: char) -> bool {
     !is_wild(c) && !matches!(c, '.' | ']')
-}
-
-fn is_open(path: &str) -> bool {
-    path.contains(['$', '`', '…', '*', '?', '['])
 }
 
 /// What a tool for files does, by the canonical names of its family.
@@ -499,7 +502,7 @@ impl Act {
         for views in &self.paths {
             let told = match reach {
                 _ if pattern.matches_any(views) => Some(shown(views)),
-                Reach::File | Reach::Sought => None,
+                Reach::File | Reach::Sought | Reach::Any => None,
                 Reach::Below | Reach::Perhaps => {
                     let is_within = !self.are_found && pattern.stands(views) == Standing::Within;
                     (is_within && (reach == Reach::Below || views.lexical.is_dir())).then(|| shown(views))
@@ -586,9 +589,9 @@ impl Default for Found {
 }
 
 impl Found {
-    fn expand(&mut self, pattern: &Path) {
-        let mut ways = vec![PathBuf::new()];
-        for part in pattern.iter() {
+    fn expand(&mut self, from: &Path, pattern: &str) {
+        let mut ways = vec![from.to_path_buf()];
+        for part in Path::new(pattern).iter() {
             let name = part.to_string_lossy();
             if !name.contains(['*', '?', '[']) {
                 ways.iter_mut().for_each(|way| way.push(part));

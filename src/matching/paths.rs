@@ -166,10 +166,11 @@ pub(super) fn with_home<'p>(pattern: &'p str) -> Vec<String> {
     if !pattern.split(' ').any(|word| split(word).is_some()) {
         return Vec::new();
     }
-    let is_plain = |home: &&str| !home.contains([' ', '*', '?', '[', '{', '\'', '"', '\\', '|']);
+    let is_plain = |home: &&str| !home.contains(['*', '?', '[', '{', '\'', '"', '\\', '|']);
     let homes = HOMES.iter().filter_map(|home| home.to_str()).filter(is_plain);
     let absolute = |home: &str| {
         let words = pattern.split(' ').map(|word| match split(word) {
+            Some(("", rest)) if home.contains(' ') => format!("'{home}'{rest}"),
             Some((quote, rest)) => format!("{quote}{home}{rest}"),
             None => word.to_string(),
         });

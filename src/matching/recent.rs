@@ -19,7 +19,7 @@ const QUICK_WORK: usize = 20_000;
 
 type Recent = Mutex<LruCache<Arc<str>, Arc<Script>>>;
 
-/// [`read`], which depends on nothing but its arguments, kept for whoever asks for the same text next. Where there's no
+/// [`read`], which depends on nothing but its arguments and this process's environment, kept for whoever asks for the same text next. Where there's no
 /// [patience] for it, the script isn't all of the text, and must not be kept.
 pub fn read_shared(text: &Arc<str>, shell: Shell) -> Arc<Script> {
     static RECENT: LazyLock<[Recent; Shell::COUNT]> =
@@ -44,7 +44,9 @@ fn read_patiently(text: &str, shell: Shell) -> (Arc<Script>, bool) {
         return (Arc::new(read(text, shell)), true);
     }
     let (script, was_enough) = read_within(text, shell, QUICK_WORK);
-    (Arc::new(script), was_enough || patience::allows_slow())
+    // Where a user lives is looked up, which takes time.
+    let is_all = was_enough && patience::was_enough() || patience::allows_slow();
+    (Arc::new(script), is_all)
 }
 
 #[cfg(test)]

@@ -5,8 +5,12 @@
 pub use hookwire_ask::places::{Places, runtime};
 
 use hookwire_ask::places::{Settled, absolute, without_twins};
+use lru::LruCache;
+use parking_lot::Mutex;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, OnceLock};
+use uzers::User;
 use uzers::os::unix::UserExt;
 
 /// The directory of the machine's definitions and settings.
@@ -14,14 +18,41 @@ pub const MACHINE: &str = "/etc/hookwire";
 
 static SETTLED: OnceLock<Settled> = OnceLock::new();
 
-/// The user's home directory as the password database has it.
-static PASSWORD_HOME: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
-    let user = uzers::get_user_by_uid(rustix::process::getuid().as_raw())?;
-    Some(user.home_dir().to_path_buf()).filter(|home| home.is_absolute())
-});
+/// The user as the password database has it.
+static USER: LazyLock<Option<User>> = LazyLock::new(|| uzers::get_user_by_uid(rustix::process::getuid().as_raw()));
 
 fn password_home() -> Option<PathBuf> {
-    PASSWORD_HOME.clone()
+    absolute_home(USER.as_ref()?)
+}
+
+fn absolute_home(user: &User) -> Option<PathBuf> {
+    Some(user.home_dir().to_path_buf()).filter(|home| home.is_absolute())
+}
+
+/// What the password database says of a variable that tells of the user.
+pub fn of_password_database(variable: &str) -> Option<String> {
+    match variable {
+        "HOME" => password_home()?.into_os_string().into_string().ok(),
+        "USER" | "LOGNAME" => USER.as_ref()?.name().to_str().map(str::to_string),
+        "UID" => Some(rustix::process::getuid().as_raw().to_string()),
+        _ => None,
+    }
+}
+
+/// Where a user lives, by the name; nothing if there is no such user. The password database is asked once for each of the
+/// names that were asked last, and only where there is time for it.
+pub fn home_of(user: &str, has_time: impl FnOnce() -> bool) -> Option<String> {
+    const KEPT: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+    static HOMES: LazyLock<Mutex<LruCache<String, Option<String>>>> = LazyLock::new(|| Mutex::new(LruCache::new(KEPT)));
+    if let Some(home) = HOMES.lock().get(user) {
+        return home.clone();
+    }
+    if !has_time() {
+        return None;
+    }
+    let home = uzers::get_user_by_name(user).and_then(|it| absolute_home(&it)?.into_os_string().into_string().ok());
+    HOMES.lock().put(user.to_string(), home.clone());
+    home
 }
 
 /// Settles the places of this process by what its command line names, or else by the password database and the

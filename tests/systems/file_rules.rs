@@ -19,6 +19,17 @@ const FILES: &[&str] = &[
     "src/x.py",
     "src/a.pyc",
     ".claude/settings.json",
+    // Names that a shell would expand, if they stood in a text.
+    "app/[id]/.env",
+    "app/[id]/[x]",
+    "routes/$lang/.env",
+    "odd/a$/.env",
+    "odd/st*r/.env",
+    "odd/qu?/.env",
+    "odd/back`t/.env",
+    "odd/back\\s/.env",
+    "odd/$(x)/.env",
+    "odd/${x}/.env",
 ];
 
 /// What stands there besides, and says something.
@@ -37,6 +48,9 @@ struct Row {
     tool: String,
     command: Option<String>,
     input: Option<Value>,
+    /// Where it runs in the project.
+    cwd: Option<String>,
+    shell: Option<String>,
     expect: String,
 }
 
@@ -53,6 +67,8 @@ fn host(rules: &[String], root: &Path) -> (TestHost, tempfile::TempDir) {
     let dir = hooks(&[("hooks.yaml", &definitions(&rules.iter().map(deny).collect::<Vec<_>>()))]);
     let mut command = hookwire();
     command.args(["serve", "--isolated", "--no-share", "--hooks"]).arg(dir.path()).arg("--root").arg(root);
+    // The password database knows another home and another name.
+    command.env("HOME", root.join("home/u")).env("USER", "u").env("XDG_CONFIG_HOME", root.join("home/u/.config"));
     let mut host = TestHost::start(&mut command);
     host.request("initialize", json!({ "capabilities": { "hooks": { "decisions": ["allow", "deny", "ask"] } } }));
     (host, dir)
@@ -72,8 +88,12 @@ fn a_rule_over_files_holds_for_whatever_does_it() {
         let (mut host, _dir) = host(&rules, project.path());
         for (line, row) in rows {
             let input = row.input.unwrap_or_else(|| json!({ "command": row.command }));
-            let event =
-                json!({ "event": "PreToolUse", "cwd": project.path(), "tool": { "name": row.tool, "input": input } });
+            let cwd = project.path().join(row.cwd.unwrap_or_default());
+            let tool = json!({ "name": row.tool, "input": input });
+            let mut event = json!({ "event": "PreToolUse", "cwd": cwd, "tool": tool });
+            if let Some(shell) = row.shell {
+                event["shell"] = shell.into();
+            }
             let verdict = host.dispatch(event);
             if verdict["decision"] != *row.expect {
                 wrong.push(format!("files.jsonl:{line}: {input}: {} expected: {verdict}", row.expect));

@@ -6,7 +6,7 @@ use super::names::base_name;
 use super::programs::files::{Kind, Use, Uses};
 use super::programs::{Names, is_plain_sed, options};
 use super::word::{Openness, Word, tail};
-use super::{Command, Script, Span};
+use super::{Command, Doubt, GIVEN, Script, Span};
 use compact_str::format_compact;
 
 /// What is done to a file.
@@ -40,6 +40,8 @@ pub enum Reach {
     All,
     /// Those of the files that it stands for that are there and no rule leaves out: a search reads them by their names.
     Sought,
+    /// Any file: nothing tells which.
+    Any,
 }
 
 /// How certain it is that an act happens.
@@ -157,7 +159,7 @@ fn behind_expansions(text: &str) -> &str {
 }
 
 /// A file that a redirection opens.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Redirected {
     pub(super) word: Word,
     pub(super) access: Access,
@@ -183,6 +185,7 @@ const NOT_KNOWN: &str = "it isn't known what the program does with it";
 const HANDED_ON: &str = "one command finds it and hands it to another";
 const LEADS_THERE: &str = "a link that is made leads to it";
 const PATCHED: &str = "a patch names it";
+const ASTRAY: &str = "it may be in any directory";
 const REVISION: &str = "it may be a revision or a file";
 
 impl Script {
@@ -209,6 +212,12 @@ impl Script {
             acts[before..].iter_mut().for_each(|act| act.by = Some(n));
         }
         self.add_handed_on(&mut acts);
+        // What isn't read at all may do anything to any file.
+        if let Some(Doubt { why, at }) = &self.refused {
+            let (word, directories) = (Word::computed(), Directories::Unknown);
+            let (access, reach, certainty) = (Access::Either, Reach::Any, Certainty::Doubt(why));
+            acts.push(FileAct { access, reach, word, certainty, at: at.clone(), by: None, directories });
+        }
         let at_hand: Vec<FileAct> = acts.iter().filter_map(FileAct::at_hand).collect();
         acts.extend(at_hand);
         // What runs unseen may be what constants say.
@@ -347,6 +356,9 @@ impl FileAct {
             self.reach = if self.access == Access::Read { Reach::Below } else { Reach::All };
             self.word = Word { text: start.into(), openness, ..self.word };
         }
+        if is_astray(&self.word) {
+            (self.reach, self.certainty) = (Reach::Any, Certainty::Doubt(ASTRAY));
+        }
         // The directory at hand is where relative paths count from.
         if let Some(path) = self.word.text.strip_prefix("${PWD}/") {
             let glob = path.find(['*', '?', '[']).filter(|_| !self.word.quoted).map(Openness::Files);
@@ -359,10 +371,22 @@ impl FileAct {
     /// This act from the directory at hand, where the directory isn't told.
     fn at_hand(&self) -> Option<FileAct> {
         let Named::Open { before, after } = self.named() else { return None };
+        if self.reach == Reach::Any {
+            return None;
+        }
         let path = after.strip_prefix('/').filter(|path| before.is_empty() && !path.is_empty())?;
         let word = Word { span: self.word.span.clone(), ..Word::constant(path) };
         Some(FileAct { word, certainty: Certainty::Doubt(DIRECTORY), ..self.clone() })
     }
+}
+
+/// Whether a path begins with the directory that a shell was in before, or with what is made of a home: both are known to
+/// the shell alone.
+fn is_astray(word: &Word) -> bool {
+    let Some(name) = word.text.strip_prefix('$').filter(|_| word.openness.from() == Some(0)) else { return false };
+    let name = name.trim_start_matches('{');
+    let (name, rest) = name.split_at(name.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(name.len()));
+    name == "OLDPWD" || rest.starts_with("#}") && GIVEN.contains(&name)
 }
 
 /// Paths that a text names which isn't read as a shell's: each may be read or written.
@@ -419,8 +443,9 @@ impl Uses<'_> {
     fn gone_to(&self, command: &Command, count: usize) -> Directories {
         let gone_to = self.directories.iter().take(count);
         gone_to.fold(command.directories.clone(), |all, word| match word.as_constant_path() {
-            Some(path) => all.changed(&path),
-            None => Directories::Unknown,
+            // In a text for another shell, these stand for what only the run tells.
+            Some(path) if !path.contains(['$', '`', '…']) => all.changed(&path),
+            _ => Directories::Unknown,
         })
     }
 }
@@ -728,8 +753,9 @@ fn tokens(code: &str) -> impl Iterator<Item = (Word, Reach)> {
     let word = |part: &str| {
         // `~+` is the directory at hand.
         let part = part.strip_prefix("~+/").unwrap_or(part);
-        let is_home = part.starts_with("~/");
-        Word { home: is_home, ..Word::constant(if is_home { &part[1..] } else { part }) }
+        let below_home = ["~", "$HOME"].iter().find_map(|it| part.strip_prefix(it));
+        let below_home = below_home.filter(|rest| rest.starts_with('/'));
+        Word { home: below_home.is_some(), ..Word::constant(below_home.unwrap_or(part)) }
     };
     let reaching = |word: Word, is_text: bool| {
         let reach = reach_of(&word, if is_text { Reach::Below } else { Reach::File });

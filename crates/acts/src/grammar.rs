@@ -117,8 +117,8 @@ pub(super) type Parts = SmallVec<[Part; 1]>;
 pub(super) enum Part {
     /// Text after quote removal; `quoted` keeps it from being taken for a keyword.
     Text { text: CompactString, quoted: bool },
-    /// `~` at a word's start, alone or before `/`.
-    Tilde,
+    /// `~` where a shell puts in a directory: at a word's start, and behind `NAME=` and a colon in what is assigned.
+    Tilde(Tilde),
     /// `*`, `?`, `[…]` as written.
     Glob(char),
     /// `{a,b}`: each of these.
@@ -134,6 +134,19 @@ pub(super) enum Part {
     Process { list: Rc<List>, reads: bool },
     /// `$(( … ))`.
     Arithmetic { parts: Vec<Part> },
+}
+
+/// Which directory a `~` stands for.
+#[derive(Debug)]
+pub(super) enum Tilde {
+    /// `~`: HOME.
+    Home,
+    /// `~name`: that user's home, or these characters if there is no such user.
+    User(CompactString),
+    /// `~+`: PWD.
+    Here,
+    /// `~-`: OLDPWD.
+    Before,
 }
 
 /// What stands after the name in `${name…}`.
@@ -1468,19 +1481,42 @@ impl<'t> Reader<'t> {
         Ok(Word { parts, span: from..self.at })
     }
 
+    /// The `~` that is next, if a shell puts a directory in its place. A name is one up to the first slash, as far as nothing
+    /// in it is quoted or expanded.
+    fn tilde(&mut self, context: Context) -> Read<Option<Tilde>> {
+        let ends = |byte: &u8| {
+            matches!(byte, b'/' | b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>')
+                || *byte == b':' && context == Context::Value
+                || *byte == b'}' && context == Context::Alternative
+        };
+        let rest = &self.text[self.at + 1..];
+        let name = &rest[..rest.iter().position(ends).unwrap_or(rest.len())];
+        let is_number = |digits: &[u8]| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+        let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
+        let tilde = match name {
+            [] => Tilde::Home,
+            b"+" => Tilde::Here,
+            b"-" => Tilde::Before,
+            [b'+' | b'-', digits @ ..] | digits if is_number(digits) => {
+                return self.outside("`~` in another form");
+            }
+            [first, ..] if first.is_ascii_alphabetic() || *first == b'_' => match name.iter().all(is_of_name) {
+                true => Tilde::User(self.source[self.at + 1..self.at + 1 + name.len()].into()),
+                false => return Ok(None),
+            },
+            [first, ..] if first.is_ascii_digit() => return Ok(None),
+            [b'"' | b'\'' | b'=' | b'@' | b'.' | b'~' | b':', ..] => return Ok(None),
+            _ => return self.outside("`~` in another form"),
+        };
+        self.at += 1 + name.len();
+        Ok(Some(tilde))
+    }
+
     fn parts(&mut self, context: Context) -> Read<Vec<Part>> {
         let from = self.at;
         let (mut parts, mut text) = (Vec::new(), CompactString::default());
         if self.peek() == Some(b'~') && context != Context::Alternative {
-            match self.ahead(1) {
-                None | Some(b'/' | b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b')') => {
-                    self.at += 1;
-                    parts.push(Part::Tilde);
-                }
-                Some(byte) if byte.is_ascii_alphanumeric() || byte == b'"' || byte == b'\'' => {}
-                Some(b'=' | b'@' | b'.' | b'~' | b':') => {}
-                Some(_) => return self.outside("`~` in another form"),
-            }
+            parts.extend(self.tilde(context)?.map(Part::Tilde));
         }
         if self.shell == Shell::Zsh && self.peek() == Some(b'=') && matches!(context, Context::Plain | Context::Value) {
             return self.outside("`=` at a word's start, which zsh expands");
@@ -1520,6 +1556,13 @@ impl<'t> Reader<'t> {
                     // After a name it begins a function; `simple` knows.
                     None if context == Context::Plain && !text.is_empty() && parts.is_empty() => break,
                     None => return self.outside("`(` within a word"),
+                },
+                b'~' if is_before_tilde(&text, parts.is_empty(), context) => match self.tilde(context)? {
+                    Some(tilde) => push(&mut parts, &mut text, false, Part::Tilde(tilde)),
+                    None => {
+                        text.push('~');
+                        self.at += 1;
+                    }
                 },
                 b'\'' => {
                     let quoted = self.single_quotes()?;
@@ -1973,6 +2016,10 @@ impl<'t> Reader<'t> {
                 b'\n' | b'{' => return self.outside("an expansion in another form"),
                 // In double quotes it depends on the sign whether this quotes anything.
                 b'\'' | b'"' if quoted => return self.outside("a quote in an expansion in quotes"),
+                b'~' if !quoted && parts.is_empty() && text.is_empty() => match self.tilde(Context::Alternative)? {
+                    Some(tilde) => parts.push(Part::Tilde(tilde)),
+                    None => text.push(self.take_char()),
+                },
                 b'\'' => {
                     let inner = self.single_quotes()?.into();
                     push(&mut parts, &mut text, quoted, Part::Text { text: inner, quoted: true });
@@ -2174,6 +2221,19 @@ pub(super) fn without_backslashes(text: &str, is_taken_off: impl Fn(char) -> boo
         }
     }
     read
+}
+
+/// Whether what stands before a `~` in a word makes it one that is expanded: `NAME=` of a word, a colon of what is assigned.
+fn is_before_tilde(text: &str, is_first: bool, context: Context) -> bool {
+    let is_name = |name: &str| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    match context {
+        Context::Value => text.ends_with(':'),
+        Context::Plain => is_first && text.strip_suffix('=').is_some_and(is_name),
+        _ => false,
+    }
 }
 
 /// A byte that is itself in any word of any shell.

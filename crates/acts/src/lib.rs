@@ -10,6 +10,7 @@
 //! |---|---|
 //! | `grammar` | from a text to its syntax |
 //! | `commands`, `expand`, `word`, `directories` | from syntax to the commands that run, with what words, in which directory |
+//! | `environment` | what a text is given by whoever has it run |
 //! | `programs` | what programs are: one table, `programs.txt`, with one row for each, and one parser of their words |
 //! | `act` | which files are read and written |
 //! | `started` | a program that was seen to start |
@@ -21,6 +22,7 @@
 mod act;
 mod commands;
 mod directories;
+mod environment;
 mod expand;
 mod grammar;
 mod judge;
@@ -35,6 +37,7 @@ mod tests;
 mod word;
 
 pub use act::{Access, Certainty, FileAct, Named, Reach, named_in_text};
+pub use environment::{Environment, GIVEN, HomeOf};
 pub use judge::{CommandRule, Name, OptionPlace, covers, excepts, hits};
 pub use started::{Starter, is_step, program_names, programs_of_files, starts_of, text_of_shell};
 pub use word::Word;
@@ -109,11 +112,13 @@ pub struct Script {
     moved_scripts: Vec<String>,
     /// The files that redirections open.
     redirected: Vec<act::Redirected>,
+    /// What isn't read at all: it may do anything.
+    refused: Option<Doubt>,
     judged: judged::Judged,
 }
 
 /// One simple command, or a redirection that no command is listed with: `> f`, `{ ls; } > f`.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Command {
     /// The program and its arguments after expansion; none for a redirection by itself.
     pub words: Vec<Word>,
@@ -289,26 +294,41 @@ pub enum Judgement {
 /// The longest text that is read, in bytes.
 pub const MAX_TEXT: usize = 256 * 1024;
 /// Steps that reading a text may take: some tenths of a second.
-const MAX_WORK: usize = 400_000;
+pub const MAX_WORK: usize = 400_000;
+/// Why a text for another shell isn't read.
+const UNKNOWN_SHELL: &str = "a shell whose syntax isn't known";
 
-/// Lists what `text` would run.
+/// Lists what `text` would run, whatever it is given.
 pub fn read(text: &str, shell: Shell) -> Script {
-    read_within(text, shell, MAX_WORK).0
+    read_given(text, shell, MAX_WORK, &[]).0
 }
 
-/// Reads a text in fewer steps, and says whether these were enough; a short text may take many, because functions call each other.
-pub fn read_within(text: &str, shell: Shell, max_work: usize) -> (Script, bool) {
-    let unread = |why, at| (Script { gaps: vec![Doubt { why, at }], ..Script::default() }, true);
+/// Reads a text that is given one of these environments: where they differ and the text asks, what it would do in any of
+/// them is listed. A text may take many steps, because functions call each other; says whether so many were enough.
+pub fn read_given(text: &str, shell: Shell, max_work: usize, given: &[Arc<Environment>]) -> (Script, bool) {
+    let refused = |why, at: Span| {
+        let doubt = Doubt { why, at };
+        (Script { gaps: vec![doubt.clone()], refused: Some(doubt), ..Script::default() }, true)
+    };
     if text.len() > MAX_TEXT {
-        return unread("the text is too long", 0..0);
+        return refused("the text is too long", 0..0);
     }
     if shell == Shell::Other && !is_plain(text) {
-        return unread("a shell whose syntax isn't known", 0..text.len());
+        return refused(UNKNOWN_SHELL, 0..text.len());
     }
-    let mut walk = commands::Walk::new(shell, max_work);
-    walk.read(text);
-    let was_enough = walk.has_work_left();
-    (walk.script, was_enough)
+    let read_in = |environment: Arc<Environment>| {
+        let mut walk = commands::Walk::new(shell, max_work, environment);
+        walk.read(text);
+        (walk.asks_environment(), walk.has_work_left(), walk.script)
+    };
+    let (first, others) = given.split_first().map_or((Arc::default(), &[][..]), |(it, others)| (it.clone(), others));
+    let (asks, mut was_enough, mut script) = read_in(first.clone());
+    for other in others.iter().filter(|other| asks && !other.is_same(&first)) {
+        let (_, is_all, also) = read_in(other.clone());
+        was_enough &= is_all;
+        script.add(also);
+    }
+    (script, was_enough)
 }
 
 /// Words that every shell reads alike.
@@ -318,6 +338,36 @@ fn is_plain(text: &str) -> bool {
 }
 
 impl Script {
+    /// Adds what the same text does in another environment.
+    fn add(&mut self, other: Script) {
+        // Mostly the same stands at the same place.
+        fn add_new<T: PartialEq>(all: &mut Vec<T>, more: Vec<T>) {
+            let known = all.len();
+            for (at, it) in more.into_iter().enumerate() {
+                if at >= known || all[at] != it {
+                    all.push(it);
+                }
+            }
+        }
+        // What flows is told by places in the list.
+        if self.flows.is_empty() && other.flows.is_empty() {
+            add_new(&mut self.commands, other.commands);
+        } else {
+            let before = self.commands.len();
+            let moved = |stage: std::ops::Range<usize>| stage.start + before..stage.end + before;
+            self.flows.extend(other.flows.into_iter().map(|stages| stages.into_iter().map(moved).collect()));
+            self.commands.extend(other.commands);
+        }
+        add_new(&mut self.gaps, other.gaps);
+        add_new(&mut self.texts, other.texts);
+        add_new(&mut self.scripts, other.scripts);
+        add_new(&mut self.redirected, other.redirected);
+        self.runs_constants |= other.runs_constants;
+        self.unseen = self.unseen.take().or(other.unseen);
+        self.beside = self.beside.take().or(other.beside);
+        self.refused = self.refused.take().or(other.refused);
+    }
+
     /// The simple commands in order.
     pub fn commands(&self) -> &[Command] {
         &self.commands

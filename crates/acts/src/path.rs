@@ -186,19 +186,25 @@ fn is_within_from(pattern: &str, word: &Word, text: &str, directory: &str, place
     let Some(path) = absolute(text, word.home, &base, home) else { return false };
     let (text_of_pattern, at_home) = pattern.strip_prefix('~').map_or((pattern, false), |rest| (rest, true));
     let Some(pattern) = absolute(text_of_pattern, at_home, cwd, home) else { return false };
+    // The names of the directories that they count from are no patterns.
+    let n_data = match (at_home, text_of_pattern.starts_with('/')) {
+        (true, _) => n_of_directory(&pattern, home.unwrap_or_default()),
+        (false, true) => 0,
+        (false, false) => n_of_directory(&pattern, cwd),
+    };
     // A shell may have put the pattern into a variable, and made names of it before.
-    let is_pattern = path.iter().any(|part| part.contains(['*', '?', '[']));
+    let is_pattern = text.contains(['*', '?', '[']);
     // What a list of patterns stands for isn't told: `!(a)`.
     let is_open = |part: &String| part.contains('(') || part.starts_with('.') && part.contains(['*', '?', '[']);
     let is_deep = |part: &String| part.contains("**") && !word.found;
     if is_pattern && path.iter().any(|part| is_open(part) || is_deep(part)) {
         return false;
     }
-    let fits = |pattern: &[String], path: &[String]| {
+    let fits = |(pattern, n_data): (&[String], usize), path: &[String]| {
         let [pattern, path] = [pattern, path].map(|parts| parts.iter().map(String::as_str).collect::<Vec<_>>());
-        matches(&pattern, &path)
+        path.len() >= n_data && path[..n_data] == pattern[..n_data] && matches(&pattern[n_data..], &path[n_data..])
     };
-    if !fits(&pattern, &path) {
+    if !fits((&pattern, n_data), &path) {
         return false;
     }
     let Some(links) = place.links else { return true };
@@ -214,20 +220,25 @@ fn is_within_from(pattern: &str, word: &Word, text: &str, directory: &str, place
     // Links below the directory that a relative pattern counts from are for the path to follow: who may write there may
     // put one.
     let is_relative = !at_home && !text_of_pattern.starts_with('/');
-    let known = if is_relative { absolute("", false, cwd, home).map_or(0, |it| it.len()) } else { fixed(&pattern) };
+    let fixed = |parts: &[String], n_data: usize| n_data + fixed(&parts[n_data..]);
+    let known = if is_relative { parts_of(cwd).len() } else { fixed(&pattern, n_data) };
+    let known_of_path = fixed(&path, n_of_directory(&path, from));
     let lead = |parts: &[String], known: usize| lead(parts, known, links);
-    let (Some(pattern), Some(resolved)) = (lead(&pattern, known), lead(&path, fixed(&path))) else { return false };
+    let (Some(led), Some(resolved)) = (lead(&pattern, known), lead(&path, known_of_path)) else { return false };
+    // What links lead to is no pattern either.
+    let n_known = (led.len() + known.min(pattern.len())).saturating_sub(pattern.len());
+    let pattern = (led.as_slice(), n_known);
     // A directory that the word's own pattern comes across may be a link: `build/*/x`. Where a name has a blank, a shell may
     // have made two of it.
     let stays = || match place.linked {
         Some(linked) if is_pattern && !word.found => {
             let found = linked(&path.iter().map(String::as_str).collect::<Vec<_>>());
-            let is_one = |path: &String| fits(&pattern, &parts_of(path)) && !path.contains(char::is_whitespace);
+            let is_one = |path: &String| fits(pattern, &parts_of(path)) && !path.contains(char::is_whitespace);
             found.is_some_and(|found| found.iter().all(is_one))
         }
         _ => true,
     };
-    fits(&pattern, &resolved) && stays()
+    fits(pattern, &resolved) && stays()
 }
 
 /// Whether every file that the redirections of a command write is known and may be written.
@@ -291,6 +302,11 @@ fn below_current<'w>(word: &'w Word, directories: &Directories, place: &Place) -
     let rest = word.text.strip_prefix(DIRECTORY)?.strip_prefix('/').filter(|_| *directories == Directories::First)?;
     let is_plain = |path: &str| path.chars().all(|c| c.is_alphanumeric() || "._-+@/".contains(c));
     (is_plain(rest) && place.cwd.to_str().is_some_and(is_plain)).then_some(rest)
+}
+
+/// How many parts of a path are those of the directory that it counts from.
+fn n_of_directory(path: &[String], directory: &str) -> usize {
+    path.iter().zip(parts_of(directory)).take_while(|(own, of)| *own == of).count()
 }
 
 /// How many parts a pattern has before its first wildcard.

@@ -189,3 +189,86 @@ fn every_redirection_that_writes_is_listed() {
         assert_eq!(listed.collect::<Vec<_>>().join(" "), written, "{text}");
     }
 }
+
+/// One environment says where the home is, and the password database another.
+fn given() -> [Arc<Environment>; 2] {
+    let home_of = |user: &str| (user == "root").then(|| "/root".to_string());
+    let environment = |home: &'static str| {
+        let value = move |name: &str| match name {
+            "HOME" => Some(home.to_string()),
+            "USER" => Some("u".into()),
+            "UID" => Some("7".into()),
+            _ => None,
+        };
+        Arc::new(Environment::new(value, Box::new(home_of)))
+    };
+    ["/home/u", "/app/v"].map(environment)
+}
+
+/// What a text is given is known wherever a shell expands it, in each of the environments that it may run in.
+#[test]
+fn what_a_text_is_given_is_known() {
+    for (text, files) in [
+        ("cat $HOME/x", "/home/u/x /app/v/x"),
+        ("k=$HOME/x; cat \"$k\"", "/home/u/x /app/v/x"),
+        ("a=~; b=$a/y; cat \"${b%y}x\"", "/home/u/x /app/v/x"),
+        ("dd of=$HOME/x; dd of=~/y", "/home/u/x /home/u/y /app/v/x /app/v/y"),
+        ("cat ${HOME%/}/x; > ~/y", "/home/u/y /app/v/y /home/u/x /app/v/x"),
+        ("cat \"$(printenv HOME)/x\"", "/home/u/x /app/v/x"),
+        ("cd && cat x; cd ~root && cat y", "/home/ux /rooty /app/vx"),
+        ("cat ~root/x ~nobody/x '~root/x' \"~\"root/x", "/root/x ~nobody/x ~root/x ~root/x"),
+        ("x=a:~root/x; cat ${x#a:}; dd if=~root/y", "/root/x /root/y"),
+        ("cat /srv/$USER/$UID", "/srv/u/7"),
+        ("HOME=/h; cat $HOME/x ~/x", "/h/x /h/x"),
+        ("HOME=/h cat ~/x", "/h/x /home/u/x /app/v/x"),
+        ("[ a ] && HOME=/h; cat ~/x", "/h/x /home/u/x /app/v/x"),
+        ("cat '$HOME/x' '$x'", "$HOME/x $x"),
+        ("cat x", "x"),
+    ] {
+        let (script, _) = read_given(text, Shell::Bash, MAX_WORK, &given());
+        assert!(script.names_all(), "{text}");
+        let acts = script.file_acts();
+        let certain = acts.iter().filter(|act| act.certainty == Certainty::Certain);
+        let named = certain.map(|act| match act.named() {
+            Named::Path(path) => act.directories().unwrap().map(|it| format!("{it}{path}")).collect::<String>(),
+            other => format!("{other:?}"),
+        });
+        assert_eq!(named.collect::<Vec<_>>().join(" "), files, "{text}");
+    }
+}
+
+/// To allow, what a text does must be named in each of the environments that it may run in.
+#[test]
+fn an_allow_names_both_homes() {
+    let rules = ["cat /home/u/**", "cat /app/**"].map(|it| CommandRule::new(it).unwrap());
+    for (text, first, both) in
+        [("cat $HOME/x", false, true), ("cat /home/u/x", true, true), ("ls | cat ~/x", false, false)]
+    {
+        let (script, _) = read_given(text, Shell::Bash, MAX_WORK, &given());
+        let is_covered = |rules: &[&CommandRule]| matches!(covers(rules, &[], &script, &bare()), Judgement::Yes(_));
+        assert_eq!((is_covered(&[&rules[0]]), is_covered(&[&rules[0], &rules[1]])), (first, both), "{text}");
+        let one = hits(&[&rules[1]], &[], &script, &bare());
+        assert_eq!(matches!(one, Judgement::Yes(_)), text != "cat /home/u/x", "{text}");
+    }
+}
+
+/// What another shell would make of a text isn't read, and files are in doubt as commands are.
+#[test]
+fn a_text_for_another_shell_is_in_doubt_for_files() {
+    for (text, shell, is_read) in [
+        ("cat .env", Shell::Other, true),
+        ("cat .e*", Shell::Other, false),
+        ("cat .e\"n\"v", Shell::Other, false),
+        ("fish -c 'cat .e*'", Shell::Bash, false),
+        ("fish -c 'cat .env'", Shell::Bash, true),
+        ("cat $OLDPWD/x", Shell::Bash, false),
+        ("cat ~-/x", Shell::Bash, false),
+        ("d=$OLDPWD; cat $d/x", Shell::Bash, false),
+        ("cat ${HOME/a/b}/x", Shell::Bash, false),
+        ("cat $DIR/x", Shell::Bash, true),
+    ] {
+        let (script, _) = read_given(text, shell, MAX_WORK, &given());
+        let is_any = |act: &FileAct| act.reach == Reach::Any && act.certainty != Certainty::Certain;
+        assert_eq!(script.file_acts().iter().any(is_any), !is_read, "{text}");
+    }
+}

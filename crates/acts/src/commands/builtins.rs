@@ -585,6 +585,23 @@ impl Walk {
         }
     }
 
+    /// Whether a word is all of a directory's name. In a text for another shell these signs may stand for what only the run
+    /// tells, in quotes too.
+    fn tells_directory(&self, word: &Word) -> bool {
+        word.openness == Openness::Constant && (self.place.is_none() || !word.text.contains(['$', '`', '…']))
+    }
+
+    /// Where `cd` without a word leads.
+    fn home_directories(&self) -> Directories {
+        let mut homes = self.values_here("HOME").into_iter().map(|home| match home.openness {
+            Openness::Constant if home.text.starts_with('/') => self.directories.changed(&home.text),
+            _ => Directories::Unknown,
+        });
+        let Some(mut all) = homes.next() else { return self.directories.changed("~") };
+        homes.for_each(|home| all.join(&home));
+        all
+    }
+
     fn change_directory(&mut self, name: &str, args: &[Word]) {
         let odd = self.odd_directories || ["CDPATH", "cdpath"].iter().any(|it| self.variables.is_set(it));
         let operands = match args {
@@ -597,9 +614,7 @@ impl Walk {
         }
         let before = self.directories.clone();
         self.directories = match operands {
-            [word]
-                if name != "popd" && word.openness == Openness::Constant && !word.text.starts_with(['-', '+', '~']) =>
-            {
+            [word] if name != "popd" && self.tells_directory(word) && !word.text.starts_with(['-', '+', '~']) => {
                 let path = word.path();
                 // These are looked for nowhere else.
                 let is_plain = ["/", "~", "./", "../"].iter().any(|it| path.starts_with(it));
@@ -608,7 +623,7 @@ impl Walk {
                     false => self.directories.changed(&path),
                 }
             }
-            [] if matches!(name, "cd" | "chdir") => self.directories.changed("~"),
+            [] if matches!(name, "cd" | "chdir") => self.home_directories(),
             _ => Directories::Unknown,
         };
         if self.may_skip {

@@ -2,12 +2,12 @@
 
 use super::super::expand::output::{self, Known, Output};
 use super::super::expand::{
-    Openness, Resolved, Word, begins_option_if_cut, is_positional, is_variable, join, puts_in_more_than_a_name,
+    Openness, Resolved, Word, begins_option_if_cut, cutting_work, is_positional, is_short_constant, is_variable, join,
+    plain_pattern, puts_in_more_than_a_name,
 };
 use super::super::grammar::{
-    self, Change, CutFrom, List, Node, Part, Pipeline, Redirect, RedirectKind, Word as Written,
+    self, Change, CutFrom, List, Node, Part, Pipeline, Redirect, RedirectKind, Tilde, Word as Written,
 };
-use super::super::meeting::{self, Token};
 use super::super::names::tells_what_ran;
 use super::super::word::{BRANCH, DIRECTORY};
 use super::super::{Shell, Span};
@@ -60,9 +60,7 @@ impl Walk {
             let nexts: Vec<Next> = match part {
                 Part::Text { text, quoted: false } if splits => vec![Next::Value(text.clone(), false)],
                 Part::Text { text, quoted } => vec![Next::Text(text.clone(), *quoted)],
-                // It is what the text makes of HOME.
-                Part::Tilde if self.variables.is_set("HOME") => self.variable("HOME", &Change::None, true),
-                Part::Tilde => vec![Next::Home],
+                Part::Tilde(tilde) => self.tilde(tilde),
                 Part::Glob(c) => vec![Next::Open(CompactString::from_iter([*c]), Openness::Files(0))],
                 Part::Range(text) => {
                     vec![Next::Open(format_compact!("{{{text}}}"), Openness::Operand(0))]
@@ -71,7 +69,7 @@ impl Walk {
                 Part::Arithmetic { .. } => vec![Next::Open("$((…))".into(), Openness::Operand(0))],
                 Part::Process { .. } => vec![Next::Open("/dev/fd/…".into(), Openness::Operand(8))],
                 Part::Command { list, quoted, .. } => self.substitution(list, *quoted),
-                // `$HOME/x` is `~/x`, unless the text sets it.
+                // Where the home isn't known, `$HOME/x` is `~/x`.
                 Part::Variable { name, change: Change::None, .. }
                     if name == "HOME"
                         && at == 0
@@ -129,6 +127,18 @@ impl Walk {
             self.may_skip |= self.shell == Shell::Zsh;
         }
         made
+    }
+
+    /// What a `~` stands for: never several words.
+    fn tilde(&mut self, tilde: &Tilde) -> Vec<Next> {
+        let whole = |it: Resolved| Next::Value(it.text, true);
+        match tilde {
+            Tilde::Home if !self.variables.is_set("HOME") && !self.variables.is_as_given("HOME") => vec![Next::Home],
+            Tilde::Home => self.variable("HOME", &Change::None, true),
+            Tilde::User(name) => self.variables.home_of(name).into_iter().map(whole).collect(),
+            Tilde::Here => self.variable("PWD", &Change::None, true),
+            Tilde::Before => self.variable("OLDPWD", &Change::None, true),
+        }
     }
 
     /// What a substitution may give.
@@ -248,8 +258,18 @@ impl Walk {
     }
 
     /// The values that a name may have where the walk is: before the text sets it, it is what the caller has set.
-    fn values_here(&self, name: &str) -> Vec<Resolved> {
+    pub(super) fn values_here(&self, name: &str) -> Vec<Resolved> {
         let mut values = self.variables.values(name);
+        if self.variables.is_set(name) && !self.set_names.has(name) {
+            let given = self.variables.values_given(name);
+            if !given.is_empty() {
+                values.extend(given.into_iter().filter(|it| !values.contains(it)).collect::<Vec<_>>());
+                return values;
+            }
+        }
+        if self.variables.is_as_given(name) {
+            return values;
+        }
         let begins_known = |value: &Resolved| value.openness.from() != Some(0) || value.text.starts_with(DIRECTORY);
         if !values.is_empty() && !self.set_names.has(name) && values.iter().all(begins_known) {
             values.push(Resolved::operand(format_compact!("${{{name}}}")));
@@ -318,20 +338,18 @@ impl Walk {
 
     /// What `${name%pattern}` and the like leave, if all that the name may be and the pattern are known.
     fn cut(&mut self, name: &str, pattern: &[Part], from: CutFrom, quoted: bool) -> Option<Vec<Resolved>> {
-        let is_known = is_variable(name) && !tells_what_ran(name) && self.shell.is_bash_or_dash();
-        if !is_known || !self.set_names.has(name) || self.variables.is_array(name) {
+        let is_given = self.variables.is_as_given(name);
+        let is_known = is_variable(name) && !tells_what_ran(name) && (self.shell.is_bash_or_dash() || is_given);
+        if !is_known || !(is_given || self.set_names.has(name)) || self.variables.is_array(name) {
             return None;
         }
         let pattern = plain_pattern(pattern, quoted)?;
         let values = self.variables.values(name);
-        let is_short = |it: &Resolved| it.openness == Openness::Constant && it.text.len() <= LONGEST_CUT;
-        // Some hundred comparisons take as long as another step.
-        let work = values.iter().map(|it| it.text.len() * pattern.len() / 128).sum();
-        if !values.iter().all(is_short) || !self.spend(work) {
+        let work = values.iter().map(|it| cutting_work(it, &pattern)).sum();
+        if !values.iter().all(is_short_constant) || !self.spend(work) {
             return None;
         }
-        let left = |it: Resolved| Resolved { text: cut_off(&it.text, &pattern, from).into(), ..it };
-        Some(values.into_iter().map(left).collect())
+        Some(values.into_iter().map(|it| it.without(&pattern, from)).collect())
     }
 
     fn variable(&mut self, name: &str, change: &Change, quoted: bool) -> Vec<Next> {
@@ -343,7 +361,8 @@ impl Walk {
         let is_part = match name {
             "PWD" => self.variables.splits_oddly() || !matches!(change, Change::None),
             "SHELL" => !matches!(change, Change::None),
-            _ => false,
+            // What is made of it may be any directory.
+            _ => !matches!(change, Change::None) && self.variables.is_as_given(name),
         };
         let mark = if is_part { "#" } else { "" };
         let open = |openness| vec![Next::Open(format_compact!("${{{name}{mark}}}"), openness)];
@@ -470,47 +489,14 @@ impl Walk {
                 open(Openness::Computed(0, true))
             }
             Change::Replace(_) | Change::Cut { .. } => {
-                match self.variables.values(name).iter().any(begins_option_if_cut) {
+                let is_given = self.variables.is_as_given(name);
+                match !is_given && self.variables.values(name).iter().any(begins_option_if_cut) {
                     true => open(Openness::Computed(0, !quoted)),
                     false => open(Openness::Operand(0)),
                 }
             }
         }
     }
-}
-
-/// A longer value isn't cut, because each character of it is held against each of the pattern.
-const LONGEST_CUT: usize = 256;
-
-/// A pattern of `*`, `?` and plain characters; nothing if it may be another one. In double quotes it isn't told whether a
-/// character by itself is quoted.
-fn plain_pattern(parts: &[Part], in_quotes: bool) -> Option<String> {
-    let mut pattern = String::new();
-    for part in parts {
-        let Part::Text { text, quoted } = part else { return None };
-        let is_plain =
-            !text.contains(['*', '?']) || if in_quotes { parts.len() == 1 && text.len() > 1 } else { !quoted };
-        if !is_plain || text.contains(['[', '\\', '(', '~']) {
-            return None;
-        }
-        pattern.push_str(text);
-    }
-    Some(pattern)
-}
-
-/// What is left of a value without the part that fits a pattern of `*`, `?` and plain characters.
-fn cut_off(value: &str, pattern: &str, from: CutFrom) -> String {
-    let mut text: Vec<Token> = value.chars().map(Token::Is).collect();
-    let mut pattern = meeting::tokens(pattern);
-    if from.end {
-        text.reverse();
-        pattern.reverse();
-    }
-    let fitting = meeting::beginnings_that_fit(&pattern, &text);
-    let n = if from.longest { fitting.iter().rposition(|it| *it) } else { fitting.iter().position(|it| *it) };
-    let (n, n_all) = (n.unwrap_or(0), text.len());
-    let (skipped, taken) = if from.end { (0, n_all - n) } else { (n, n_all) };
-    value.chars().take(taken).skip(skipped).collect()
 }
 
 /// How an operand that isn't known stands in the text for another shell. In quotes it is a constant there, and no path.
@@ -555,7 +541,7 @@ fn may_vanish(part: &Part) -> bool {
         Part::Variable { name, quoted, .. } => (is_variable(name) || is_positional(name)) && !quoted || name == "@",
         Part::Command { quoted, .. } => !quoted,
         Part::Text { .. }
-        | Part::Tilde
+        | Part::Tilde(_)
         | Part::Glob(_)
         | Part::Brace(_)
         | Part::Range(_)

@@ -16,12 +16,15 @@ use super::expand::{Openness, Resolved, Variables, Word, is_number, is_positiona
 use super::grammar::{self, Change, Joint, List, Node, Part, Pipeline, Redirect, RedirectKind, Stage, Word as Written};
 use super::names::base_name;
 use super::word::{tail, without_expansions};
-use super::{Command, Doubt, Role, Script, Shell, Span, Writes, meeting, programs};
+use super::{
+    Command, Doubt, Environment, Role, Script, Shell, Span, UNKNOWN_SHELL, Writes, is_plain, meeting, programs,
+};
 use compact_str::CompactString;
 use state::{Later, SetNames, State};
 use std::collections::HashSet;
 use std::ops::Range;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// What a command reads from its standard input, as far as the text says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -244,8 +247,8 @@ const TOO_LARGE: &str = "it is nested too deeply or too large";
 const COMPLETED: &str = "a shell is given a text that a variable or a file's name completes";
 
 impl Walk {
-    pub(super) fn new(shell: Shell, max_work: usize) -> Walk {
-        let mut walk = Walk::default();
+    pub(super) fn new(shell: Shell, max_work: usize, given: Arc<Environment>) -> Walk {
+        let mut walk = Walk { variables: Variables::given(given), ..Walk::default() };
         (walk.shell, walk.max_work) = (shell, max_work);
         walk.script.commands.reserve(4);
         walk
@@ -322,6 +325,11 @@ impl Walk {
         self.work <= self.max_work
     }
 
+    /// Whether what the text does depends on what it is given.
+    pub(super) fn asks_environment(&self) -> bool {
+        self.variables.asks_environment()
+    }
+
     /// Reads a text and walks it.
     pub(super) fn read(&mut self, text: &str) {
         self.walk_text(text, &(0..text.len()));
@@ -387,9 +395,14 @@ impl Walk {
     fn walk_text(&mut self, text: &str, span: &Span) {
         match grammar::read(text, self.shell, self.depth) {
             Ok(syntax) => {
-                // To fish `\x2d` is a dash, to others these begin a program's name.
-                if self.shell == Shell::Other && text.contains(['\\', '^', '@']) {
-                    self.gap("a shell whose syntax isn't known", span);
+                // What is listed of it is what another shell would do: that may be, and isn't all.
+                if self.shell == Shell::Other && !is_plain(text) {
+                    let at = self.at(span);
+                    self.script.refused.get_or_insert(Doubt { why: UNKNOWN_SHELL, at });
+                    // To fish `\x2d` is a dash, to others these begin a program's name.
+                    if text.contains(['\\', '^', '@']) {
+                        self.gap(UNKNOWN_SHELL, span);
+                    }
                 }
                 self.variables.shell = self.shell;
                 self.variables.collect_text(text, &syntax.list);
@@ -769,7 +782,7 @@ impl Walk {
                     Change::None | Change::Length => {}
                 },
                 Part::Brace(alternatives) => alternatives.iter().for_each(|parts| self.walk_parts(parts, span)),
-                Part::Text { .. } | Part::Tilde | Part::Glob(_) | Part::Range(_) => {}
+                Part::Text { .. } | Part::Tilde(_) | Part::Glob(_) | Part::Range(_) => {}
             }
         }
     }

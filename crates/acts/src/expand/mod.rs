@@ -2,18 +2,20 @@
 
 pub(super) mod output;
 
-use super::Shell;
-use super::grammar::{Assign, Change, List, Node, Part, RedirectKind, Stage, Value, Word as Written};
+use super::grammar::{Assign, Change, CutFrom, List, Node, Part, RedirectKind, Stage, Tilde, Value, Word as Written};
+use super::meeting::{self, Token};
 use super::names::{is_of_name, tells_what_ran};
 use super::programs::{self, Names};
 use super::word::{BRANCH, DIRECTORY};
 pub(super) use super::word::{Openness, Word, join};
+use super::{Environment, GIVEN, Shell};
 use compact_str::{CompactString, format_compact};
 use output::{Known, Output};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Where a variable's value comes from.
 #[derive(Clone, Debug)]
@@ -40,8 +42,14 @@ pub(super) enum Piece {
     Line(Rc<[Stage]>, usize, Shell),
     /// An element of an array.
     Element(String),
+    /// What is left of a variable without what fits the pattern.
+    Cut(String, String, CutFrom),
+    /// A variable, or this where nothing has set it.
+    Default(String, Vec<Piece>),
     /// `~`
     Home,
+    /// `~name`
+    User(String),
     /// A sign of a pattern of file names.
     Glob(char),
 }
@@ -88,6 +96,9 @@ pub(super) struct Variables {
     resolving: RefCell<Vec<String>>,
     /// Sources that were looked at: variables that are made of each other would take forever.
     looked: Cell<usize>,
+    /// What the text is given.
+    environment: Arc<Environment>,
+    asks_environment: Cell<bool>,
 }
 
 /// One value that a variable may have.
@@ -119,7 +130,7 @@ impl Variable {
     fn push(&mut self, source: Source, name: &str) {
         let of_itself = matches!(&source, Source::Pieces(pieces)
         if pieces.iter().any(|piece| match piece {
-            Piece::Variable(other) => other == name,
+            Piece::Variable(other) | Piece::Cut(other, ..) | Piece::Default(other, _) => other == name,
             Piece::Home => name == "HOME",
             _ => false,
         }));
@@ -146,6 +157,37 @@ fn sets_names(name: &str) -> bool {
 }
 
 impl Variables {
+    /// Nothing is set by the text so far.
+    pub(super) fn given(environment: Arc<Environment>) -> Variables {
+        Variables { environment, ..Variables::default() }
+    }
+
+    /// Whether anything was asked that another environment may say otherwise.
+    pub(super) fn asks_environment(&self) -> bool {
+        self.asks_environment.get()
+    }
+
+    /// The value that a variable has when the text begins; none if it isn't known. Dash doesn't set UID by itself.
+    pub(super) fn values_given(&self, name: &str) -> Vec<Resolved> {
+        let Some(value) = self.environment.value(name) else { return Vec::new() };
+        self.asks_environment.set(true);
+        let is_by_shell = name == "UID" && self.shell.may_be_dash();
+        let unset = is_by_shell.then(|| Resolved::operand(format_compact!("${name}")));
+        [Resolved::constant(value)].into_iter().chain(unset).collect()
+    }
+
+    /// Where a user lives. A name that no user has stays what it is; to zsh it may be a variable's, too.
+    pub(super) fn home_of(&self, user: &str) -> Vec<Resolved> {
+        let home = self.environment.home_of(user).unwrap_or_else(|| format!("~{user}"));
+        let named = if self.shell == Shell::Zsh { self.values(user) } else { Vec::new() };
+        [Resolved::constant(&home)].into_iter().chain(named).collect()
+    }
+
+    /// Whether the text leaves a variable as it is given, and that is known.
+    pub(super) fn is_as_given(&self, name: &str) -> bool {
+        !self.is_set(name) && self.environment.value(name).is_some()
+    }
+
     pub(super) fn is_set(&self, name: &str) -> bool {
         self.any || self.by_name.contains_key(name)
     }
@@ -180,12 +222,13 @@ impl Variables {
         }
         let mentions = |source: &Source| match source {
             Source::Pieces(pieces) => pieces.iter().any(|piece| match piece {
-                Piece::Variable(other) | Piece::Element(other) => {
+                Piece::Variable(other) | Piece::Element(other) | Piece::Cut(other, ..) | Piece::Default(other, _) => {
                     chain >= MAX_CHAIN || self.is_odd_in(other, chain + 1)
                 }
                 // A name is evaluated in turn.
                 Piece::Text(text) => chain < MAX_CHAIN && text != name && self.is_odd_in(text, chain + 1),
-                Piece::Operand | Piece::Computed | Piece::Output(..) | Piece::Home | Piece::Glob(_) => false,
+                Piece::Operand | Piece::Computed | Piece::Output(..) | Piece::Glob(_) => false,
+                Piece::Home | Piece::User(_) => false,
                 Piece::Line(..) => self.brackets,
             }),
             Source::Computed => self.brackets,
@@ -539,12 +582,12 @@ impl Variables {
                 },
                 Part::Command { list, .. } | Part::Process { list, .. } => self.collect(list),
                 Part::Arithmetic { parts } => self.collect_numbers(parts),
-                Part::Tilde | Part::Glob(_) | Part::Range(_) => {}
+                Part::Tilde(_) | Part::Glob(_) | Part::Range(_) => {}
             }
         }
     }
 
-    /// The values that a name may have; none if the text doesn't set it.
+    /// The values that a name may have; none if the text doesn't set it and isn't given any that is known.
     pub(super) fn values(&self, name: &str) -> Vec<Resolved> {
         self.values_in(name, 0)
     }
@@ -553,7 +596,7 @@ impl Variables {
         if self.any {
             return vec![Resolved::computed()];
         }
-        let Some(variable) = self.by_name.get(name) else { return Vec::new() };
+        let Some(variable) = self.by_name.get(name) else { return self.values_given(name) };
         if programs::is_set_by_shells(name) {
             return vec![Resolved::computed()];
         }
@@ -593,7 +636,8 @@ impl Variables {
         }
         let one = |source: &Source| {
             // What an expansion leaves empty is no element, and a file's name may be several.
-            let is_expanded = |piece: &Piece| !matches!(piece, Piece::Text(_) | Piece::Glob(_) | Piece::Home);
+            let is_expanded =
+                |piece: &Piece| !matches!(piece, Piece::Text(_) | Piece::Glob(_) | Piece::Home | Piece::User(_));
             let is_cut =
                 variable.is_uneven && matches!(source, Source::Pieces(pieces) if pieces.iter().any(is_expanded));
             match self.resolve_source(source, chain).as_slice() {
@@ -687,18 +731,26 @@ impl Variables {
                         Piece::Glob(c) => {
                             vec![Resolved { text: CompactString::from_iter([*c]), openness: Openness::Files(0) }]
                         }
-                        Piece::Home => match self.by_name.get("HOME") {
-                            Some(home) => self.resolve(home, chain + 1),
-                            None => vec![Resolved::constant("~")],
-                        },
-                        Piece::Variable(name) => match self.by_name.get(name) {
-                            // To zsh that is all of its elements.
-                            Some(variable) if variable.array.is_some() && self.shell == Shell::Zsh => computed(),
-                            Some(variable) => self.resolve(variable, chain + 1),
-                            None if is_number(name) && self.sets_given(self.shell) => computed(),
-                            None if name == "PWD" && self.stays() => vec![Resolved::directory()],
-                            None => vec![Resolved::operand(format_compact!("${name}"))],
-                        },
+                        Piece::Home if !self.is_set("HOME") && !self.is_as_given("HOME") => {
+                            vec![Resolved::constant("~")]
+                        }
+                        Piece::Home => self.resolve_name("HOME", chain + 1),
+                        Piece::User(name) => self.home_of(name),
+                        Piece::Variable(name) => self.resolve_name(name, chain + 1),
+                        Piece::Cut(name, pattern, from) => {
+                            let all = self.resolve_name(name, chain + 1);
+                            let work = all.iter().map(|it| cutting_work(it, pattern)).sum();
+                            match all.iter().all(is_short_constant) && !self.is_tired_by(work) {
+                                true => all.into_iter().map(|it| it.without(pattern, *from)).collect(),
+                                false => computed(),
+                            }
+                        }
+                        Piece::Default(name, other) => {
+                            let mut all = self.resolve_name(name, chain + 1);
+                            let others = self.resolve_source(&Source::Pieces(other.clone()), chain + 1);
+                            all.extend(others.into_iter().filter(|it| !all.contains(it)).collect::<Vec<_>>());
+                            all
+                        }
                     };
                     if values.len() * nexts.len() > MAX_VALUES {
                         return computed();
@@ -711,7 +763,74 @@ impl Variables {
     }
 }
 
+impl Variables {
+    /// What a name stands for in a value.
+    fn resolve_name(&self, name: &str, chain: usize) -> Vec<Resolved> {
+        match self.by_name.get(name) {
+            // To zsh that is all of its elements.
+            Some(variable) if variable.array.is_some() && self.shell == Shell::Zsh => vec![Resolved::computed()],
+            // Where it is asked for, the text may not have come to set it yet.
+            Some(variable) => {
+                let mut values = self.resolve(variable, chain);
+                let given = self.values_given(name).into_iter().filter(|it| !values.contains(it)).collect::<Vec<_>>();
+                values.extend(given);
+                values
+            }
+            None if is_number(name) && self.sets_given(self.shell) => vec![Resolved::computed()],
+            None if name == "PWD" && self.stays() => vec![Resolved::directory()],
+            None => match self.values_given(name) {
+                none if none.is_empty() => vec![Resolved::operand(format_compact!("${name}"))],
+                given => given,
+            },
+        }
+    }
+}
+
+/// A longer value isn't cut, because each character of it is held against each of the pattern.
+const LONGEST_CUT: usize = 256;
+
+/// Whether a value may be cut.
+pub(super) fn is_short_constant(value: &Resolved) -> bool {
+    value.openness == Openness::Constant && value.text.len() <= LONGEST_CUT
+}
+
+/// Some hundred comparisons take as long as another step.
+pub(super) fn cutting_work(value: &Resolved, pattern: &str) -> usize {
+    value.text.len() * pattern.len() / 128
+}
+
+/// A pattern of `*`, `?` and plain characters; nothing if it may be another one. In double quotes it isn't told whether a
+/// character by itself is quoted.
+pub(super) fn plain_pattern(parts: &[Part], in_quotes: bool) -> Option<String> {
+    let mut pattern = String::new();
+    for part in parts {
+        let Part::Text { text, quoted } = part else { return None };
+        let is_plain =
+            !text.contains(['*', '?']) || if in_quotes { parts.len() == 1 && text.len() > 1 } else { !quoted };
+        if !is_plain || text.contains(['[', '\\', '(', '~']) {
+            return None;
+        }
+        pattern.push_str(text);
+    }
+    Some(pattern)
+}
+
 impl Resolved {
+    /// What is left of it without the part that fits a pattern of `*`, `?` and plain characters.
+    pub(super) fn without(self, pattern: &str, from: CutFrom) -> Resolved {
+        let mut text: Vec<Token> = self.text.chars().map(Token::Is).collect();
+        let mut pattern = meeting::tokens(pattern);
+        if from.end {
+            text.reverse();
+            pattern.reverse();
+        }
+        let fitting = meeting::beginnings_that_fit(&pattern, &text);
+        let n = if from.longest { fitting.iter().rposition(|it| *it) } else { fitting.iter().position(|it| *it) };
+        let (n, n_all) = (n.unwrap_or(0), text.len());
+        let (skipped, taken) = if from.end { (0, n_all - n) } else { (n, n_all) };
+        Resolved { text: self.text.chars().take(taken).skip(skipped).collect(), ..self }
+    }
+
     pub(super) fn empty() -> Resolved {
         Resolved { text: CompactString::default(), openness: Openness::Constant }
     }
@@ -878,7 +997,10 @@ fn source_of<'p>(parts: impl IntoIterator<Item = &'p Part>, shell: Shell) -> Sou
     for part in parts {
         pieces.push(match part {
             Part::Text { text, .. } => Piece::Text(text.clone()),
-            Part::Tilde => Piece::Home,
+            Part::Tilde(Tilde::Home) => Piece::Home,
+            Part::Tilde(Tilde::User(name)) => Piece::User(name.to_string()),
+            Part::Tilde(Tilde::Here) => Piece::Variable("PWD".into()),
+            Part::Tilde(Tilde::Before) => Piece::Variable("OLDPWD".into()),
             Part::Glob(_) if pieces.is_empty() => Piece::Operand,
             Part::Glob(c) => Piece::Text(CompactString::from_iter([*c])),
             Part::Range(_) | Part::Arithmetic { .. } => Piece::Operand,
@@ -890,6 +1012,26 @@ fn source_of<'p>(parts: impl IntoIterator<Item = &'p Part>, shell: Shell) -> Sou
             Part::Variable { change: Change::Length, .. } => Piece::Operand,
             Part::Variable { name, change: Change::None, .. } if name.bytes().all(|byte| byte.is_ascii_digit()) => {
                 Piece::Variable(name.clone())
+            }
+            Part::Variable { name, change: Change::Cut { operands, from: Some(from), .. }, quoted }
+                if is_variable(name)
+                    && !tells_what_ran(name)
+                    && (shell.is_bash_or_dash() || GIVEN.contains(&name.as_str())) =>
+            {
+                match plain_pattern(operands, *quoted) {
+                    Some(pattern) => Piece::Cut(name.clone(), pattern, *from),
+                    None => Piece::Computed,
+                }
+            }
+            Part::Variable { name, change: Change::Default(parts), .. }
+                if is_variable(name)
+                    && !tells_what_ran(name)
+                    && (!programs::is_shells_own(name, shell) || GIVEN.contains(&name.as_str())) =>
+            {
+                match source_of(parts, shell) {
+                    Source::Pieces(other) => Piece::Default(name.clone(), other),
+                    _ => Piece::Computed,
+                }
             }
             Part::Command { list, .. } => Piece::Output(Rc::clone(list), shell),
             Part::Brace(_) | Part::Variable { .. } | Part::Process { .. } => Piece::Computed,

@@ -2,14 +2,17 @@
 
 use super::super::Shell;
 use super::super::grammar::{
-    Assign, Change, List, Node, Part, Pipeline, Redirect, RedirectKind, Stage, Word as Written,
+    Assign, Change, List, Node, Part, Pipeline, Redirect, RedirectKind, Stage, Tilde, Word as Written,
 };
 use super::super::names::base_name;
 use super::super::programs::options::Column;
 use super::super::programs::parsed::{Given, Item};
 use super::super::programs::{self, Parsed, running};
 use super::super::word::{Openness, Word};
-use super::{Resolved, Variables, begins_option_if_cut, is_positional, is_variable, puts_in_more_than_a_name};
+use super::{
+    Resolved, Variables, begins_option_if_cut, is_positional, is_short_constant, is_variable, plain_pattern,
+    puts_in_more_than_a_name,
+};
 use compact_str::format_compact;
 
 /// What a list of commands prints.
@@ -174,7 +177,7 @@ pub(in super::super) fn of(list: &List, known: Known<'_>) -> Output {
     }
     match of_stages(&last.stages, known) {
         // Another one.
-        Output::Directory if !rest.is_empty() => Output::Operands,
+        Output::Directory if !rest.is_empty() => known.directory_after(rest).map_or(Output::Operands, Output::Perhaps),
         Output::Constant(text) if !rest.is_empty() => Output::Perhaps(text),
         output => output,
     }
@@ -221,6 +224,23 @@ pub(in super::super) fn steps_of(stages: &[Stage]) -> usize {
 }
 
 impl Known<'_> {
+    /// Where one `cd` leads that names a directory from the root, or the home.
+    fn directory_after(self, commands: &[Pipeline]) -> Option<String> {
+        let [Pipeline { stages, .. }] = commands else { return None };
+        let Node::Simple { assigns, words } = &stages.first()?.node else { return None };
+        let to = match (assigns.as_slice(), words.get(1..)?) {
+            ([], []) => (self.values)("HOME"),
+            ([], [word]) => {
+                let values = self.word(&word.parts)?.into_iter();
+                values.map(|(it, _)| Resolved { text: it.text, openness: it.openness }).collect()
+            }
+            _ => return None,
+        };
+        let [to] = to.as_slice() else { return None };
+        let is_whole = to.openness == Openness::Constant && to.text.starts_with('/');
+        is_whole.then(|| to.text.trim_end_matches('/').to_string())
+    }
+
     fn of_first(self, stage: &Stage) -> Output {
         let Node::Simple { assigns, words } = &stage.node else { return Output::Anything };
         // None of those that are known prints what it reads.
@@ -255,6 +275,11 @@ impl Known<'_> {
                     | ["git", "symbolic-ref", "--short", "HEAD"],
                 ) if assigns.is_empty() => return Output::Branch,
                 Some(["pwd"] | ["pwd", "-L" | "-P"]) if assigns.is_empty() => return Output::Directory,
+                Some(["printenv", name]) if assigns.is_empty() && self.variables.is_as_given(name) => {
+                    if let [value] = self.variables.values_given(name).as_slice() {
+                        return Output::Constant(value.text.to_string());
+                    }
+                }
                 Some(texts) => {
                     if let Some(text) = printed(texts, self.shell) {
                         return Output::Constant(text.trim_end_matches('\n').to_string());
@@ -343,8 +368,14 @@ impl Known<'_> {
                     all_quoted &= quoted;
                     (constant(text), true)
                 }
-                Part::Tilde if self.variables.is_set("HOME") => ((self.values)("HOME"), true),
-                Part::Tilde => (operand("~"), true),
+                Part::Tilde(tilde) => {
+                    let values = match tilde {
+                        Tilde::Home => (self.values)("HOME"),
+                        Tilde::User(name) => self.variables.home_of(name),
+                        Tilde::Here | Tilde::Before => Vec::new(),
+                    };
+                    (if values.is_empty() { operand("~") } else { values }, true)
+                }
                 Part::Glob(c) => (operand(&c.to_string()), true),
                 Part::Range(text) => (operand(text), true),
                 Part::Arithmetic { .. } => (operand("$((…))"), true),
@@ -401,8 +432,15 @@ impl Known<'_> {
                 );
                 Some(values)
             }
+            Change::Cut { operands, from: Some(from), .. } if self.variables.is_as_given(name) => {
+                match plain_pattern(operands, quoted).filter(|_| values.iter().all(is_short_constant)) {
+                    Some(pattern) => Some(values.into_iter().map(|it| it.without(&pattern, *from)).collect()),
+                    None => Some(operand()),
+                }
+            }
             // What is left of it may begin with a dash.
             Change::Replace(parts) if puts_in_more_than_a_name(parts) => None,
+            Change::Replace(_) | Change::Cut { .. } if self.variables.is_as_given(name) => Some(operand()),
             Change::Replace(_) | Change::Cut { .. } => {
                 values.iter().all(|value| !begins_option_if_cut(value)).then(operand)
             }

@@ -127,7 +127,7 @@ impl<'a> Text<'a> {
             (_, Reach::File | Reach::Perhaps) => Some(Change::File),
             (_, Reach::Below) if self.tells_below(act) => Some(Change::File),
             (_, Reach::Below) => Some(Change::Filled),
-            (_, Reach::All) => Some(Change::Taken),
+            (_, Reach::All | Reach::Any) => Some(Change::Taken),
             // Nothing is written so.
             (_, Reach::Sought) => None,
         }
