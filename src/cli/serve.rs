@@ -13,9 +13,10 @@ use crate::rpc::serve::{AFTER_DRAIN, DRAIN, serve_stdin, serve_stream};
 use crate::rpc::session::{Session, Side};
 use crate::support::file;
 use crate::transport::outbox::Outbox;
-use crate::transport::peer::Peer;
 use crate::transport::socket::{self, Socket};
 use crate::transport::stdio;
+use hookwire_ask::limits;
+use hookwire_ask::peer::Peer;
 use std::io::IsTerminal;
 use std::net::Shutdown;
 use std::os::fd::AsFd;
@@ -97,9 +98,10 @@ pub(super) const MAX_MESSAGE: usize = 16 * 1024 * 1024;
 const LAST_GUESTS: Duration = Duration::from_secs(600);
 
 pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
+    limits::raise_files();
     if let Some(path) = &args.inherit {
         let listener = rustix::stdio::stdin().try_clone_to_owned()?;
-        return listen(args, Socket::inherited(listener, path.clone()));
+        return listen(args, Socket::inherited(listener, path.clone())?);
     }
     if let Some(Listen::Http(address)) = &args.listen {
         return listen_http(args, address);
@@ -324,7 +326,7 @@ fn guests(
     let (host, handle) = (host.clone(), runtime.handle().clone());
     move |stream| {
         let outbox = Outbox::new(stream.try_clone()?.into(), || {})?;
-        let side = Side::Guest(Peer::of(&stream));
+        let side = Side::Guest(Peer::of(&stream)?);
         let session = Session::new(host.clone(), outbox.clone(), handle.clone(), side);
         let connection = Connection::new(session);
         let served = serve_stream(stream.as_fd(), &connection, &outbox, max_message);

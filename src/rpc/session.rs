@@ -16,9 +16,9 @@ use crate::services::client::{Answers, Client, Reply};
 use crate::services::state::Store;
 use crate::starts::NamedPrograms;
 use crate::transport::outbox::Outbox;
-use crate::transport::peer::Peer;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
+use hookwire_ask::peer::Peer;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -62,7 +62,7 @@ pub struct Session {
 }
 
 /// Which way a connection came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Side {
     /// From the program that started the host: over stdin and stdout.
     Parent,
@@ -110,7 +110,7 @@ const CLIENT_READS: Duration = Duration::from_millis(50);
 impl Session {
     /// A new connection.
     pub fn new(host: Arc<Host>, outbox: Outbox, runtime: tokio::runtime::Handle, side: Side) -> Arc<Session> {
-        let is_told = side != Side::Caller;
+        let is_told = !matches!(side, Side::Caller);
         let client = Arc::default();
         if is_told {
             let mut clients = host.clients.lock();
@@ -146,7 +146,7 @@ impl Session {
     /// An unknown dialect, or a second `initialize`.
     pub fn initialize(&self, capabilities: Option<HookCapabilities>) -> Result<Vec<String>, RpcError> {
         let mut capabilities = capabilities.unwrap_or_default();
-        if self.side == Side::Caller {
+        if matches!(self.side, Side::Caller) {
             (capabilities.requests, capabilities.notifications) = (Vec::new(), Vec::new());
         }
         let dialect = dialects::by_name(capabilities.dialect.as_deref().unwrap_or(dialects::NATIVE))
@@ -177,7 +177,7 @@ impl Session {
     /// # Errors
     /// The params are not those of LSP, or the client is only a guest.
     pub fn language_server(&self, params: &Value) -> Result<Arc<lsp::Server>, RpcError> {
-        if self.side != Side::Parent {
+        if !matches!(self.side, Side::Parent) {
             return Err(RpcError::request("over the shared socket there is no language server"));
         }
         let client = self.as_client().ok_or_else(|| RpcError::request("the connection has ended"))?;
@@ -236,13 +236,13 @@ impl Session {
     }
 
     /// Which way the connection came.
-    pub(super) fn side(&self) -> Side {
-        self.side
+    pub(super) fn side(&self) -> &Side {
+        &self.side
     }
 
     /// Whether it is from a program that `hookwire run` holds, or may hold.
     pub(super) fn is_from_held(&self) -> bool {
-        matches!(self.side, Side::Guest(peer) if peer.is_held())
+        matches!(&self.side, Side::Guest(peer) if peer.is_held())
     }
 
     /// The client's vocabulary.

@@ -4,7 +4,6 @@ pub mod client;
 pub mod framing;
 pub mod guests;
 pub mod outbox;
-pub mod peer;
 pub mod socket;
 pub mod stdio;
 pub mod tcp_peer;

@@ -26,6 +26,8 @@ const MAX_GUESTS: usize = 32;
 const MAX_BRIEF_GUESTS: usize = 32;
 /// How long those are.
 const BRIEF: Duration = Duration::from_secs(5);
+/// So many may wait to be let in, as far as the kernel allows so many.
+const BACKLOG: i32 = 4096;
 /// How long another one may take to start a host.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -57,8 +59,14 @@ impl Socket {
     }
 
     /// The socket that the process was given as its standard input, bound already.
-    pub fn inherited(listener: OwnedFd, path: PathBuf) -> Socket {
-        Socket::new(listener.into(), path, MAX_AGENTS)
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn inherited(listener: OwnedFd, path: PathBuf) -> Result<Socket> {
+        // From now on the kernel tells whoever connects that this process listens, and not the one that has started it and
+        // may be gone: one that is gone is obeyed by nobody who holds programs.
+        rustix::net::listen(&listener, BACKLOG)?;
+        Ok(Socket::new(listener.into(), path, MAX_AGENTS))
     }
 
     fn new(listener: UnixListener, path: PathBuf, lasting: usize) -> Socket {

@@ -1,7 +1,8 @@
 //! Whether `hookwire run` holds who has connected over TCP. The kernel names no process there: the connection is looked
 //! for among the open files of those that are held.
 
-use super::peer::filters;
+use hookwire_ask::look::Look;
+use hookwire_ask::peer::filters;
 use hookwire_ask::programs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -16,10 +17,20 @@ const ESTABLISHED: &str = "01";
 /// Whether who has connected is, or may be, held. While something is held, somebody who can't be found may be it: a
 /// connection can be handed on while it is looked for. Where the kernel has no filters, nothing is.
 pub fn is_held(theirs: SocketAddr, ours: SocketAddr) -> bool {
-    let Some(own) = filters("self") else { return false };
+    let own = match filters("self") {
+        Look::Found(own) => own,
+        Look::Nothing => return false,
+        Look::Failed(_) => return true,
+    };
+    let Ok(processes) = processes() else { return true };
     let (mut held, mut free) = (Vec::new(), Vec::new());
-    for process in processes() {
-        let is_held = filters(&process).is_some_and(|theirs| theirs > own) && is_below_holder(&process);
+    for process in processes {
+        let has_more = match filters(&process) {
+            Look::Found(theirs) => theirs > own,
+            Look::Nothing => false,
+            Look::Failed(_) => true,
+        };
+        let is_held = has_more && is_below_holder(&process);
         if is_held { &mut held } else { &mut free }.push(process);
     }
     if held.is_empty() {
@@ -31,9 +42,12 @@ pub fn is_held(theirs: SocketAddr, ours: SocketAddr) -> bool {
 }
 
 /// The numbers of the processes that run.
-fn processes() -> impl Iterator<Item = String> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|it| it.file_name().into_string().ok()).filter(|it| it.bytes().all(|byte| byte.is_ascii_digit()))
+fn processes() -> std::io::Result<Vec<String>> {
+    let names = std::fs::read_dir("/proc")?.map(|entry| Ok(entry?.file_name().into_string().unwrap_or_default()));
+    let is_number = |it: &std::io::Result<String>| {
+        it.as_ref().map_or(true, |it| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    names.filter(is_number).collect()
 }
 
 /// Whether a process that holds others is, or may be, above this one. What leaves its parent comes to the one that holds

@@ -5,6 +5,9 @@
 //! else. The rules, the agents' words and the directions of failures are the host's and the large program's.
 
 pub mod exchange;
+pub mod limits;
+pub mod look;
+pub mod peer;
 pub mod places;
 pub mod programs;
 pub mod project;

@@ -2,6 +2,7 @@
 //! who asks is woken by nobody in between.
 
 use super::host::Link;
+use super::obeyed::Obeyed;
 use serde_json::{Value, json};
 use std::io::Result;
 use std::path::{Path, PathBuf};
@@ -51,6 +52,8 @@ pub enum Verdict {
 /// Asks the host.
 pub struct Asking {
     socket: Mutex<PathBuf>,
+    /// Who is obeyed.
+    pub obeyed: Obeyed,
     session: String,
     tool_event: Option<String>,
     idle: Mutex<(Vec<Link>, usize)>,
@@ -59,13 +62,18 @@ pub struct Asking {
 
 impl Asking {
     /// Nobody is connected to yet.
-    pub fn new(socket: PathBuf, session: String, tool_event: Option<String>) -> Asking {
-        Asking { socket: Mutex::new(socket), session, tool_event, idle: Mutex::default(), free: Condvar::new() }
+    pub fn new(socket: PathBuf, obeyed: Obeyed, session: String, tool_event: Option<String>) -> Asking {
+        let (socket, idle) = (Mutex::new(socket), Mutex::default());
+        Asking { socket, obeyed, session, tool_event, idle, free: Condvar::new() }
     }
 
-    /// Where the host is asked.
-    pub fn socket(&self) -> PathBuf {
-        self.socket.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Connects to the host.
+    ///
+    /// # Errors
+    /// Nobody answers there, or somebody who isn't obeyed.
+    pub fn connect(&self) -> Result<Link> {
+        let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.obeyed.connect(&socket)
     }
 
     /// The host is asked elsewhere from now on.
@@ -97,7 +105,7 @@ impl Asking {
         event: &Value,
         is_awaited: &impl Fn() -> bool,
     ) -> Result<(Link, std::result::Result<Value, String>)> {
-        let mut link = kept.map_or_else(|| Link::connect(&self.socket()), Ok)?;
+        let mut link = kept.map_or_else(|| self.connect(), Ok)?;
         let id = link.send_request("hooks/dispatch", event.clone())?;
         let reply = link.await_reply(id, is_awaited)?;
         Ok((link, reply))

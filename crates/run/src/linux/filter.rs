@@ -1,4 +1,6 @@
-//! The seccomp filter: `execve` and `execveat` ask the supervisor, everything else passes.
+//! The seccomp filter: `execve` and `execveat` ask the supervisor, and so does `prlimit64` if it would change the limits of
+//! another process. The kernel compares no more than users there, and without files the supervisor, or the host, judges
+//! nothing. Everything else passes.
 
 use super::arch::{ENTRIES, Entry, X32};
 use libc::{
@@ -10,6 +12,8 @@ use libc::{
 const NUMBER: u32 = 0;
 /// Where it has the entry.
 const ARCH: u32 = 4;
+/// Where it has the arguments, of eight bytes each. Both processors have the lower half first.
+const ARGUMENTS: u32 = 16;
 const NO_SUCH_CALL: u32 = SECCOMP_RET_ERRNO | libc::ENOSYS as u32;
 
 /// The filter's instructions.
@@ -31,11 +35,20 @@ fn calls(entry: &Entry, refused_from: Option<u32>) -> Vec<sock_filter> {
     if let Some(number) = refused_from {
         calls.extend([jump(BPF_JGE, number, 0, 1), answer(NO_SUCH_CALL)]);
     }
+    let (process, new_limits) = (ARGUMENTS, ARGUMENTS + 2 * 8);
     calls.extend([
-        jump(BPF_JEQ, entry.execve, 1, 0),
-        jump(BPF_JEQ, entry.execveat, 0, 1),
-        answer(SECCOMP_RET_USER_NOTIF),
+        jump(BPF_JEQ, entry.execve, 9, 0),
+        jump(BPF_JEQ, entry.execveat, 8, 0),
+        jump(BPF_JEQ, entry.prlimit, 0, 6),
+        // Its own limits are its own matter, which most programs read as they start.
+        load(process),
+        jump(BPF_JEQ, 0, 4, 0),
+        load(new_limits),
+        jump(BPF_JEQ, 0, 0, 3),
+        load(new_limits + 4),
+        jump(BPF_JEQ, 0, 0, 1),
         answer(SECCOMP_RET_ALLOW),
+        answer(SECCOMP_RET_USER_NOTIF),
     ]);
     calls
 }

@@ -1,7 +1,7 @@
 //! The process that the caller waits for: it passes signals on to the command and ends as the command ends.
 
 use super::holding;
-use super::host::Link;
+use super::obeyed::Obeyed;
 use super::sys::{self, Fork};
 use super::told::Told;
 use crate::args::Options;
@@ -22,7 +22,7 @@ use std::process::ExitCode;
 /// # Errors
 /// Nothing was run.
 pub fn run(options: Options) -> Result<ExitCode, String> {
-    let link = Link::connect(&options.socket)
+    let (obeyed, link) = Obeyed::begin(&options)
         .map_err(|error| format!("{}: nobody can be asked there: {error}", options.socket.display()))?;
     // A caller that ignores its children's ends would leave nobody a status.
     sys::reset_signal(libc::SIGCHLD);
@@ -34,9 +34,9 @@ pub fn run(options: Options) -> Result<ExitCode, String> {
     match sys::fork().map_err(|error| failed("no process can be started", &error))? {
         Fork::Child => {
             drop(ours);
-            holding::run(options, theirs, link, &before)
+            holding::run(options, theirs, obeyed, link, &before)
         }
-        Fork::Parent(_) => drop((theirs, link)),
+        Fork::Parent(_) => drop((theirs, obeyed, link)),
     }
     Ok(wait(&ours))
 }

@@ -2,12 +2,14 @@
 
 use super::command::{self, Standing};
 use super::host::Link;
+use super::obeyed::Obeyed;
 use super::pool::Pool;
 use super::supervisor::{CommandState, Supervisor};
 use super::sys::{self, Change, Fork};
 use super::told::Told;
 use super::{start, watch};
 use crate::args::Options;
+use hookwire_ask::limits;
 use nix::sys::prctl;
 use nix::sys::signal::SigSet;
 use nix::time::{ClockId, clock_gettime};
@@ -18,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Runs as the supervisor.
-pub fn run(options: Options, front: UnixStream, link: Link, signals: &SigSet) -> ! {
+pub fn run(options: Options, front: UnixStream, obeyed: Obeyed, link: Link, signals: &SigSet) -> ! {
     // Else processes whose starters have ended would be nobody's, and no tracer but an ancestor may look at them.
     let _ = prctl::set_child_subreaper(true);
     let since = file_time();
@@ -45,7 +47,7 @@ pub fn run(options: Options, front: UnixStream, link: Link, signals: &SigSet) ->
     }
     let command = CommandState::new(pid, becoming, front);
     match standing {
-        Standing::Held { listener, is_killable } => hold(options, command, listener, is_killable, link, since),
+        Standing::Held { listener, is_killable } => hold(options, obeyed, command, listener, is_killable, link, since),
         Standing::HeldAlready | Standing::Unheld => {
             leave_terminal(&[command.front.as_fd()]);
             wait_for_unheld(&command);
@@ -59,17 +61,21 @@ pub fn run(options: Options, front: UnixStream, link: Link, signals: &SigSet) ->
 
 fn hold(
     options: Options,
+    obeyed: Obeyed,
     command: CommandState,
     listener: OwnedFd,
     is_killable: bool,
     link: Link,
     since: Duration,
 ) -> ! {
-    leave_terminal(&[listener.as_fd(), command.front.as_fd(), command.becoming.as_fd(), link.stream().as_fd()]);
+    let host = obeyed.process();
+    let kept = [listener.as_fd(), command.front.as_fd(), command.becoming.as_fd(), link.stream().as_fd()];
+    leave_terminal(&kept.into_iter().chain(host.process().map(AsFd::as_fd)).collect::<Vec<_>>());
+    limits::raise_files();
     // Where nothing else keeps the tree from tracing this process, this does.
     let _ = prctl::set_dumpable(false);
     let Ok(pool) = Pool::new() else { sys::exit_now(1) };
-    let supervisor = Arc::new(Supervisor::new(options, command, listener, is_killable, pool, since));
+    let supervisor = Arc::new(Supervisor::new(options, obeyed, command, listener, is_killable, pool, since));
     let serving = supervisor.clone();
     supervisor.pool.begin(move |role| start::serve_next(&serving, role));
     let watched = supervisor.clone();
@@ -84,7 +90,7 @@ fn hold(
 }
 
 /// The time as file systems have it: their clock is the coarse one, which is behind the other.
-fn file_time() -> Duration {
+pub fn file_time() -> Duration {
     clock_gettime(ClockId::CLOCK_REALTIME_COARSE).map(Duration::from).unwrap_or_default()
 }
 

@@ -1,11 +1,11 @@
 //! The host that is asked: JSON-RPC 2.0 with `Content-Length` headers over its Unix socket.
 
+use hookwire_ask::look::Look;
+use hookwire_ask::peer::filters;
 use libc::pid_t;
-use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use serde_json::{Value, json};
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The longest message that is read, in bytes.
@@ -33,13 +33,11 @@ pub enum Message {
 }
 
 impl Link {
-    /// Connects and says who this is. The reply to that is left to be read: its number is 1.
+    /// Says who this is. The reply to that is left to be read: its number is 1.
     ///
     /// # Errors
-    /// Nobody answers there, or somebody whom this program doesn't ask.
-    pub fn connect(path: &Path) -> Result<Link> {
-        let stream = UnixStream::connect(path)?;
-        check_peer(&stream)?;
+    /// The connection is broken.
+    pub fn over(stream: UnixStream) -> Result<Link> {
         stream.set_write_timeout(Some(PATIENCE))?;
         stream.set_read_timeout(Some(LOOK))?;
         let mut link = Link { stream, buffer: Vec::new(), next_id: 1 };
@@ -164,31 +162,10 @@ fn read_message(body: &[u8]) -> Result<Option<Message>> {
     })
 }
 
-/// The socket must belong to a process of this user or of root, and not to one of the tree that is held: a program of the
-/// tree could otherwise take the host's place after a restart and allow everything.
-fn check_peer(stream: &UnixStream) -> Result<()> {
-    let peer = getsockopt(stream, PeerCredentials).map_err(Error::from)?;
-    let own = nix::unistd::geteuid().as_raw();
-    if peer.uid() != own && peer.uid() != 0 {
-        return Err(Error::new(ErrorKind::PermissionDenied, format!("the socket is user {}'s", peer.uid())));
-    }
-    let (own, theirs) = (filters_of("self"), filters_of(&peer.pid().to_string()));
-    if matches!((own, theirs), (Some(own), Some(theirs)) if theirs > own) {
-        return Err(Error::new(ErrorKind::PermissionDenied, "the socket is held by a program that is itself held"));
-    }
-    Ok(())
-}
-
-/// How many seccomp filters a process has, where the kernel says it: each that is held has one more than its supervisor.
-pub fn filters_of(pid: &str) -> Option<u32> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:")?.trim().parse().ok())
-}
-
 /// Whether a process is below the filter: a host that was started from here isn't, and stays.
 pub fn is_held(pid: pid_t) -> bool {
-    let (own, theirs) = (filters_of("self"), filters_of(&pid.to_string()));
-    !matches!((own, theirs), (Some(own), Some(theirs)) if theirs <= own)
+    let (own, theirs) = (filters("self"), filters(&pid.to_string()));
+    !matches!((own, theirs), (Look::Found(own), Look::Found(theirs)) if theirs <= own)
 }
 
 /// Reads within a time limit until the reply is there.

@@ -1,17 +1,20 @@
 //! Which rules are asked about a program, and under which names.
 
 use super::asking::{Ancestor, Start, Verdict};
-use super::lookup::{self, Seen};
+use super::lookup::{self, Lookup, Seen};
 use super::programs::{ProgramFile, Snapshot, base_name, is_loader_name, loaded_program};
 use super::remote::Base;
 use super::supervisor::Supervisor;
 use super::tree;
 use libc::pid_t;
+use nix::errno::Errno;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// How many of those that a program comes from are looked at for what they run.
 const MAX_LOOKED_AT: usize = 4;
+/// A program that a rule names may have so many words. The host takes so long for more that whoever waits gives up.
+const MAX_WORDS: usize = 100_000;
 
 /// A program with its arguments, as it is judged.
 pub struct Program {
@@ -50,8 +53,17 @@ impl Judge<'_> {
         });
         if is_loader && let Some((path, argv)) = loaded_program(&program.argv) {
             (self.before_asking)();
-            let seen = lookup::find(self.tid, Base::WorkingDirectory, &path).found();
-            let loaded = Program { argv, path, file: seen.map(|it| self.snapshot.look_at(&it)) };
+            let file = match lookup::find(self.tid, Base::WorkingDirectory, &path) {
+                Lookup::Found(seen) => self.snapshot.look_at(&seen).map(Some),
+                Lookup::Missing(_) => Ok(None),
+                // It shows nowhere afterwards either.
+                Lookup::Unknown => Err(Errno::EACCES),
+                Lookup::Failed(error) => Err(error),
+            };
+            let loaded = match file {
+                Ok(file) => Program { argv, path, file },
+                Err(error) => return Verdict::Deny(unseen("the program that is loaded", error)),
+            };
             let verdict = self.ask(&loaded);
             if verdict != Verdict::Allow {
                 return verdict;
@@ -66,15 +78,28 @@ impl Judge<'_> {
         if names.is_empty() {
             return Verdict::Allow;
         }
+        if program.argv.len() > MAX_WORDS {
+            return Verdict::Deny(format!("more than {MAX_WORDS} words can't be judged in time"));
+        }
         (self.before_asking)();
-        let mut parents = tree::ancestors(self.process, self.supervisor.pid, &program.argv);
+        let mut parents = match tree::ancestors(self.process, self.supervisor.pid, &program.argv) {
+            Ok(parents) => parents,
+            Err(error) => return Verdict::Deny(unseen("who starts it", error)),
+        };
         self.look_at_parents(&mut parents, program);
-        let cwd = lookup::working_directory(self.tid).unwrap_or_else(|| PathBuf::from("/"));
+        let cwd = match lookup::working_directory(self.tid) {
+            Ok(cwd) => cwd,
+            Err(error) => return Verdict::Deny(unseen("its directory", error)),
+        };
         for (name, real_path) in names {
             let mut argv = program.argv.clone();
             match argv.first_mut() {
                 Some(first) if base_name(first) == base_name(&name) => {}
-                Some(first) => *first = name,
+                Some(first) => {
+                    let verb = verb_in_name(base_name(first), base_name(&name)).map(<[u8]>::to_vec);
+                    *first = name;
+                    argv.splice(1..1, verb);
+                }
                 None => argv.push(name),
             }
             let path = &program.path;
@@ -96,16 +121,18 @@ impl Judge<'_> {
         }
         if let Some(nearest) = parents.first_mut().filter(|it| !it.is_same_program) {
             // In a mount namespace of its own, a file may stand at any path.
-            let running = lookup::running_file(nearest.pid);
+            let running = lookup::running_file(nearest.pid).ok();
             let is_there = |path: &Path, seen: &Seen| lookup::at(path).is_some_and(|key| key == seen.key);
-            nearest.file =
-                running.map(|seen| (seen.real_path(), seen)).filter(|(path, it)| is_there(path, it)).map(|it| it.0);
+            nearest.file = running
+                .and_then(|seen| Some((seen.real_path().ok()?, seen)))
+                .filter(|(path, it)| is_there(path, it))
+                .map(|it| it.0);
         }
     }
 
     /// Whether a process runs this file, or another one that is the same named program.
     fn runs_as(&self, pid: pid_t, file: &ProgramFile) -> bool {
-        let Some(running) = lookup::running_file(pid).map(|it| self.snapshot.look_at(&it)) else { return false };
+        let Ok(running) = lookup::running_file(pid).and_then(|it| self.snapshot.look_at(&it)) else { return false };
         let named = |file: &ProgramFile| file.kind.named.as_ref().map(|it| it.path.clone());
         running.key == file.key || named(file).is_some_and(|it| named(&running) == Some(it))
     }
@@ -130,11 +157,28 @@ impl Judge<'_> {
         let others = real.into_iter().chain(file.kind.named.as_ref().map(|it| &*it.path));
         let is_new = |path: &&Path| !is_among(&names, path.as_os_str().as_bytes());
         let others: Vec<&Path> = others.filter(is_new).collect();
-        if !others.is_empty() && !snapshot.is_own_name(base_name(&own), file, self.supervisor.since) {
-            others.into_iter().for_each(|path| add(&mut names, path.as_os_str().as_bytes(), path));
+        if others.is_empty() {
+            return names;
         }
+        let (supervisor, own) = (self.supervisor, base_name(&own));
+        let says_verb = |path: &Path| verb_in_name(own, base_name(path.as_os_str().as_bytes())).is_some();
+        let goes_by_it = snapshot.is_own_name(own, file, supervisor.since, supervisor.runs());
+        let others = others.into_iter().filter(|path| !goes_by_it || says_verb(path));
+        others.for_each(|path| add(&mut names, path.as_os_str().as_bytes(), path));
         names
     }
+}
+
+/// Why something may not start that can't be looked at.
+pub fn unseen(what: &str, error: impl Into<std::io::Error>) -> String {
+    format!("{what} can't be looked at, so it can't be judged: {}", error.into())
+}
+
+/// What a program does under a name that begins with its own: `push` of `git-push` for git. Of others such a name is
+/// another program's.
+fn verb_in_name<'n>(called: &'n [u8], program: &[u8]) -> Option<&'n [u8]> {
+    let is_told_by_name = program == b"git";
+    called.strip_prefix(program)?.strip_prefix(b"-").filter(|verb| is_told_by_name && !verb.is_empty())
 }
 
 /// Whether a name is there already. Rules know a program by its name without a directory.

@@ -1,15 +1,21 @@
 //! The file that a process would start, looked up as that process sees it: from its root, its directory, its open files.
 
 use super::remote::Base;
+use hookwire_ask::look::Look;
 use libc::pid_t;
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, OpenHow, ResolveFlag, open, openat2, readlink};
-use nix::sys::stat::{FileStat, Mode, fstat, stat};
+use nix::fcntl::{OFlag, OpenHow, ResolveFlag, open, openat2, readlink};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstat, lstat, stat};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
 
-/// Names a file for as long as it exists, and changes whenever its bytes do.
+/// As many links as the kernel follows.
+const MAX_LINKS: usize = 40;
+
+/// Names a file for as long as it exists, and changes with its name, its rights and its size. With its bytes it changes only
+/// if they are written by a call: what a process writes into memory that it shares with the file shows at no certain time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileKey {
     /// The device and the inode.
@@ -37,13 +43,28 @@ pub struct Seen {
     pub file: OwnedFd,
     /// Which one it is.
     pub key: FileKey,
+    /// It holds bytes, and is no directory or device.
+    pub is_regular: bool,
 }
 
 impl Seen {
-    /// Where the file is, links resolved, as far as it can be told.
-    pub fn real_path(&self) -> PathBuf {
-        readlink(own_path(self.file.as_fd()).as_str()).map(PathBuf::from).unwrap_or_default()
+    fn new(file: OwnedFd) -> Result<Seen, Errno> {
+        let stat = fstat(&file)?;
+        Ok(Seen { file, key: FileKey::from_stat(&stat), is_regular: is_regular(&stat) })
     }
+
+    /// Where the file is, links resolved.
+    ///
+    /// # Errors
+    /// It couldn't be looked.
+    pub fn real_path(&self) -> Result<PathBuf, Errno> {
+        readlink(own_path(self.file.as_fd()).as_str()).map(PathBuf::from)
+    }
+}
+
+/// Whether something holds bytes, and is no directory or device.
+pub fn is_regular(stat: &FileStat) -> bool {
+    stat.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFREG.bits()
 }
 
 /// How one's own descriptor is opened again.
@@ -59,29 +80,29 @@ pub enum Lookup {
     Missing(Errno),
     /// It can't be told from outside, so only the look after tells.
     Unknown,
-}
-
-impl Lookup {
-    /// The file, if there is one that could be told.
-    pub fn found(self) -> Option<Seen> {
-        match self {
-            Lookup::Found(seen) => Some(seen),
-            Lookup::Missing(_) | Lookup::Unknown => None,
-        }
-    }
+    /// It couldn't be looked.
+    Failed(Errno),
 }
 
 /// Looks up a program's path as the thread would.
 pub fn find(tid: pid_t, base: Base, path: &[u8]) -> Lookup {
-    match open_as(tid, base, path) {
-        Ok(file) => match fstat(&file) {
-            Ok(stat) => Lookup::Found(Seen { file, key: FileKey::from_stat(&stat) }),
-            Err(_) => Lookup::Unknown,
-        },
+    let error = match open_as(tid, base, path).and_then(Seen::new) {
+        Ok(seen) => return Lookup::Found(seen),
+        Err(error) => error,
+    };
+    match look(Err::<(), _>(error)) {
         // In /proc, names such as `self` mean someone else to this process than to that one.
-        Err(error @ (Errno::ENOENT | Errno::ENOTDIR)) if !path.starts_with(b"/proc/") => Lookup::Missing(error),
-        Err(_) => Lookup::Unknown,
+        _ if path.starts_with(b"/proc/") => Lookup::Unknown,
+        Look::Nothing => Lookup::Missing(error),
+        // The process may have other rights, and other links that lead each process elsewhere.
+        _ if matches!(error, Errno::EACCES | Errno::EPERM | Errno::EXDEV | Errno::EAGAIN) => Lookup::Unknown,
+        _ => Lookup::Failed(error),
     }
+}
+
+/// What an answer of the kernel says, by the one table.
+pub fn look<T>(answer: Result<T, Errno>) -> Look<T> {
+    Look::of_io(answer.map_err(std::io::Error::from))
 }
 
 fn open_as(tid: pid_t, base: Base, path: &[u8]) -> Result<OwnedFd, Errno> {
@@ -132,29 +153,82 @@ fn open_below(directory: &OwnedFd, path: &[u8], how: ResolveFlag) -> Result<Owne
     openat2(directory, path, OpenHow::new().flags(OFlag::O_PATH | OFlag::O_CLOEXEC).resolve(how))
 }
 
+/// What was found in a directory of PATH; nothing in one that this process may not search.
+///
+/// # Errors
+/// It couldn't be looked.
+pub fn on_path<T>(answer: Result<T, Errno>) -> Result<Option<T>, Errno> {
+    look(answer).or_closed().known().map_err(|error| Errno::from_raw(error.raw_os_error()))
+}
+
 /// Which file is at a path.
 pub fn at(path: &Path) -> Option<FileKey> {
     stat(path).ok().map(|stat| FileKey::from_stat(&stat))
 }
 
 /// Which file a process runs.
-pub fn running(pid: pid_t) -> Option<FileKey> {
-    stat(format!("/proc/{pid}/exe").as_str()).ok().map(|stat| FileKey::from_stat(&stat))
+///
+/// # Errors
+/// It couldn't be looked.
+pub fn running(pid: pid_t) -> Result<FileKey, Errno> {
+    stat(format!("/proc/{pid}/exe").as_str()).map(|stat| FileKey::from_stat(&stat))
 }
 
 /// The file that a process runs.
-pub fn running_file(pid: pid_t) -> Option<Seen> {
-    let file = open_of_process(pid, "exe").ok()?;
-    let key = FileKey::from_stat(&fstat(&file).ok()?);
-    Some(Seen { file, key })
+///
+/// # Errors
+/// It couldn't be looked.
+pub fn running_file(pid: pid_t) -> Result<Seen, Errno> {
+    open_of_process(pid, "exe").and_then(Seen::new)
 }
 
 /// The working directory of a process.
-pub fn working_directory(pid: pid_t) -> Option<PathBuf> {
-    readlink(format!("/proc/{pid}/cwd").as_str()).ok().map(PathBuf::from)
+///
+/// # Errors
+/// It couldn't be looked.
+pub fn working_directory(pid: pid_t) -> Result<PathBuf, Errno> {
+    readlink(format!("/proc/{pid}/cwd").as_str()).map(PathBuf::from)
 }
 
-/// What is known of a path itself, not of what it links to.
-pub fn lstat(path: &Path) -> Option<FileStat> {
-    nix::sys::stat::fstatat(nix::fcntl::AT_FDCWD, path, AtFlags::AT_SYMLINK_NOFOLLOW).ok()
+/// When each link that leads from a path to a file was last changed, and the file itself. None if it leads to another one,
+/// or it can't be told.
+pub fn chain(path: &Path, to: FileKey) -> Option<Vec<Duration>> {
+    let mut changes = Vec::new();
+    let mut at = PathBuf::from("/");
+    let mut pending: Vec<PathBuf> = names(path);
+    let mut last = None;
+    while let Some(name) = pending.pop() {
+        if name.as_os_str() == ".." {
+            at.pop();
+            continue;
+        }
+        at.push(name);
+        let about = lstat(&at).ok()?;
+        if about.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFLNK.bits() {
+            changes.push(changed(&about));
+            if changes.len() > MAX_LINKS {
+                return None;
+            }
+            let target = PathBuf::from(readlink(&at).ok()?);
+            at.pop();
+            if target.is_absolute() {
+                at = PathBuf::from("/");
+            }
+            pending.extend(names(&target));
+        }
+        last = Some(about);
+    }
+    let last = last.filter(|it| FileKey::from_stat(it) == to)?;
+    changes.push(changed(&last));
+    Some(changes)
+}
+
+/// The names of a path, the last one first.
+fn names(path: &Path) -> Vec<PathBuf> {
+    let parts = path.components().filter(|it| matches!(it, Component::Normal(_) | Component::ParentDir));
+    parts.rev().map(|it| PathBuf::from(it.as_os_str())).collect()
+}
+
+fn changed(about: &FileStat) -> Duration {
+    Duration::new(about.st_ctime.max(0) as u64, about.st_ctime_nsec.clamp(0, 999_999_999) as u32)
 }

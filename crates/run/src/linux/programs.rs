@@ -5,21 +5,26 @@
 //! and the same bytes.
 
 use super::lookup::{self, FileKey, Seen, own_path};
+use super::runs::Runs;
+use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
-use nix::sys::stat::{Mode, SFlag, stat};
+use nix::sys::stat::{Mode, fstat, stat};
 use nix::sys::uio::pread;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
-use std::io::{BufReader, Read};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How many files are remembered.
+/// How many copies of named programs are remembered.
 const MAX_REMEMBERED: usize = 4096;
+/// How many files of named programs are known.
+const MAX_KNOWN: usize = 1 << 16;
+/// So much of two files is compared at a time.
+const CHUNK: usize = 1 << 16;
 /// How much of a script the kernel reads to find its interpreter.
 const MAX_SCRIPT_LINE: usize = 256;
 /// Programs that run the program which they are given, by the kernel's own rules for dynamic linking.
@@ -37,7 +42,7 @@ pub struct Snapshot {
     /// Whether every program is named.
     pub every: bool,
     names: BTreeSet<Vec<u8>>,
-    files: OnceLock<Mutex<Files>>,
+    files: Mutex<Files>,
 }
 
 /// The file of a program.
@@ -60,6 +65,10 @@ pub struct Kind {
     pub script: Option<Arc<ScriptLine>>,
     /// It is a dynamic loader.
     pub is_loader: bool,
+    /// It may be started and not read.
+    pub is_unreadable: bool,
+    /// It has the size of a named program or of a loader, so that it could become one without a sign.
+    pub is_alike: bool,
 }
 
 /// A named program that a file is.
@@ -80,21 +89,52 @@ pub struct ScriptLine {
     pub argument: Option<Vec<u8>>,
 }
 
+/// A named program that was found along the PATH.
+#[derive(Clone, Debug)]
+struct Original {
+    path: Arc<Path>,
+    /// Which file was there.
+    key: FileKey,
+}
+
+/// What has been found. A file that was a named program once stays known, wherever the tree moves it.
 #[derive(Default)]
 struct Files {
     /// The directories of PATH, with their times of change.
     directories: Vec<(PathBuf, Option<(i64, i64)>)>,
-    by_inode: HashMap<(u64, u64), Arc<Path>>,
-    by_size: HashMap<u64, Vec<Arc<Path>>>,
-    loaders: HashSet<(u64, u64)>,
-    loaders_by_size: HashMap<u64, Vec<Arc<Path>>>,
-    remembered: HashMap<FileKey, Kind>,
+    by_inode: HashMap<Inode, Arc<Path>>,
+    by_size: HashMap<u64, Vec<Original>>,
+    loaders: HashSet<Inode>,
+    loaders_by_size: HashMap<u64, Vec<Original>>,
+    /// Files that have the bytes of a named program. That a file is none is never remembered: bytes change without a sign.
+    copies: HashMap<FileKey, Arc<Path>>,
+}
+
+/// A device and an inode, and the size, because a number is given again.
+type Inode = ((u64, u64), u64);
+
+fn inode(key: &FileKey) -> Inode {
+    (key.inode, key.size)
 }
 
 impl Snapshot {
     /// A snapshot of which no file has been looked for yet.
     pub fn new(every: bool, names: impl Iterator<Item = String>) -> Snapshot {
-        Snapshot { every, names: names.map(String::into_bytes).collect(), files: OnceLock::new() }
+        Snapshot { every, names: names.map(String::into_bytes).collect(), files: Mutex::default() }
+    }
+
+    /// Goes on to know the files that an earlier snapshot has found, as far as their names are named here.
+    pub fn inherit(&self, earlier: &Snapshot) {
+        let (mut files, known) = (self.lock(), earlier.lock());
+        let is_named = |path: &Path| self.has_name(base_name(path.as_os_str().as_bytes()));
+        let by_inode = known.by_inode.iter().filter(|(_, path)| is_named(path));
+        files.by_inode.extend(by_inode.map(|(key, path)| (*key, path.clone())));
+        for (size, originals) in &known.by_size {
+            let originals = originals.iter().filter(|it| is_named(&it.path)).cloned();
+            files.by_size.entry(*size).or_default().extend(originals);
+        }
+        let copies = known.copies.iter().filter(|(_, path)| is_named(path));
+        files.copies.extend(copies.map(|(key, path)| (*key, path.clone())));
     }
 
     /// Whether nothing is named, so that nothing needs to be judged.
@@ -108,148 +148,179 @@ impl Snapshot {
     }
 
     /// A file with what it is.
-    pub fn look_at(&self, seen: &Seen) -> ProgramFile {
-        let kind = if self.is_empty() { Kind::default() } else { self.kind(seen.file.as_fd(), seen.key) };
-        let real_path = if self.is_empty() { PathBuf::new() } else { seen.real_path() };
-        ProgramFile { key: seen.key, kind, real_path }
+    ///
+    /// # Errors
+    /// It couldn't be looked.
+    pub fn look_at(&self, seen: &Seen) -> Result<ProgramFile, Errno> {
+        let (key, mut kind, mut real_path) = (seen.key, Kind::default(), PathBuf::new());
+        if !self.is_empty() {
+            (kind, real_path) = (self.kind(seen)?, seen.real_path()?);
+        }
+        Ok(ProgramFile { key, kind, real_path })
     }
 
-    fn kind(&self, file: BorrowedFd<'_>, key: FileKey) -> Kind {
-        let mut files = self.files();
-        if let Some(kind) = files.remembered.get(&key) {
-            return kind.clone();
-        }
-        // A program may have been installed since; the files that are known already were looked at before it was.
-        if files.directories.iter().any(|(path, changed)| changed_at(path) != *changed) {
-            *files = self.find_files();
-        }
-        let inode = files.by_inode.get(&key.inode).cloned();
-        let is_loader = files.loaders.contains(&key.inode);
-        let (alike, alike_loaders) = (files.alike(key.size), files.alike_loaders(key.size));
+    fn kind(&self, seen: &Seen) -> Result<Kind, Errno> {
+        let key = seen.key;
+        let files = self.files()?;
+        let named = files.by_inode.get(&inode(&key)).or_else(|| files.copies.get(&key)).cloned();
+        let mut kind = Kind { is_loader: files.loaders.contains(&inode(&key)), ..Kind::default() };
+        let alike = if named.is_none() { of_size(&files.by_size, key.size) } else { Vec::new() };
+        let alike_loaders = if kind.is_loader { Vec::new() } else { of_size(&files.loaders_by_size, key.size) };
         drop(files);
-        let kind = examine(file, key, inode, is_loader, &alike, &alike_loaders);
-        let mut files = self.files();
-        if files.remembered.len() >= MAX_REMEMBERED {
-            files.remembered.clear();
+        kind.named = named.map(|path| Named { is_target: path.is_symlink(), path });
+        if !seen.is_regular {
+            return Ok(kind);
         }
-        files.remembered.insert(key, kind.clone());
-        kind
+        kind.is_alike = !alike.is_empty() || !alike_loaders.is_empty();
+        let file = match open_to_read(seen) {
+            Ok(file) => file,
+            // A file that may be started and not read may be any of those of its size.
+            Err(Errno::EACCES | Errno::EPERM) => {
+                kind.is_unreadable = true;
+                kind.is_loader |= !alike_loaders.is_empty();
+                kind.named = kind.named.or_else(|| alike.first().map(Original::copied));
+                return Ok(kind);
+            }
+            Err(error) => return Err(error),
+        };
+        let mut start = [0; MAX_SCRIPT_LINE];
+        let n = pread(&file, &mut start, 0)?;
+        kind.script = script_line(&start[..n]).map(Arc::new);
+        for original in alike {
+            if has_same_bytes(&file, &original)? {
+                let mut files = self.lock();
+                if files.copies.len() >= MAX_REMEMBERED {
+                    files.copies.clear();
+                }
+                files.copies.insert(key, original.path.clone());
+                kind.named = Some(original.copied());
+                break;
+            }
+        }
+        for loader in alike_loaders {
+            kind.is_loader |= has_same_bytes(&file, &loader)?;
+        }
+        Ok(kind)
     }
 
     /// Whether a name was a file's own along the PATH before `since`, as `ls` is busybox's where `rm` is, too. Then the
-    /// program goes by the name, and that it shares a file with a named one says nothing.
-    pub fn is_own_name(&self, name: &[u8], file: &ProgramFile, since: Duration) -> bool {
+    /// program goes by the name, and that it shares a file with a named one says nothing. All links that lead from there to
+    /// the file, and the file itself, must be older than the command, and mustn't have come while an earlier one was held.
+    pub fn is_own_name(&self, name: &[u8], file: &ProgramFile, since: Duration, runs: &Runs) -> bool {
         let is_named = file.kind.named.as_ref().is_some_and(|it| it.is_target);
         // `python3.11` is what `python3` links to, by whatever name it is started.
         if name.is_empty() || is_named && base_name(file.real_path.as_os_str().as_bytes()) == name {
             return false;
         }
         let name = Path::new(std::ffi::OsStr::from_bytes(name));
-        let paths: Vec<PathBuf> = self.files().directories.iter().map(|(path, _)| path.join(name)).collect();
-        paths.iter().any(|path| {
-            let is_old = lookup::lstat(path).is_some_and(|it| {
-                let changed = Duration::new(it.st_ctime.max(0) as u64, it.st_ctime_nsec.clamp(0, 999_999_999) as u32);
-                changed < since
-            });
-            is_old && lookup::at(path) == Some(file.key)
-        })
+        let paths: Vec<PathBuf> = self.lock().directories.iter().map(|(path, _)| path.join(name)).collect();
+        let is_old = |changed: &Duration| *changed < since && !runs.has(*changed);
+        paths.iter().any(|path| lookup::chain(path, file.key).is_some_and(|changes| changes.iter().all(is_old)))
     }
 
-    fn files(&self) -> MutexGuard<'_, Files> {
-        let files = self.files.get_or_init(|| Mutex::new(self.find_files()));
-        files.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Files> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Finds the files of the named programs, along the PATH that the command was started with.
-    fn find_files(&self) -> Files {
-        let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
-        let mut files = Files::default();
-        for directory in std::env::split_paths(&path).filter(|it| it.is_absolute()) {
-            for name in &self.names {
-                files.add(directory.join(std::ffi::OsStr::from_bytes(name)));
+    /// The files of the named programs, along the PATH that the command was started with. One may have been installed since
+    /// they were looked for.
+    fn files(&self) -> Result<MutexGuard<'_, Files>, Errno> {
+        let mut files = self.lock();
+        let is_known = |files: &Files| files.directories.iter().all(|(path, changed)| changed_at(path) == *changed);
+        if files.directories.is_empty() || !is_known(&files) {
+            // As they were before it is looked, so that no change is missed.
+            let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
+            let directories = std::env::split_paths(&path).filter(|it| it.is_absolute());
+            let directories: Vec<_> = directories.map(|it| (changed_at(&it), it)).map(|(at, it)| (it, at)).collect();
+            for (directory, _) in &directories {
+                for name in &self.names {
+                    files.add(directory.join(std::ffi::OsStr::from_bytes(name)))?;
+                }
             }
-            let changed = changed_at(&directory);
-            files.directories.push((directory, changed));
-        }
-        for loader in LOADERS {
-            if let Ok(stat) = stat(*loader) {
-                files.loaders.insert((stat.st_dev, stat.st_ino));
-                files.loaders_by_size.entry(stat.st_size as u64).or_default().push(Path::new(loader).into());
+            for loader in LOADERS {
+                files.add_loader(loader)?;
             }
+            files.directories = directories;
         }
-        files
+        Ok(files)
+    }
+}
+
+impl Original {
+    fn copied(&self) -> Named {
+        Named { path: self.path.clone(), is_target: false }
     }
 }
 
 impl Files {
-    fn add(&mut self, path: PathBuf) {
-        let Ok(stat) = stat(&path) else { return };
-        let is_program = stat.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFREG.bits() && stat.st_mode & 0o111 != 0;
-        if !is_program {
-            return;
+    fn add(&mut self, path: PathBuf) -> Result<(), Errno> {
+        let Some(stat) = lookup::on_path(stat(&path))? else { return Ok(()) };
+        if !lookup::is_regular(&stat) || stat.st_mode & 0o111 == 0 {
+            return Ok(());
         }
-        let path: Arc<Path> = path.into();
+        let (path, key) = (Arc::<Path>::from(path), FileKey::from_stat(&stat));
         // The first one along the PATH gives the name.
-        self.by_inode.entry((stat.st_dev, stat.st_ino)).or_insert_with(|| path.clone());
-        self.by_size.entry(stat.st_size as u64).or_default().push(path);
-    }
-
-    fn alike(&self, size: u64) -> Vec<Arc<Path>> {
-        self.by_size.get(&size).cloned().unwrap_or_default()
-    }
-
-    fn alike_loaders(&self, size: u64) -> Vec<Arc<Path>> {
-        self.loaders_by_size.get(&size).cloned().unwrap_or_default()
-    }
-}
-
-/// Looks into a file.
-fn examine(
-    file: BorrowedFd<'_>,
-    key: FileKey,
-    inode: Option<Arc<Path>>,
-    is_loader: bool,
-    alike: &[Arc<Path>],
-    alike_loaders: &[Arc<Path>],
-) -> Kind {
-    let mut kind = Kind { named: None, script: None, is_loader };
-    kind.named = inode.map(|path| Named { is_target: path.is_symlink(), path });
-    let regular =
-        nix::sys::stat::fstat(file).is_ok_and(|it| it.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFREG.bits());
-    let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
-    // A file that may be started and not read can't be copied either, so nobody has its bytes elsewhere.
-    let Some(file) = regular.then(|| open(own_path(file).as_str(), flags, Mode::empty()).ok()).flatten() else {
-        return kind;
-    };
-    let mut start = [0; MAX_SCRIPT_LINE];
-    let n = pread(&file, &mut start, 0).unwrap_or(0);
-    kind.script = script_line(&start[..n]).map(Arc::new);
-    let same_as = |others: &[Arc<Path>]| others.iter().find(|it| has_same_bytes(&file, it, key.size)).cloned();
-    if kind.named.is_none() {
-        kind.named = same_as(alike).map(|path| Named { path, is_target: false });
-    }
-    kind.is_loader = is_loader || same_as(alike_loaders).is_some();
-    kind
-}
-
-fn has_same_bytes(file: &OwnedFd, other: &Path, size: u64) -> bool {
-    let open_other = File::open(other).ok().filter(|it| it.metadata().is_ok_and(|it| it.size() == size));
-    let (Some(other), Ok(file)) = (open_other, file.try_clone()) else { return false };
-    let mut file = File::from(file);
-    if std::io::Seek::rewind(&mut file).is_err() {
-        return false;
-    }
-    let (mut one, mut two) = (BufReader::with_capacity(1 << 16, file), BufReader::with_capacity(1 << 16, other));
-    let (mut a, mut b) = ([0; 1 << 14], [0; 1 << 14]);
-    let mut left = size;
-    while left > 0 {
-        let n = left.min(a.len() as u64) as usize;
-        if one.read_exact(&mut a[..n]).is_err() || two.read_exact(&mut b[..n]).is_err() || a[..n] != b[..n] {
-            return false;
+        if let Entry::Vacant(vacant) = self.by_inode.entry(inode(&key)) {
+            vacant.insert(path.clone());
+            self.by_size.entry(key.size).or_default().push(Original { path, key });
         }
-        left -= n as u64;
+        // Who makes so many names may make them to have others forgotten.
+        if self.by_inode.len() > MAX_KNOWN { Err(Errno::EOVERFLOW) } else { Ok(()) }
     }
-    true
+
+    fn add_loader(&mut self, loader: &'static str) -> Result<(), Errno> {
+        let Some(stat) = lookup::on_path(stat(loader))? else { return Ok(()) };
+        let key = FileKey::from_stat(&stat);
+        if self.loaders.insert(inode(&key)) {
+            let path = Path::new(loader).into();
+            self.loaders_by_size.entry(key.size).or_default().push(Original { path, key });
+        }
+        Ok(())
+    }
+}
+
+fn of_size(by_size: &HashMap<u64, Vec<Original>>, size: u64) -> Vec<Original> {
+    by_size.get(&size).cloned().unwrap_or_default()
+}
+
+fn open_to_read(seen: &Seen) -> Result<File, Errno> {
+    let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+    open(own_path(seen.file.as_fd()).as_str(), flags, Mode::empty()).map(File::from)
+}
+
+/// Whether a file of the same size has the bytes that a named program has, or had: where that one is gone, is another by now
+/// or can't be read, nobody can tell any more.
+fn has_same_bytes(file: &File, original: &Original) -> Result<bool, Errno> {
+    let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+    let opened = lookup::on_path(open(&*original.path, flags, Mode::empty()))?;
+    let Some(other) = opened.map(File::from) else { return Ok(true) };
+    let now = FileKey::from_stat(&fstat(&other)?);
+    if now != original.key {
+        return Ok(true);
+    }
+    let (mut a, mut b) = (vec![0; CHUNK], vec![0; CHUNK]);
+    let mut at = 0;
+    while at < now.size {
+        let n = (now.size - at).min(CHUNK as u64) as usize;
+        let (a, b) = (&mut a[..n], &mut b[..n]);
+        if read_at(file, a, at)? != n || read_at(&other, b, at)? != n || a != b {
+            return Ok(false);
+        }
+        at += n as u64;
+    }
+    Ok(true)
+}
+
+/// Reads as much as there is, at most all that fits.
+fn read_at(file: &File, bytes: &mut [u8], at: u64) -> Result<usize, Errno> {
+    let mut n = 0;
+    while n < bytes.len() {
+        match pread(file, &mut bytes[n..], (at + n as u64) as i64)? {
+            0 => break,
+            read => n += read,
+        }
+    }
+    Ok(n)
 }
 
 /// Reads `#!interpreter argument`, as the kernel does.

@@ -4,8 +4,9 @@
 //! A thread does all this for one start at a time and is that start's tracer, so no start waits for another one: not for
 //! a slow file system, not for a person who is asked.
 
+use super::arch::ENTRIES;
 use super::asking::Verdict;
-use super::judging::{Judge, Program};
+use super::judging::{Judge, Program, unseen};
 use super::lookup::{self, FileKey, Lookup};
 use super::pool::Role;
 use super::programs::Snapshot;
@@ -24,6 +25,10 @@ const MAX_INTERPRETERS: usize = 5;
 struct Expected {
     argv: Vec<Vec<u8>>,
     file: Option<FileKey>,
+    /// The file may be started and not read.
+    is_unreadable: bool,
+    /// The file could become another program without a sign until it is started.
+    is_alike: bool,
 }
 
 /// Why a program may not start.
@@ -40,6 +45,14 @@ enum Before {
     Refused(Refusal),
     /// It may be carried out.
     MayStart(Expected),
+}
+
+/// Why a start can't be judged.
+enum Unjudged {
+    /// The call fails as the kernel would have it fail.
+    Fails(Errno),
+    /// It couldn't be looked, for this reason.
+    Doubt(String),
 }
 
 /// A start that is under way.
@@ -73,11 +86,18 @@ fn next(supervisor: &Supervisor) -> Option<Notification> {
 }
 
 fn serve(supervisor: &Supervisor, notification: &Notification, role: &Role<'_>) {
+    if ENTRIES.iter().any(|it| it.audit == notification.arch && it.prlimit == notification.number) {
+        return limit(supervisor, notification);
+    }
     if supervisor.is_commands_own_start(notification.tid) {
         let _ = sys::respond(supervisor.listener(), notification.id, Reply::Continue);
         return;
     }
-    let process = tree::process_of(notification.tid);
+    let Some(process) = tree::process_of(notification.tid) else {
+        // It is gone, or it can't be told which other start it must wait for.
+        let _ = sys::respond(supervisor.listener(), notification.id, Reply::Fail(libc::EAGAIN));
+        return;
+    };
     let start = UnderWay { supervisor, notification, process, role };
     // The kernel lets one start of a process come to its end before another one of the same process may be traced: the
     // tracer of the second would sleep until the first is over.
@@ -86,6 +106,17 @@ fn serve(supervisor: &Supervisor, notification: &Notification, role: &Role<'_>) 
         Before::Fails(error) => start.reply(Reply::Fail(error as i32)),
         Before::Refused(refusal) => start.refuse(&refusal),
         Before::MayStart(expected) => start.carry_out(&expected),
+    }
+}
+
+/// Answers a process that would change another one's limits: those of the tree's own are its matter.
+fn limit(supervisor: &Supervisor, notification: &Notification) {
+    let process = notification.args[0] as pid_t;
+    let is_own = tree::has_own_numbers(notification.tid) || tree::is_of_tree(process, supervisor.pid);
+    let reply = if is_own { Reply::Continue } else { Reply::Fail(libc::EPERM) };
+    // The number may mean another thread since.
+    if sys::still_waits(supervisor.listener(), notification.id) {
+        let _ = sys::respond(supervisor.listener(), notification.id, reply);
     }
 }
 
@@ -115,8 +146,10 @@ impl UnderWay<'_> {
         };
         let programs = match self.role.busy_with(|| find_programs(&snapshot, self.notification)) {
             Ok(programs) => programs,
-            Err(Errno::EPERM | Errno::EACCES) => return Before::Refused(unreadable()),
-            Err(error) => return Before::Fails(error),
+            Err(Unjudged::Fails(error)) => return Before::Fails(error),
+            Err(Unjudged::Doubt(reason)) => {
+                return Before::Refused(Refusal { argv: vec![b"a program".to_vec()], reason });
+            }
         };
         let (is_awaited, before_asking) = (|| self.is_waiting(), || self.role.hand_over());
         let judge = Judge {
@@ -132,7 +165,10 @@ impl UnderWay<'_> {
             if let Verdict::Deny(reason) = judge.judge(&program) {
                 return Before::Refused(Refusal { argv: program.argv, reason });
             }
-            expected = Expected { argv: program.argv, file: program.file.map(|it| it.key) };
+            let (key, kind) = program.file.map(|it| (it.key, it.kind)).unzip();
+            let kind = kind.unwrap_or_default();
+            let (is_unreadable, is_alike) = (kind.is_unreadable, kind.is_alike);
+            expected = Expected { argv: program.argv, file: key, is_unreadable, is_alike };
         }
         Before::MayStart(expected)
     }
@@ -205,14 +241,19 @@ impl UnderWay<'_> {
 
     /// Looks at a program before its first instruction.
     fn look_after(&self, pid: pid_t, expected: &Expected) -> Result<(), Refusal> {
-        let argv = tree::arguments(pid).unwrap_or_default();
-        let file = lookup::running(pid);
-        // A file that may be started and not read doesn't show afterwards which one it is.
-        if argv == expected.argv && expected.file.is_some() && (file == expected.file || file.is_none()) {
+        let refusal = |reason| Refusal { argv: expected.argv.clone(), reason };
+        let argv = tree::arguments(pid).map_err(|error| refusal(unseen("its words", error)))?;
+        if argv == expected.argv && expected.is_at(lookup::running(pid)) {
             return Ok(());
         }
         let snapshot = self.supervisor.snapshot(|| ()).map_err(|reason| Refusal { argv: argv.clone(), reason })?;
-        let file = lookup::running_file(pid).map(|seen| snapshot.look_at(&seen));
+        // From here on its bytes stay: nobody may write to a file that runs.
+        let file = lookup::running_file(pid).and_then(|seen| snapshot.look_at(&seen));
+        let file = match file {
+            Ok(file) => Some(file),
+            Err(_) if snapshot.is_empty() => None,
+            Err(error) => return Err(refusal(unseen("its file", error))),
+        };
         let path =
             file.as_ref().map(|it| it.real_path.clone().into_os_string().into_encoded_bytes()).unwrap_or_default();
         let program = Program { argv, path, file };
@@ -232,24 +273,39 @@ impl UnderWay<'_> {
     }
 }
 
-fn unreadable() -> Refusal {
-    let reason = "the process has made itself unreadable, so what it starts can't be judged";
-    Refusal { argv: vec![b"a program".to_vec()], reason: reason.into() }
+impl Expected {
+    /// Whether what runs is the file that was looked at. One that may be started and not read may not show which one it is.
+    fn is_at(&self, running: Result<FileKey, Errno>) -> bool {
+        match running {
+            Ok(key) => self.file == Some(key) && !self.is_alike,
+            Err(Errno::EACCES | Errno::EPERM) => self.file.is_some() && self.is_unreadable,
+            Err(_) => false,
+        }
+    }
 }
 
 /// Finds what a waiting process wants to start, and the interpreters behind it, of which the last one is what runs.
-fn find_programs(snapshot: &Snapshot, notification: &Notification) -> Result<Vec<Program>, Errno> {
-    let Wanted { base, mut path, argv } = remote::read(notification)?;
+fn find_programs(snapshot: &Snapshot, notification: &Notification) -> Result<Vec<Program>, Unjudged> {
+    let Wanted { base, mut path, argv } = remote::read(notification).map_err(|error| match error {
+        Errno::EPERM | Errno::EACCES => {
+            Unjudged::Doubt("the process has made itself unreadable, so what it starts can't be judged".into())
+        }
+        error => Unjudged::Fails(error),
+    })?;
     let tid = notification.tid;
-    let seen = match lookup::find(tid, base, &path) {
-        Lookup::Found(seen) => Some(seen),
-        Lookup::Missing(error) => return Err(error),
-        Lookup::Unknown => None,
+    let doubt = |error| Unjudged::Doubt(unseen("its file", error));
+    // What can't be told from outside is looked at after the start.
+    let look = |base, path: &[u8]| match lookup::find(tid, base, path) {
+        Lookup::Found(seen) => snapshot.look_at(&seen).map(Some).map_err(doubt),
+        Lookup::Missing(error) => Err(Unjudged::Fails(error)),
+        Lookup::Unknown => Ok(None),
+        Lookup::Failed(error) => Err(doubt(error)),
     };
+    let file = look(base, &path)?;
     if let Base::OpenFile(fd) = base {
         path = format!("/dev/fd/{fd}").into_bytes();
     }
-    let mut programs = vec![Program { argv, path, file: seen.map(|it| snapshot.look_at(&it)) }];
+    let mut programs = vec![Program { argv, path, file }];
     while programs.len() <= MAX_INTERPRETERS {
         let last = &programs[programs.len() - 1];
         let Some(script) = last.file.as_ref().and_then(|it| it.kind.script.clone()) else { break };
@@ -258,7 +314,7 @@ fn find_programs(snapshot: &Snapshot, notification: &Notification) -> Result<Vec
         argv.push(last.path.clone());
         argv.extend(last.argv.iter().skip(1).cloned());
         let path = script.interpreter.clone();
-        let file = lookup::find(tid, Base::WorkingDirectory, &path).found().map(|it| snapshot.look_at(&it));
+        let file = look(Base::WorkingDirectory, &path)?;
         programs.push(Program { argv, path, file });
     }
     Ok(programs)

@@ -2,8 +2,10 @@
 
 use super::asking::Asking;
 use super::host::is_held;
+use super::obeyed::Obeyed;
 use super::pool::Pool;
 use super::programs::Snapshot;
+use super::runs::Runs;
 use super::sys::{self, Change};
 use super::told::Told;
 use super::tree;
@@ -15,7 +17,7 @@ use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long the end of a tree may take before people are told that it doesn't come.
@@ -39,6 +41,8 @@ pub struct Supervisor {
     pub since: Duration,
     /// A start that is being judged is taken back by a deadly signal only.
     pub is_killable: bool,
+    /// When something was held before, and is held beside this.
+    runs: OnceLock<Runs>,
     /// Who is asked.
     pub asking: Asking,
     /// What has been said to people.
@@ -80,6 +84,7 @@ impl Supervisor {
     /// Nothing has been started, and no rule is known yet.
     pub fn new(
         options: Options,
+        obeyed: Obeyed,
         command: CommandState,
         listener: OwnedFd,
         is_killable: bool,
@@ -88,10 +93,11 @@ impl Supervisor {
     ) -> Supervisor {
         let session = options.session.clone().unwrap_or_else(|| format!("run-{}", command.pid));
         Supervisor {
-            asking: Asking::new(options.socket.clone(), session, options.tool_event.clone()),
+            asking: Asking::new(options.socket.clone(), obeyed, session, options.tool_event.clone()),
             options,
             pid: std::process::id() as pid_t,
             since,
+            runs: OnceLock::new(),
             is_killable,
             said: Said::default(),
             turns: Turns::default(),
@@ -107,6 +113,11 @@ impl Supervisor {
     /// Where program starts are heard of.
     pub fn listener(&self) -> BorrowedFd<'_> {
         self.listener.as_fd()
+    }
+
+    /// When something was held before, and is held beside this.
+    pub fn runs(&self) -> &Runs {
+        self.runs.get_or_init(|| Runs::begin(self.since))
     }
 
     /// Whether the kernel says that no process is left below the filter.
@@ -149,6 +160,9 @@ impl Supervisor {
         let mut current = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
         // An older snapshot is better than none.
         if snapshot.is_ok() || current.is_none() {
+            if let (Ok(snapshot), Some(Ok(earlier))) = (&snapshot, &*current) {
+                snapshot.inherit(earlier);
+            }
             *current = Some(snapshot.map(Arc::new));
         }
         self.has_snapshot.notify_all();

@@ -1,5 +1,6 @@
 //! The thread that watches what is outside: the host, the front, and the end of the tree.
 
+use super::holding::file_time;
 use super::host::{Link, Message, await_soon};
 use super::programs::Snapshot;
 use super::supervisor::{SILENCE, SILENT, Supervisor};
@@ -23,6 +24,8 @@ const START_PATIENCE: Duration = Duration::from_secs(10);
 /// Watches until nothing is left, and ends the process then.
 pub fn run(supervisor: &Arc<Supervisor>, link: Link) {
     let begun = Instant::now();
+    // Before the tree can take it away.
+    supervisor.runs();
     let mut link = begin(supervisor, link).ok();
     let (mut pause, mut front_is_gone) = (RETRY.0, false);
     loop {
@@ -44,6 +47,7 @@ pub fn run(supervisor: &Arc<Supervisor>, link: Link) {
         }
         if is_ready(0) && supervisor.has_ended() {
             supervisor.await_told();
+            supervisor.runs().end(file_time());
             sys::exit_now(0);
         }
         if front {
@@ -97,13 +101,13 @@ fn listen(supervisor: &Supervisor, mut link: Link) -> Result<Link> {
 
 /// Reaches for the host again; starts one if there is none.
 fn reach(supervisor: &Supervisor, pause: Duration) -> Option<Link> {
-    let connect = || Link::connect(&supervisor.asking.socket());
-    let link = connect().or_else(|error| {
+    let (asking, command) = (&supervisor.asking, &supervisor.options.host);
+    let link = asking.connect().or_else(|error| {
         // Another who needs it may be starting it.
-        if pause > RETRY.0 && !supervisor.options.host.is_empty() {
+        if pause > RETRY.0 && !command.is_empty() && asking.obeyed.may_start(command) {
             supervisor.has_started_host.store(true, Ordering::Relaxed);
-            supervisor.asking.move_to(start_host(&supervisor.options.host).ok_or(error)?);
-            return connect();
+            asking.move_to(start_host(command).ok_or(error)?);
+            return asking.connect();
         }
         Err(error)
     });

@@ -14,6 +14,14 @@ const ATTACKS: &[(&str, &str)] = &[
     ("./untraced", "untraced: refused: Permission denied"),
     ("./nested", "second listener refused: Device or resource busy"),
     ("./ufd x", "ufd: refused: Bad address"),
+    ("./mapped argecho", "no argecho push"),
+    (
+        "./limits $PPID; cp argecho y; bash -c 'exec -a ls ./y push'; rm -f y",
+        "limits: refused: Operation not permitted",
+    ),
+    ("cp argecho y; chmod 111 y; ./y push; rm -f y", "no argecho push"),
+    ("ln -s \"$(command -v git)\" git-push; ./git-push --force; rm git-push", "no git push"),
+    ("bash -c 'exec -a git-push git --force'", "no git push"),
     ("kill -9 $PPID; ./argecho push", "no argecho push"),
     ("kill -STOP $PPID; ./argecho push", "no argecho push"),
 ];
@@ -90,6 +98,9 @@ fn a_program_is_known_by_what_its_file_is() {
         ("cp argecho ../x-$$ && mv ../x-$$ x", "./x push"),
         ("true", "bash -c 'exec -a ls ./argecho push'"),
         ("true", "cd / && PATH=$OLDPWD && argecho push"),
+        ("mv argecho x", "./x push; mv x argecho"),
+        ("cp argecho x && cp argecho kept && rm argecho", "./x push; mv kept argecho"),
+        ("cp argecho x && cp argecho kept && cp argslow argecho", "./x push; mv kept argecho"),
         ("true", "/lib64/ld-linux-x86-64.so.2 ./argecho push"),
         ("true", "/lib64/ld-linux-x86-64.so.2 --argv0 ls ./argecho push"),
         ("cp /lib64/ld-linux-x86-64.so.2 x", "./x ./argecho push"),
@@ -106,6 +117,9 @@ fn a_program_is_known_by_what_its_file_is() {
         // Another program of the same size.
         ("cp argecho x && printf X | dd of=x bs=1 seek=9 conv=notrunc status=none", "./x push"),
         ("true", "./argecho okay"),
+        // What can't be read has another size.
+        ("cp failed x && chmod 111 x", "./x"),
+        ("ln -s \"$(command -v git)\" git-version", "./git-version; rm git-version"),
     ] {
         let ran = jail.sh(User::Own, &[], &format!("rm -f x; {prepare} || exit 9; {start}"));
         assert!(!ran.stderr.contains("hookwire: "), "{prepare}; {start}: {ran:?}");
@@ -124,6 +138,85 @@ fn a_name_of_a_shared_file_speaks_for_itself() {
         std::thread::sleep(std::time::Duration::from_millis(20));
         let ran = jail.sh(User::Own, &[], start);
         assert_eq!(ran.stderr.contains("no one push"), is_refused, "{start}: {ran:?}");
+    }
+}
+
+/// A name along the PATH is a program's own if all that leads from it to the file was there before, and no tree has put it
+/// there.
+#[test]
+fn a_name_that_the_tree_has_put_there_is_none() {
+    let Some(jail) = Jail::new() else { return };
+    let _host = jail.host(RULES);
+    let link = |to: &str, name: &str| std::os::unix::fs::symlink(to, jail.path(name)).unwrap();
+    std::fs::create_dir_all(jail.path("share/v1")).unwrap();
+    link("../../failed", "share/v1/tool");
+    link("v1", "share/current");
+    link("share/current/tool", "tool");
+    link("argecho", "other");
+    for directory in ["", "share", "share/v1"] {
+        std::fs::set_permissions(jail.path(directory), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    }
+    for user in users() {
+        for (start, is_refused) in [
+            ("other push", false),
+            ("mkdir share/v2; ln -s ../../argecho share/v2/tool; ln -sfn v2 share/current; tool push", true),
+            ("tool push; rm -r share/v2; ln -sfn v1 share/current", true),
+            ("ln -s argecho put; cp argecho copied", false),
+            ("put push; rm put", true),
+            ("copied push; rm -f copied", true),
+            ("other push", false),
+        ] {
+            // Names must be older than the command, by the clock of the file system.
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            let ran = jail.sh(*user, &[], start);
+            assert_eq!(ran.stderr.contains("no argecho push"), is_refused, "{start} {user:?}: {ran:?}");
+        }
+        // Other users can't read what is kept.
+        let _ = std::fs::remove_dir_all(jail.path(".local"));
+    }
+}
+
+/// A supervisor that can open no file any more refuses what it can't look at, and knows the file again afterwards.
+#[test]
+fn a_supervisor_without_files_lets_nothing_through() {
+    let Some(jail) = Jail::new() else { return };
+    let _host = jail.host(RULES);
+    for user in users() {
+        let starts = "n=0; while [ $n -lt 60 ]; do ./y push & n=$((n+1)); done; wait; ./y push; rm -f y";
+        let text = format!(
+            "ulimit -n 24; exec ./hookwire-run --socket socket --end-tree -- sh -c 'cp argecho y; {starts}; echo end'"
+        );
+        let ran = run(jail.bare(*user, &["sh", "-c", &text]));
+        assert!(!ran.output.contains("EVADED"), "{user:?}: {ran:?}");
+        assert!(ran.stdout.contains("end") && ran.stderr.contains("no argecho push"), "{user:?}: {ran:?}");
+    }
+}
+
+/// Whoever listens in the host's place is not obeyed, whether the process that listens is there or has ended.
+#[test]
+fn nobody_else_is_obeyed_in_the_hosts_place() {
+    let Some(jail) = Jail::new() else { return };
+    for user in users() {
+        for take in ["./fakehost socket", "./fakehost socket stays & while ! [ -S socket-aside ]; do :; done"] {
+            let _host = jail.host(RULES);
+            let starts =
+                "n=0; while [ $n -lt 20 ]; do ./argecho push & p=\"$p $!\"; n=$((n+1)); done; wait $p; ./argecho push";
+            let ran = jail.sh(*user, &["--end-tree"], &format!("{take}; {starts}; ./failed"));
+            assert!(ran.stdout.contains("fakehost: listens"), "{take} {user:?}: {ran:?}");
+            assert!(!ran.output.contains("EVADED"), "{take} {user:?}: {ran:?}");
+            assert_eq!(ran.stderr.matches("hookwire: ").count(), 21, "{take} {user:?}: {ran:?}");
+        }
+    }
+}
+
+/// Limits of the tree's own are its own matter.
+#[test]
+fn the_tree_sets_its_own_limits() {
+    let Some(jail) = Jail::new() else { return };
+    let _host = jail.host(RULES);
+    for user in users() {
+        let ran = jail.sh(*user, &[], "./limits 0; sleep 10 & ./limits $!; kill $!; ulimit -n 64; ulimit -n");
+        assert_eq!(ran.stdout, "limits: set\nlimits: set\n64\n", "{user:?}: {ran:?}");
     }
 }
 

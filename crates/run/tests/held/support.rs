@@ -274,7 +274,10 @@ impl Jail {
         let path = std::env::var("PATH").unwrap();
         command.current_dir(self.directory.path()).process_group(0).stdin(Stdio::null());
         command.env("PATH", format!("{}:{path}", self.directory.path().display()));
-        command.env("STAND_IN_GIT", self.path("argecho")).env("HOME", self.directory.path());
+        command
+            .env("STAND_IN_GIT", self.path("argecho"))
+            .env("HOME", self.directory.path())
+            .env_remove("XDG_DATA_HOME");
         if user == User::Nobody {
             command.uid(NOBODY).gid(NOBODY);
         }
