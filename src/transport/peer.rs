@@ -1,5 +1,6 @@
 //! Which process is at the other end of a socket, and whether `hookwire run` holds it.
 
+use crate::support::file::read_text;
 use crate::support::process::stat;
 use std::os::unix::net::UnixStream;
 
@@ -40,7 +41,7 @@ impl Peer {
 
 /// How many seccomp filters a process is below, where the kernel says it.
 pub(super) fn filters(pid: &str) -> Option<u32> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let status = read_text(format!("/proc/{pid}/status")).ok()?;
     status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:")?.trim().parse().ok())
 }
 

@@ -2,6 +2,7 @@
 //! for among the open files of those that are held.
 
 use super::peer::filters;
+use crate::support::file::read_text;
 use hookwire_ask::programs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -41,7 +42,7 @@ fn processes() -> impl Iterator<Item = String> {
 fn is_below_holder(process: &str) -> bool {
     let mut at = process.to_string();
     for _ in 0..MOST_PARENTS {
-        let Ok(status) = std::fs::read_to_string(format!("/proc/{at}/status")) else { return at != process };
+        let Ok(status) = read_text(format!("/proc/{at}/status")) else { return at != process };
         let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
         if field("Name:").is_some_and(|name| HOLDERS.contains(&name)) {
             return true;
@@ -58,7 +59,7 @@ fn is_below_holder(process: &str) -> bool {
 fn socket(theirs: SocketAddr, ours: SocketAddr) -> Option<String> {
     let (theirs, ours) = (written(theirs)?, written(ours)?);
     for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
-        let rows = std::fs::read_to_string(table).unwrap_or_default();
+        let rows = read_text(table).unwrap_or_default();
         for row in rows.lines().skip(1) {
             let fields: Vec<&str> = row.split_ascii_whitespace().collect();
             let [_, local, remote, state, _, _, _, _, _, inode, ..] = fields[..] else { continue };

@@ -16,6 +16,7 @@ use crate::hook::Hook;
 use crate::matching::paths::normalise;
 use crate::support::amounts::rfc3339;
 use crate::support::digest;
+use crate::support::file;
 use crate::support::os_error::in_words;
 use crate::syntax::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::syntax::source::Layer;
@@ -237,7 +238,8 @@ impl Review {
         let mut changes = Vec::new();
         for path in paths.into_iter().filter(|path| old(path) != self.record.files.get(*path)) {
             let before = self.before.as_ref().filter(|_| old(path).is_some());
-            let old = before.map(|before| fs::read(copy_of(&before.place, path)).unwrap_or_default());
+            let old =
+                before.map(|before| file::read_small(&copy_of(&before.place, path), MAX_BYTES).unwrap_or_default());
             changes.push(Change { path, old, new: self.files.get(path).map(|file| &file.bytes[..]) });
         }
         changes
@@ -337,7 +339,7 @@ impl Kept<'_> {
             if !about.is_file() || about.len() > MAX_BYTES || !seen.insert(script.clone()) {
                 continue;
             }
-            let bytes = fs::read(&script)?;
+            let bytes = file::read_small(&script, MAX_BYTES)?;
             let Some(text) = std::str::from_utf8(&bytes).ok().filter(|text| !text.contains('\0')) else { continue };
             is_one |= script == path;
             let key = script.strip_prefix(self.root).unwrap_or(&script).to_path_buf();
@@ -371,7 +373,7 @@ fn nonce() -> io::Result<String> {
 
 fn read(path: &Path, left: &mut u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    fs::File::open(path)?.take(*left + 1).read_to_end(&mut bytes)?;
+    file::open(path)?.0.take(*left + 1).read_to_end(&mut bytes)?;
     *left = left.checked_sub(bytes.len() as u64).ok_or_else(|| {
         let most = MAX_BYTES >> 20;
         io::Error::other(format!("{}: the files together are larger than {most} MiB", path.display()))

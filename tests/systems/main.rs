@@ -42,6 +42,7 @@ mod self_defence;
 mod starts;
 mod together;
 mod trust;
+mod under_a_clock;
 mod watched;
 mod workflow_framework;
 
