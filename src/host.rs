@@ -9,7 +9,7 @@ use crate::definitions::neighbours::Neighbours;
 use crate::definitions::published_sets::PublishedSets;
 use crate::definitions::watch::{self, Watching};
 use crate::dialects::Dialect;
-use crate::engine::{Engine, Honours, Interceptor, PassThrough};
+use crate::engine::{Effects, Engine, Honours, Interceptor, PassThrough};
 use crate::event::Event;
 use crate::handlers::{HostPort, Means, Services};
 use crate::hook::Hook;
@@ -114,6 +114,10 @@ pub enum Purpose {
     /// The same for what others have sent: hooks that start something or count are skipped. What they would start is not
     /// for a comparison to start, and what counts knows only the time in which it runs.
     Rejudge,
+    /// To judge one event that another host has and doesn't answer: hooks that do more than answer may have run there, so
+    /// they count as failed.
+    #[doc(hidden)]
+    AfterLost,
     /// To find mistakes: interpreters are started while definitions are read, because they know whether they find what
     /// hooks name.
     Check,
@@ -183,7 +187,9 @@ impl HostOptions {
         let root = std::path::absolute(&self.root).unwrap_or_else(|_| self.root.clone());
         let (grants, model) = (self.allow_hosts.clone(), self.model.clone());
         let (may_start, temporary) = match &self.purpose {
-            Purpose::Judge | Purpose::PassThrough | Purpose::Replay | Purpose::Rejudge => (false, None),
+            Purpose::Judge | Purpose::AfterLost | Purpose::PassThrough | Purpose::Replay | Purpose::Rejudge => {
+                (false, None)
+            }
             Purpose::Check => (true, None),
             Purpose::Test { temporary, .. } => (false, Some(temporary.clone())),
         };
@@ -330,13 +336,22 @@ impl Host {
         let mut engine = Engine::new(services);
         engine.ask_elsewhere = options.ask_elsewhere;
         engine.no_scripts = is_past;
-        engine.no_effects = matches!(options.purpose, Purpose::Rejudge);
+        engine.effects = match options.purpose {
+            Purpose::Rejudge => Effects::Skip,
+            Purpose::AfterLost => Effects::Fail,
+            Purpose::Judge | Purpose::PassThrough | Purpose::Replay | Purpose::Check | Purpose::Test { .. } => {
+                Effects::Happen
+            }
+        };
         engine.unhurried = matches!(options.purpose, Purpose::Test { .. });
         let judge: Arc<dyn Interceptor> = match options.purpose {
             Purpose::PassThrough => Arc::new(PassThrough),
-            Purpose::Judge | Purpose::Replay | Purpose::Rejudge | Purpose::Check | Purpose::Test { .. } => {
-                Arc::new(engine.clone())
-            }
+            Purpose::Judge
+            | Purpose::AfterLost
+            | Purpose::Replay
+            | Purpose::Rejudge
+            | Purpose::Check
+            | Purpose::Test { .. } => Arc::new(engine.clone()),
         };
         let journal = Arc::new(Journal::new());
         let ends = journal.clone();

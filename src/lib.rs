@@ -92,10 +92,17 @@
     not(all(feature = "script", feature = "models", feature = "mcp", feature = "fleet")),
     allow(dead_code, unused_imports)
 )]
-// stdout belongs to the protocol, and input never panics.
+// stdout belongs to the protocol, input never panics, and no file of anybody's is waited for (`clippy.toml`).
 #![cfg_attr(
     not(test),
-    warn(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used, clippy::expect_used, clippy::panic)
+    warn(
+        clippy::disallowed_methods,
+        clippy::print_stdout,
+        clippy::print_stderr,
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic
+    )
 )]
 
 #[doc(hidden)]

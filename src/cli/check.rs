@@ -152,17 +152,17 @@ impl CheckArgs {
         // The host keeps the texts of files with mistakes alone.
         let untried = cases::untried(&hooks.hooks, &hooks.tool_names, &self.hooks.root, |file| {
             let text = published.sources.get(file).cloned();
-            let text = text.unwrap_or_else(|| std::fs::read_to_string(file).unwrap_or_default().into());
+            let text = text.unwrap_or_else(|| file::read_given(file).unwrap_or_default().into());
             sources.entry(given(file)).or_insert(text).clone()
         });
         let unasked = match self.hooks.isolated {
             true => Vec::new(),
             false => unasked::warnings(&hooks.hooks, &self.hooks.root, |file| {
-                std::fs::read_to_string(file).unwrap_or_default().into()
+                file::read_given(file).unwrap_or_default().into()
             }),
         };
         for file in unasked.iter().map(|it| &it.file) {
-            let text = || std::fs::read_to_string(file).unwrap_or_default().into();
+            let text = || file::read_given(file).unwrap_or_default().into();
             sources.entry(given(file)).or_insert_with(text);
         }
         found.n_hooks = Some(hooks.hooks.iter().filter(|hook| !hook.is_broken()).count());
@@ -279,7 +279,8 @@ fn read(file: &Path) -> std::io::Result<Vec<u8>> {
     if is_pipe && !is_of_shell {
         return Err(std::io::Error::other("it is a named pipe; write - and give the text on stdin"));
     }
-    std::fs::read(file)
+    let mut text = Vec::new();
+    file::open_given(file)?.read_to_end(&mut text).map(|_| text)
 }
 
 #[derive(clap::Args)]

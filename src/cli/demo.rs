@@ -7,6 +7,7 @@ use super::output::{Output, Tone, safe, short};
 use super::scratch::scratch;
 use super::{Failure, Finding};
 use crate::matching::tools::main_argument;
+use crate::support::file;
 use crate::transport::client::Client;
 use crate::verdict::{Decision, Verdict};
 use serde_json::{Value, json};
@@ -127,7 +128,7 @@ fn play(args: &DemoArgs, place: &Place, out: &mut Output) -> Result<(), Failure>
         print_step(out, &step, &judged);
         if judged.verdict.outcomes.iter().any(|outcome| &*outcome.hook == "audit") {
             host.notification("hooks/executed", |params| params["hook"] == "audit")?;
-            let log = std::fs::read_to_string(place.0.path().join("audit.log"))?;
+            let log = file::read_text(place.0.path().join("audit.log"))?;
             detail(out, "audit.log", Tone::Dim, log.lines().last().unwrap_or_default());
         }
         if printed_errors != judged.verdict.errors {

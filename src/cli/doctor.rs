@@ -16,6 +16,7 @@ use crate::handlers::process::resolve;
 use crate::host::{Host, HostOptions};
 use crate::running::{self, About, TIME_LIMIT};
 use crate::support::amounts::number_of;
+use crate::support::file;
 use crate::syntax::diagnostic::Severity;
 use crate::syntax::formats::{Format, parse};
 use crate::syntax::source::Layer;
@@ -269,8 +270,7 @@ fn without_git(agent: &Agent, found: &[(PathBuf, Entry)], root: &Path) -> Option
 /// The settings in the files of an agent's place that switch its hooks off.
 fn switched_off(place: &InstallArgs) -> Vec<String> {
     let in_file = |path: PathBuf| {
-        let settings =
-            parse(&std::fs::read_to_string(&path).ok()?, Format::from_path(&path).unwrap_or_default()).ok()?;
+        let settings = parse(&file::read_text(&path).ok()?, Format::from_path(&path).unwrap_or_default()).ok()?;
         let tell = |(member, _): &(String, _)| format!("{}: `{member}` switches hookwire's hooks off", path.display());
         Some(place.agent().switched_off(&settings).map(tell).collect::<Vec<_>>())
     };

@@ -5,9 +5,11 @@ use super::{Failure, Finding};
 use crate::handlers::process_tree;
 use crate::host::Host;
 use crate::rpc::serve::DRAIN;
+use crate::support::file;
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use std::fs::File;
+use std::path::Path;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
@@ -40,7 +42,8 @@ const MIN_FREE_FILES: usize = 8;
 /// # Errors
 /// There are too few that may be. tokio panics where it can't open what its signals need, which nobody can handle.
 pub(super) fn room_for_files() -> std::io::Result<()> {
-    let opened: std::io::Result<Vec<File>> = (0..MIN_FREE_FILES).map(|_| File::open("/dev/null")).collect();
+    let open = |_| file::open_given(Path::new("/dev/null"));
+    let opened: std::io::Result<Vec<File>> = (0..MIN_FREE_FILES).map(open).collect();
     opened.map(drop).map_err(|error| match Errno::from_io_error(&error) {
         Some(Errno::MFILE) => {
             let most = getrlimit(Resource::Nofile).current.map(|it| it.to_string()).unwrap_or_default();

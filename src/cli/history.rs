@@ -4,6 +4,7 @@ use super::output::{Output, Tone, tell};
 use super::tail::{Clean, print};
 use super::{Failure, Finding};
 use crate::suggest::{Proposal, Suggestions};
+use crate::support::file;
 use crate::support::json::parse;
 use std::io::{BufRead, BufReader};
 use std::ops::ControlFlow;
@@ -53,7 +54,7 @@ pub(super) fn suggest(args: &SuggestArgs, out: &mut Output) -> Result<Finding, F
     match &args.file {
         Some(path) => {
             let at = |error: std::io::Error| Failure(format!("{}: {error}", path.display()));
-            for line in BufReader::new(std::fs::File::open(path).map_err(at)?).lines() {
+            for line in BufReader::new(file::open_given(path).map_err(at)?).lines() {
                 let _ = take(&line.map_err(at)?);
             }
         }

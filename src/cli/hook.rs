@@ -6,7 +6,7 @@
 //!
 //! The small program `hookwire-run` asks a host that runs, and starts this command where none does.
 
-use super::ending::{room_for_files, runtime};
+use super::ending::{LEAVE, leave, room_for_files, runtime};
 use super::fleet::Pool;
 use super::output::tell;
 use super::serve::share;
@@ -15,6 +15,8 @@ use super::{Failure, PlaceArgs, StandingArgs, asking_agent};
 use crate::dialects::Dialect;
 use crate::dialects::asked::{self, Asked, EVENT, TIME_LIMIT};
 use crate::engine::panic_text;
+use crate::handlers::process_tree;
+use crate::host::{HostOptions, Purpose};
 use crate::support::places;
 use clap::ValueEnum;
 use hookwire_ask::MAX_EVENT;
@@ -23,13 +25,15 @@ use hookwire_ask::project::foreign;
 use hookwire_ask::said::Said;
 use hookwire_ask::socket;
 use serde_json::Value;
+use std::any::Any;
 use std::io::{IsTerminal, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
 
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(super) struct HookArgs {
     /// The agent that runs this as its hook.
     #[arg(value_parser = asking_agent())]
@@ -59,6 +63,9 @@ pub(super) struct HookArgs {
     /// The small program has asked the host in vain; why. The event is judged here then.
     #[arg(long, hide = true, value_name = "PROBLEM")]
     lost: Option<String>,
+    /// How much of the time limit that took.
+    #[arg(long, hide = true, value_name = "DURATION", value_parser = humantime::parse_duration, default_value = "0s")]
+    spent: Duration,
     /// The root is what --root names, wherever the agent works: `hookwire install` writes the project's. Without it, it is
     /// the nearest directory upwards whose definitions are trusted, else that holds .hookwire or .git.
     #[command(flatten)]
@@ -78,13 +85,21 @@ pub(super) fn run(args: &HookArgs, places: &PlaceArgs) -> ExitCode {
     places::settle_for_agent(places.named(), |place| projects.iter().any(|project| place.starts_with(project)));
     let mut asked = Asked::new(args.agent, args.event.clone());
     (asked.fails_open, asked.time_limit) = (args.fail == Fail::Open, args.time_limit);
-    let answered = catch_unwind(AssertUnwindSafe(|| answer(args, &mut asked)))
-        .unwrap_or_else(|panic| Err(Failure(format!("a bug in hookwire, a panic: {}", panic_text(&*panic)))));
+    let answered = catch_unwind(AssertUnwindSafe(|| answer(args, &mut asked)));
+    let answered = answered.unwrap_or_else(|panic| Err(bug(&*panic)));
     let said = answered.unwrap_or_else(|Failure(problem)| asked.said(Err(problem)));
     ExitCode::from(said.say())
 }
 
-/// The reply for the agent. Fills in `asked` as soon as the event is known, because a failure is said in its words.
+fn bug(panic: &(dyn Any + Send)) -> Failure {
+    Failure(format!("a bug in hookwire, a panic: {}", panic_text(panic)))
+}
+
+/// How long what an event has started may take to end once it is judged.
+const END: Duration = Duration::from_secs(2);
+
+/// The reply for the agent. Fills in `asked` as soon as the event is known, because a failure is said in its words. From
+/// then on the time counts.
 fn answer(args: &HookArgs, asked: &mut Asked) -> Result<Said, Failure> {
     if std::io::stdin().is_terminal() {
         tell(format_args!(
@@ -97,28 +112,90 @@ fn answer(args: &HookArgs, asked: &mut Asked) -> Result<Said, Failure> {
     let read = std::io::stdin().lock().take(MAX_EVENT).read_to_end(&mut sent);
     let read = read.map_err(|error| format!("failed to read the event: {error}"));
     let payload = read.and_then(|_| asked.read(&sent, EVENT)).map_err(Failure)?;
-    room_for_files()?;
-    if let Some(socket) = &args.connect {
-        return ask_there(args, socket, &String::from_utf8_lossy(&sent));
-    }
-    let hooks = for_agents(&args.hooks, !args.no_self_defence).map_err(|Failure(problem)| {
-        let agent = args.agent.name();
-        Failure(format!("{problem}; `hookwire install {agent}` in the project writes it anew"))
-    })?;
-    let sent = String::from_utf8_lossy(&sent);
-    // Without the pool's definitions, judging here would let everything pass.
-    if let Some(pool) = Pool::of(&hooks)?.filter(|_| !args.no_host) {
-        return pool.ask(&question(args, &sent));
-    }
-    match ask_host(args, &hooks, &sent) {
-        Ok(said) => Ok(said),
-        Err(Unasked::Refused(problem)) => Err(Failure(problem)),
-        Err(Unasked::NoHost(problem)) => {
-            if let Some(problem) = problem {
-                tracing::warn!(%problem, "No host; the event is judged without one.");
-            }
-            Ok(asked.said(Ok(judge_here(args, asked.agent, &hooks, payload)?)))
+    let limit = args.time_limit.saturating_sub(args.spent);
+    let (sender, said) = sync_channel(1);
+    let judge = Judge { args: args.clone(), asked: asked.clone(), limit, sent, payload };
+    let work = move || {
+        let judged = catch_unwind(AssertUnwindSafe(|| judge.said(|said| drop(sender.send(Ok(said))))));
+        if let Err(failure) = judged.unwrap_or_else(|panic| Err(bug(&*panic))) {
+            let _ = sender.send(Err(failure));
         }
+    };
+    // Whatever that thread is kept by, this one says no when the time is over.
+    std::thread::Builder::new().name("judge".into()).spawn(work)?;
+    match said.recv_timeout(limit) {
+        Ok(answered) => {
+            let _ = said.recv_timeout(END);
+            answered
+        }
+        Err(RecvTimeoutError::Timeout) => {
+            end_programs();
+            Err(Failure(format!("no answer within {}", humantime::format_duration(args.time_limit))))
+        }
+        Err(RecvTimeoutError::Disconnected) => Err(Failure("a bug in hookwire, no answer".into())),
+    }
+}
+
+/// Ends the programs of hooks that aren't waited for any more.
+fn end_programs() {
+    let (ended, is_done) = sync_channel(1);
+    let end = move || {
+        process_tree::leave(LEAVE);
+        let _ = ended.send(());
+    };
+    if std::thread::Builder::new().spawn(end).is_ok() {
+        let _ = is_done.recv_timeout(LEAVE * 2);
+    }
+}
+
+/// One event that is judged, in the time that is left for it.
+struct Judge {
+    args: HookArgs,
+    asked: Asked,
+    limit: Duration,
+    sent: Vec<u8>,
+    payload: Value,
+}
+
+impl Judge {
+    /// Hands on what is said to the agent as soon as it is known.
+    fn said(self, say: impl FnOnce(Said)) -> Result<(), Failure> {
+        let Judge { args, asked, limit, sent, payload } = self;
+        let (args, sent) = (&args, String::from_utf8_lossy(&sent));
+        room_for_files()?;
+        if let Some(socket) = &args.connect {
+            say(ask_there(args, socket, &question(args, &sent, limit))?);
+            return Ok(());
+        }
+        let hooks = for_agents(&args.hooks, !args.no_self_defence).map_err(|Failure(problem)| {
+            let agent = args.agent.name();
+            Failure(format!("{problem}; `hookwire install {agent}` in the project writes it anew"))
+        })?;
+        // Without the pool's definitions, judging here would let everything pass.
+        if let Some(pool) = Pool::of(&hooks)?.filter(|_| !args.no_host) {
+            say(pool.ask(&question(args, &sent, limit))?);
+            return Ok(());
+        }
+        let began = Instant::now();
+        let purpose = match ask_host(args, &hooks, &question(args, &sent, limit)) {
+            Ok(said) => {
+                say(said);
+                return Ok(());
+            }
+            Err(Unasked::Refused(problem)) => return Err(Failure(problem)),
+            Err(Unasked::NoHost(problem)) => {
+                if let Some(problem) = problem {
+                    tracing::warn!(%problem, "No host; the event is judged without one.");
+                }
+                Purpose::Judge
+            }
+            Err(Unasked::Lost(problem)) => {
+                tracing::warn!(%problem, "The host doesn't answer; the event is judged without it, by hooks that only answer.");
+                Purpose::AfterLost
+            }
+        };
+        let limit = limit.saturating_sub(began.elapsed());
+        judge_here(&hooks, &asked, purpose, limit, payload, say)
     }
 }
 
@@ -126,53 +203,63 @@ fn answer(args: &HookArgs, asked: &mut Asked) -> Result<Said, Failure> {
 enum Unasked {
     /// There is none that answers; why, unless none was wanted.
     NoHost(Option<String>),
+    /// One has the event and doesn't answer. It may have run hooks.
+    Lost(String),
     /// It says why it doesn't.
     Refused(String),
 }
 
-fn ask_host(args: &HookArgs, hooks: &StandingArgs, sent: &str) -> Result<Said, Unasked> {
-    if args.no_host || args.lost.is_some() {
-        return Err(Unasked::NoHost(args.lost.clone()));
+fn ask_host(args: &HookArgs, hooks: &StandingArgs, question: &Question<'_>) -> Result<Said, Unasked> {
+    if let Some(problem) = &args.lost {
+        return Err(Unasked::Lost(problem.clone()));
+    }
+    if args.no_host {
+        return Err(Unasked::NoHost(None));
     }
     let gone = |error: std::io::Error| Unasked::NoHost(Some(error.to_string()));
     let host = WarmHost::new(hooks, args.idle_exit).map_err(gone)?;
-    question(args, sent).ask(host.path(), || host.connect()).map_err(|unanswered| match unanswered {
-        Unanswered::Unreached(error) | Unanswered::Lost(error) => gone(error),
+    question.ask(host.path(), || host.connect()).map_err(|unanswered| match unanswered {
+        Unanswered::Unreached(error) => gone(error),
+        Unanswered::Lost(error) => Unasked::Lost(error.to_string()),
         Unanswered::Refused(problem) => Unasked::Refused(problem),
     })
 }
 
 /// What the host says that the command line names. The definitions are there, so nobody else can judge.
-fn ask_there(args: &HookArgs, socket: &Path, sent: &str) -> Result<Said, Failure> {
+fn ask_there(args: &HookArgs, socket: &Path, question: &Question<'_>) -> Result<Said, Failure> {
     if let Some(problem) = &args.lost {
         return Err(Failure(problem.clone()));
     }
-    let answered = question(args, sent).ask(socket, || socket::connect(socket));
+    let answered = question.ask(socket, || socket::connect(socket));
     answered.map_err(|unanswered| Failure(unanswered.by(socket)))
 }
 
-fn question<'a>(args: &'a HookArgs, sent: &'a str) -> Question<'a> {
+fn question<'a>(args: &'a HookArgs, sent: &'a str, time_limit: Duration) -> Question<'a> {
     Question {
         event: args.event.as_deref(),
         fails_open: args.fail == Fail::Open,
-        time_limit: args.time_limit,
+        time_limit,
         ..Question::new(args.agent.name(), sent)
     }
 }
 
 /// Judges the event in this process.
 fn judge_here(
-    args: &HookArgs,
-    agent: &'static Dialect,
     hooks: &StandingArgs,
+    asked: &Asked,
+    purpose: Purpose,
+    limit: Duration,
     payload: Value,
-) -> Result<Value, Failure> {
-    let event = asked::event(agent, payload, args.time_limit).map_err(|error| Failure(error.to_string()))?;
-    let host = hooks.host.definitions.host_with(hooks.options()?)?;
+    say: impl FnOnce(Said),
+) -> Result<(), Failure> {
+    let agent = asked.agent;
+    let event = asked::event(agent, payload, limit).map_err(|error| Failure(error.to_string()))?;
+    let host = hooks.host.definitions.host_with(HostOptions { purpose, ..hooks.options()? })?;
     let runtime = runtime()?;
     let _socket = share(&host, &runtime, super::serve::MAX_MESSAGE);
     let (verdict, _) = runtime.block_on(host.judge_as(agent, &event));
-    let reply = agent.reply_to(&event, &verdict);
+    say(asked.said(Ok(agent.reply_to(&event, &verdict))));
     runtime.block_on(super::ending::settle(&host));
-    Ok(reply)
+    leave(runtime);
+    Ok(())
 }

@@ -4,6 +4,7 @@ use super::output::{Output, Tone};
 use super::{Failure, Finding, definitions};
 use crate::definitions::approved::{self, DEFINITIONS};
 use crate::definitions::cookbook::{self, RULES};
+use crate::support::file;
 use crate::support::places;
 use crate::support::shell_word::argument;
 use crate::trust;
@@ -194,7 +195,7 @@ pub(super) fn write_new(path: &Path, text: &str) -> std::io::Result<Written> {
     match std::fs::OpenOptions::new().write(true).create_new(true).open(path) {
         Ok(mut file) => file.write_all(text.as_bytes()).map(|()| Written::Now),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            let is_same = std::fs::read(path)? == text.as_bytes();
+            let is_same = file::read_small(path, file::MAX_FILE)? == text.as_bytes();
             Ok(if is_same { Written::Before } else { Written::Differs })
         }
         Err(error) => Err(error),

@@ -13,6 +13,7 @@ use crate::event::{Phase, set_pointer, spec};
 use crate::handlers::HostPort;
 use crate::services::models::ModelRef;
 use crate::support::amounts::number_of;
+use crate::support::file;
 use crate::support::file::replace;
 use crate::support::{places, shell_word};
 use crate::syntax::diagnostic::{LineIndex, Position};
@@ -913,7 +914,7 @@ impl Change {
 }
 
 fn read(path: &Path) -> Result<Option<String>, Failure> {
-    match std::fs::read_to_string(path) {
+    match file::read_text(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Failure(format!("{}: {error}", path.display()))),

@@ -6,13 +6,13 @@ use super::{Failure, Finding};
 use crate::host::Host;
 use crate::journal::News;
 use crate::support::amounts::number_of;
+use crate::support::file;
 use crate::support::json::parse;
 use crate::support::os_error::in_words;
 use crate::support::rotating::RotatingFile;
 use parking_lot::Mutex;
 use serde_json::json;
 use std::collections::HashSet;
-use std::fs::File;
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{BufRead, BufReader};
 use std::ops::ControlFlow;
@@ -63,9 +63,8 @@ struct Recorder {
 
 /// The lines of the full files and of the one that is written, each in short.
 fn written_lines(file: &RotatingFile) -> impl Iterator<Item = u64> {
-    // To open a pipe that nobody writes would take for ever.
-    let files = file.all().into_iter().filter(|path| path.is_file()).filter_map(|path| File::open(path).ok());
-    files.flat_map(|file| BufReader::new(file).split(b'\n').map_while(Result::ok)).map(|line| in_short(&line))
+    let files = file.all().into_iter().filter_map(|path| file::open(&path).ok());
+    files.flat_map(|(file, _)| BufReader::new(file).split(b'\n').map_while(Result::ok)).map(|line| in_short(&line))
 }
 
 fn in_short(line: &[u8]) -> u64 {

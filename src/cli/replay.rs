@@ -12,6 +12,7 @@ use crate::event::Event;
 use crate::hook::Hook;
 use crate::host::Host;
 use crate::host::{HostOptions, Purpose};
+use crate::support::file;
 use crate::support::json::parse_event;
 use crate::support::os_error::in_words;
 use crate::support::shell_word;
@@ -132,7 +133,7 @@ impl EventArgs {
         } else if self.event.trim_start().starts_with('{') {
             self.event.clone()
         } else {
-            std::fs::read_to_string(&self.event).map_err(|error| match error.kind() {
+            file::read_given(Path::new(&self.event)).map_err(|error| match error.kind() {
                 std::io::ErrorKind::NotFound => {
                     let command = shell_word::argument(&self.event);
                     Failure(format!("{}: there is no such file; for a command, write --bash {command}", self.event))
@@ -249,7 +250,7 @@ fn expected(path: &Path) -> Result<HashMap<usize, Verdict>, Failure> {
         verdict: Verdict,
     }
     let at = |error: String| Failure(format!("--expect {}: {error}", path.display()));
-    let file = std::fs::File::open(path).map_err(|error| at(in_words(&error)))?;
+    let file = file::open_given(path).map_err(|error| at(in_words(&error)))?;
     let mut expected = HashMap::new();
     for (index, text) in std::io::BufReader::new(file).lines().enumerate() {
         let text = text.map_err(|error| at(error.to_string()))?;
@@ -268,7 +269,7 @@ pub(super) fn replay(args: &ReplayArgs, out: &mut Output) -> Result<Finding, Fai
 async fn replayed(args: &ReplayArgs, runtime: &Runtime, out: &mut Output) -> Result<Finding, Failure> {
     let file = match args.file.as_os_str().as_encoded_bytes() {
         b"-" => Ok(std::io::stdin().as_fd().try_clone_to_owned()?.into()),
-        _ => std::fs::File::open(&args.file),
+        _ => file::open_given(&args.file),
     };
     let file = file.map_err(|error| Failure(format!("{}: {}", args.file.display(), in_words(&error))))?;
     if args.file.is_dir() {

@@ -11,6 +11,7 @@ pub use crate::handlers::approved::{bin, content_of, copy_of, digest_of, record_
 pub use crate::handlers::programs::{Programs, is_the_systems, named_in_script, starter};
 pub use hookwire_ask::project::{DEFINITIONS, current};
 
+use crate::support::file;
 use crate::support::visible::safe;
 use crate::support::{digest, places};
 use hookwire_ask::project::TRUST;
@@ -30,6 +31,8 @@ pub const MAX_BYTES: u64 = 16 << 20;
 const MAX_DEPTH: usize = 16;
 /// How long a `.git` file may be that leads to a repository, in bytes.
 const MAX_POINTER: u64 = 8 << 10;
+/// What is read of the record of a state, in bytes.
+const MAX_RECORD: u64 = 64 << 20;
 
 /// The record of an approval, as it is kept on disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,10 +102,10 @@ pub(super) fn first_worktree(dir: &Path) -> Option<PathBuf> {
     if !fs::metadata(&dot_git).is_ok_and(|about| about.is_file() && about.len() <= MAX_POINTER) {
         return None;
     }
-    let text = fs::read_to_string(dot_git).ok()?;
+    let text = file::read_text(dot_git).ok()?;
     let git_dir = dir.join(text.strip_prefix("gitdir:")?.trim());
     // Only a worktree has this file: a submodule hasn't.
-    let common = fs::read_to_string(git_dir.join("commondir")).ok()?;
+    let common = file::read_text(git_dir.join("commondir")).ok()?;
     let common = fs::canonicalize(git_dir.join(common.trim())).ok()?;
     if common.ends_with(".git") { common.parent().map(Path::to_path_buf) } else { None }
 }
@@ -147,7 +150,7 @@ impl State {
     fn at(place: &Path) -> Result<State, String> {
         let unread = |error: io::Error| format!("{}: {error}", record_file(place).display());
         let place = fs::canonicalize(place).map_err(unread)?;
-        let bytes = fs::read(record_file(&place)).map_err(unread)?;
+        let bytes = file::read_small(&record_file(&place), MAX_RECORD).map_err(unread)?;
         if place.file_name() != Some(OsStr::new(&state_name(&bytes))) {
             return Err(format!("{}: it was changed", record_file(&place).display()));
         }
@@ -179,7 +182,7 @@ impl Record {
 
     /// The root that a record names, sound or not: to tell people which project it is about.
     pub fn said_root(state: &Path) -> Option<PathBuf> {
-        let record: Record = serde_json::from_slice(&fs::read(record_file(state)).ok()?).ok()?;
+        let record: Record = serde_json::from_slice(&file::read_small(&record_file(state), MAX_RECORD).ok()?).ok()?;
         Some(record.root)
     }
 

@@ -22,7 +22,7 @@ pub const EVENT: &str = "--event ";
 const EVENT_MEMBER: &str = "hook_event_name";
 
 /// What a hook of an agent's is asked, and how it answers.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Asked {
     /// The agent.
     pub agent: &'static Dialect,
@@ -35,7 +35,7 @@ pub struct Asked {
 }
 
 /// What is known of the event that an agent asks about.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Moment {
     /// The agent's name for it, or the canonical one; empty until it is known.
     pub name: String,

@@ -8,23 +8,11 @@ use super::limits::RunLimits;
 use crate::handlers::Moment;
 use crate::matching::{Facts, patience};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Threads that conditions may occupy: a file system that hangs keeps what asks it for good.
-pub(super) const MAX_ASIDE: usize = 32;
 /// The longest that an event waits for its conditions.
 const LONGEST: Duration = Duration::from_secs(5);
-
-/// Tells the thread that nobody waits any more.
-struct GiveUp(Arc<AtomicBool>);
-
-impl Drop for GiveUp {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
 
 impl Engine {
     /// Does work that may take time on a thread apart. `None`: it hasn't ended at `until`.
@@ -33,17 +21,7 @@ impl Engine {
         until: Instant,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
-        let given_up = Arc::new(AtomicBool::new(false));
-        let _give_up = GiveUp(given_up.clone());
-        let done = async {
-            let permit = self.aside.clone().acquire_owned().await.ok()?;
-            let work = move || {
-                let _permit = permit;
-                patience::unless_given_up(&given_up, work)
-            };
-            tokio::task::spawn_blocking(work).await.ok()
-        };
-        tokio::time::timeout_at(until, done).await.ok().flatten()
+        tokio::time::timeout_at(until, self.services.aside.run(work)).await.ok().flatten()
     }
 
     /// The longest that conditions may take where no event's deadline says so.

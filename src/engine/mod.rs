@@ -60,8 +60,8 @@ pub struct Engine {
     pub ask_elsewhere: Option<Duration>,
     /// Scripts that calls run aren't looked into.
     pub no_scripts: bool,
-    /// Hooks that start something or count are skipped; their outcomes say so by [`NOT_RUN`].
-    pub no_effects: bool,
+    /// What becomes of hooks that do more than answer.
+    pub effects: Effects,
     /// An event's deadline is for its hooks only, and its conditions may take longer.
     pub unhurried: bool,
     /// Called with the event and the outcome of each detached hook when that ends.
@@ -71,10 +71,20 @@ pub struct Engine {
     reports: EventSender<Report>,
     sessions: Arc<Sessions>,
     detached: Arc<Semaphore>,
-    aside: Arc<Semaphore>,
     /// The tools of which was told that they may be shells.
     maybe_shells: Arc<Mutex<LruCache<Box<str>, ()>>>,
     calls: Arc<Calls>,
+}
+
+/// What becomes of hooks that do more than answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effects {
+    /// They run.
+    Happen,
+    /// Those that start something or count are skipped; their outcomes say so by [`NOT_RUN`].
+    Skip,
+    /// They fail: another host was asked about the event and may have run them.
+    Fail,
 }
 
 /// Takes the event and the outcome of a detached hook that has ended.
@@ -173,14 +183,13 @@ impl Engine {
             services,
             ask_elsewhere: None,
             no_scripts: false,
-            no_effects: false,
+            effects: Effects::Happen,
             unhurried: false,
             on_detached_end: Arc::default(),
             repeated: Arc::default(),
             reports: EventSender::default(),
             sessions: Arc::default(),
             detached: Arc::new(Semaphore::new(MAX_DETACHED)),
-            aside: Arc::new(Semaphore::new(aside::MAX_ASIDE)),
             maybe_shells: Arc::new(Mutex::new(LruCache::new(MAX_TOLD))),
             calls: Arc::default(),
         }

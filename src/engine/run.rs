@@ -4,7 +4,7 @@
 use super::aggregate;
 use super::limits::RunLimits;
 use super::sessions::{Claim, OnceClaim};
-use super::{Engine, NestedJudge, Report, aside};
+use super::{Effects, Engine, NestedJudge, Report, aside};
 use crate::contract::{Contract, Fail, NATIVE};
 use crate::event::{CONTEXT_MEMBERS, Event, Phase, merge_patch};
 use crate::handlers::said::{self, Redactor};
@@ -24,6 +24,9 @@ use tokio_util::sync::CancellationToken;
 
 /// Why a hook was skipped by an engine with `no_effects`.
 pub(crate) const NOT_RUN: &str = "not run here: it starts something or counts";
+
+/// Why a hook isn't run that does more than answer.
+const MAY_HAVE_RUN: &str = "the host that was asked first may have run it, and doesn't answer";
 
 /// The redactors that a hook's texts go through: those of its layer and of outer ones, as for the value itself.
 fn redactors(redacting: &[Arc<Hook>], hook: &Hook) -> Vec<Redactor> {
@@ -101,8 +104,11 @@ pub(super) async fn run_in_time(
 ) -> HookRun {
     let (hook, moment) = (&selected.hook, selected.about.as_ref().unwrap_or(moment));
     let event = moment.event();
-    if engine.no_effects && has_effect(hook) {
+    if engine.effects == Effects::Skip && has_effect(hook) {
         return HookRun::without_answer(skipped(selected, NOT_RUN));
+    }
+    if may_have_run(engine, hook) && hook.detached {
+        return HookRun::without_answer(skipped(selected, format!("not run again: {MAY_HAVE_RUN}")));
     }
     let (claim, is_unknown) = match hook.once.then(|| engine.sessions.claim(event, hook)) {
         None => (None, false),
@@ -141,6 +147,7 @@ async fn run_now(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, m
             redacted.map(Box::new).map_err(|error| Failure::Error(error.0))
         }
         Some(Err(failure)) => Err(failure),
+        None if may_have_run(engine, hook) => Err(Failure::Error(format!("run: {MAY_HAVE_RUN}"))),
         None => limited(engine, limits, selected, moment, &transcript).await.map(Box::new),
     };
     let is_partial = match &result {
@@ -169,6 +176,11 @@ async fn redacted_steps(limits: &RunLimits<'_>, hook: &Hook, steps: Vec<Value>) 
         () = limits.wait_until_over() => return Vec::new(),
     };
     redacted
+}
+
+/// Whether a hook may have done already what it does.
+fn may_have_run(engine: &Engine, hook: &Hook) -> bool {
+    engine.effects == Effects::Fail && hook.handler.has_effects()
 }
 
 /// Whether running a hook does something beyond this event's verdict: it starts or asks something, or counts.
@@ -249,6 +261,9 @@ async fn limited(
     };
     let guarded = AssertUnwindSafe(async {
         assert!(!failpoint::is_due("handler"), "a test lets this handler panic");
+        while failpoint::is_due("stuck") {
+            std::thread::sleep(Duration::from_millis(50));
+        }
         said::redact(redactors(limits.redacting, hook), hook.handler.run(&call).await).await
     });
     // Unconstrained, because a handler that always finds something ready uses up the task's budget, and

@@ -9,6 +9,7 @@ use crate::definitions::load::{Loader, Look};
 use crate::handlers::{Effect, Handler, Means};
 use crate::hook::Hook;
 use crate::host::{Host, Published};
+use crate::support::file::read_text;
 use crate::syntax::diagnostic::Severity;
 use crate::syntax::source::Layer;
 use hookwire_fleet::follow::{Follower, Judge, Status, report_pause, stale_since};
@@ -140,7 +141,7 @@ fn case_files(dir: &Path) -> impl Iterator<Item = PathBuf> {
 
 /// Whether a file of cases has a `setup`. One that can't be read is told when its cases are tried.
 fn sets_the_scene(file: &Path) -> bool {
-    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let text = read_text(file).unwrap_or_default();
     cases::read(&file.display().to_string(), &text).is_ok_and(|it| it.setup.is_some())
 }
 

@@ -4,6 +4,7 @@
 //! to send goes on under the same name; and no two processes have it at once.
 
 use crate::support::digest;
+use crate::support::file;
 use hookwire_fleet::name::{Identity, Name};
 use rustix::fs::Mode;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -65,7 +66,7 @@ fn own_number(dir: &Path) -> io::Result<Vec<u8>> {
     let path = dir.join("number");
     let read = || -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        File::open(&path)?.take(N_RANDOM as u64).read_to_end(&mut bytes)?;
+        file::open(&path)?.0.take(N_RANDOM as u64).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
     match read() {

@@ -3,6 +3,7 @@
 
 use super::programs::{Programs, is_the_systems, starter, trusted_dirs};
 use crate::support::digest;
+use crate::support::file;
 use crate::support::file::{Signature, signature};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -108,7 +109,7 @@ impl Approved {
                 true => fs::read_link(&entry).is_ok_and(|target| target == program.path),
                 false => {
                     fs::symlink_metadata(&entry).is_ok_and(|about| about.is_file())
-                        && fs::read_to_string(&entry).is_ok_and(|text| text == starter(&program.path))
+                        && file::read_text(&entry).is_ok_and(|text| text == starter(&program.path))
                 }
             };
             if !is_as_it_was {

@@ -7,7 +7,7 @@ use crate::contract::{Contract, Fail, NATIVE};
 use crate::event::{Event, On, Phase};
 use crate::matching::rule::Condition;
 use crate::matching::tools::{self, ArgumentKind, Found, MainArgument};
-use crate::matching::{Asker, Facts};
+use crate::matching::{Asker, Facts, patience};
 use crate::services::client::Client;
 #[cfg(feature = "models")]
 use crate::services::models::{Bound, ModelRef};
@@ -31,7 +31,7 @@ pub struct Call<'a> {
     /// The hook.
     pub hook: HookView<'a>,
     /// The event as the hook is to see it.
-    pub moment: &'a Moment,
+    pub moment: &'a Arc<Moment>,
     /// What handlers share.
     pub services: &'a Services,
     /// The client that sent the event, if it can be asked.
@@ -96,6 +96,23 @@ pub trait Judge: Send + Sync {
 }
 
 impl Call<'_> {
+    /// Does work that looks at the event: here if it hardly takes time, else on a thread apart, which this waits for. The
+    /// work heeds its [patience], so that neither an event nor a disk keeps this thread from the next message.
+    ///
+    /// # Errors
+    /// It has panicked.
+    pub(super) async fn compute<T: Send + 'static>(
+        &self,
+        work: impl Fn(&Facts) -> T + Send + 'static,
+    ) -> Result<T, HandlerError> {
+        if let Some(done) = patience::quickly(|| work(&self.moment.facts)) {
+            return Ok(done);
+        }
+        let moment = self.moment.clone();
+        let done = self.services.aside.run(move || work(&moment.facts)).await;
+        done.ok_or_else(|| HandlerError("judge the call: a panic; this is a bug in hookwire".into()))
+    }
+
     /// What this run counts for, as no other does.
     pub(super) fn occasion(&self) -> Occasion {
         static RUNS: AtomicU64 = AtomicU64::new(0);

@@ -17,6 +17,7 @@ use super::workers::launch::{self, Launch, Module, PROJECT_DIR, Runtime};
 use super::workers::pool::Slot;
 use super::workers::wire::Request;
 use crate::support::amounts::millis;
+use crate::support::file::read_text;
 use crate::syntax::fix::{Edit, Fix};
 use crate::syntax::source::Layer;
 use crate::syntax::values::RawDuration;
@@ -300,7 +301,7 @@ impl Callable {
 
 /// A file that a target names and that hasn't the target's name anywhere in it.
 fn unnamed(file: &Path, name: &str, target: &str) -> Option<Obstacle> {
-    let text = std::fs::read_to_string(file).ok()?;
+    let text = read_text(file).ok()?;
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     // What is taken over from elsewhere isn't named.
     let is_open = text.contains("import *") || text.contains("export *") || text.contains("__getattr__");
@@ -312,7 +313,7 @@ fn unnamed(file: &Path, name: &str, target: &str) -> Option<Obstacle> {
 
 /// A target that its file makes as a class: a worker calls functions only.
 fn class(file: &Path, name: &str, target: &str) -> Option<Obstacle> {
-    let text = std::fs::read_to_string(file).ok()?;
+    let text = read_text(file).ok()?;
     let is_made = |line: &str| {
         let rest = line.strip_prefix("class ").and_then(|rest| rest.trim_start().strip_prefix(name));
         rest.is_some_and(|rest| rest.trim_start().starts_with(['(', ':']))

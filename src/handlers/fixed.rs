@@ -19,6 +19,10 @@ macro_rules! fixed {
                 Ok($name(reason))
             }
 
+            fn has_effects(&self) -> bool {
+                false
+            }
+
             async fn run(&self, _: &Call<'_>) -> Result<Answer, HandlerError> {
                 Ok(Answer::decide(Decision::$name, self.0.as_str()))
             }

@@ -43,7 +43,13 @@ pub(crate) trait Kind: std::fmt::Debug + Sized + Send + Sync {
     /// Carries the hook out once.
     fn run(&self, call: &Call<'_>) -> impl Future<Output = Result<Answer, HandlerError>> + Send;
 
-    /// What that does beyond looking at the event.
+    /// Whether a run does anything beyond its answer: it starts, sends, asks, writes or counts. Where it may have happened
+    /// already, in a host that doesn't answer, it isn't done again.
+    fn has_effects(&self) -> bool {
+        true
+    }
+
+    /// What that does beyond looking at the event, to be shown.
     fn effect(&self) -> Option<Effect> {
         None
     }

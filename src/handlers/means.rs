@@ -9,6 +9,7 @@ use crate::matching::shell::{self, Shell};
 use crate::services::egress::{Grants, HostPort};
 use crate::services::models::ModelRef;
 pub use crate::services::obstacle::Obstacle;
+use crate::support::file;
 use crate::syntax::source::Layer;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -111,7 +112,7 @@ pub(super) fn program_obstacle(program: &str, env: &[(String, String)], dir: &Pa
 fn unreadable_script(path: &Path, env: &[(String, String)]) -> Option<Obstacle> {
     const LONGEST: u64 = 256;
     let mut start = Vec::new();
-    std::fs::File::open(path).ok()?.take(LONGEST).read_to_end(&mut start).ok()?;
+    file::open(path).ok()?.0.take(LONGEST).read_to_end(&mut start).ok()?;
     let shown = path.display();
     let obstacle = |message| Some(Obstacle::new("no-program", message));
     if start.is_empty() {

@@ -139,7 +139,16 @@ macro_rules! handlers {
                 }
             }
 
-            /// What a run does beyond looking at the event.
+            /// Whether a run does anything beyond its answer.
+            pub(crate) fn has_effects(&self) -> bool {
+                match self {
+                    $($(#[$attribute])* Handler::$variant(it) => it.has_effects(),)*
+                    Handler::Closure(_) => true,
+                    Handler::Broken(_) => false,
+                }
+            }
+
+            /// What a run does beyond looking at the event, to be shown.
             pub fn effect(&self) -> Option<Effect> {
                 match self {
                     $($(#[$attribute])* Handler::$variant(it) => it.effect(),)*

@@ -14,6 +14,7 @@
 //! left alone, and reaped only if no other code does so for a second. A PID
 //! namespace or a cgroup is the cure for that.
 
+use crate::support::file::{MAX_FILE, read_small, read_text};
 use crate::support::process::stat;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, HashSet};
@@ -24,7 +25,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
@@ -415,7 +416,7 @@ static SETUP: LazyLock<()> = LazyLock::new(|| {
         }
         // A host started with SIGCHLD ignored would never see an exit status.
         // Installing a handler, which then stays, ends that.
-        let ignored = std::fs::read_to_string("/proc/self/status").ok().and_then(|status| {
+        let ignored = read_text("/proc/self/status").ok().and_then(|status| {
             let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
             u64::from_str_radix(mask.trim(), 16).ok()
         });
@@ -460,7 +461,7 @@ fn call_of(pid: u32) -> Option<u64> {
 
 /// A process's marker; empty if it has none or doesn't show it.
 fn marks(pid: u32) -> String {
-    let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let environ = read_small(Path::new(&format!("/proc/{pid}/environ")), MAX_FILE).unwrap_or_default();
     let value = environ.split(|byte| *byte == 0).find_map(|entry| {
         let value = entry.strip_prefix(CALL_ID.as_bytes())?.strip_prefix(b"=")?;
         Some(String::from_utf8_lossy(value).into_owned())
@@ -485,7 +486,7 @@ impl Stat {
 #[cfg(target_os = "linux")]
 fn orphans() -> Vec<u32> {
     let own = std::process::id();
-    match std::fs::read_to_string(format!("/proc/self/task/{own}/children")) {
+    match read_text(format!("/proc/self/task/{own}/children")) {
         Ok(text) => parse_pids(&text),
         Err(_) => children(own),
     }
@@ -506,10 +507,7 @@ fn children(pid: u32) -> Vec<u32> {
         return processes().filter(|it| Stat::read(*it).is_some_and(|stat| stat.parent == pid)).collect();
     }
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    tasks
-        .filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok())
-        .flat_map(|text| parse_pids(&text))
-        .collect()
+    tasks.filter_map(|task| read_text(task.path().join("children")).ok()).flat_map(|text| parse_pids(&text)).collect()
 }
 
 fn descendants(pid: u32) -> Vec<u32> {

@@ -6,6 +6,7 @@
 use super::asked::{Stream, ask};
 use crate::matching::paths::normalise;
 use crate::matching::shell::{self, Shell};
+use crate::support::file;
 use crate::support::{places, shell_word};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -97,7 +98,7 @@ pub fn starter(program: &Path) -> String {
 
 fn is_script(program: &Path) -> bool {
     let mut start = [0; 2];
-    fs::File::open(program).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *b"#!"
+    file::open(program).and_then(|(mut file, _)| file.read_exact(&mut start)).is_ok() && start == *b"#!"
 }
 
 /// The interpreter that a version manager's script would choose, which looks for it anew each time, in files of the

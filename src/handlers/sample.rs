@@ -42,6 +42,10 @@ impl Kind for Sample {
         Ok(Sample { max_chars: raw.max_chars })
     }
 
+    fn has_effects(&self) -> bool {
+        false
+    }
+
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         // "No" is an answer; not being able to tell is an error, and what that means is up to the
         // hook's `fail`. Time limits and cancellation are the engine's: this future is dropped.

@@ -223,6 +223,10 @@ impl Kind for Script {
         decides.then_some("verdict")
     }
 
+    fn has_effects(&self) -> bool {
+        false
+    }
+
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let event = call.moment.event();
         Language::JavaScript.reaches(event.data()).map_err(|error| HandlerError(format!("read the event: {error}")))?;

@@ -6,6 +6,7 @@ use super::realms::pool::Pool as ScriptPool;
 use super::servers::Servers;
 use super::workers::pool::WorkerPool;
 use crate::services::approvals::Approvals;
+use crate::services::aside::Aside;
 use crate::services::egress::{Egress, EgressByLayer, HostPort};
 use crate::services::emit::EventSender;
 use crate::services::fakes::Fakes;
@@ -36,6 +37,8 @@ pub struct Services {
     pub socket: Arc<OnceLock<PathBuf>>,
     /// The model of hooks and files that name none.
     pub model: Option<Arc<ModelRef>>,
+    /// Where work is done that takes time.
+    pub(crate) aside: Aside,
     /// What stands for all that is outside while hooks are tested.
     pub(super) fakes: Option<Arc<Fakes>>,
     /// MCP servers that stay up between events.
@@ -61,6 +64,7 @@ impl Services {
             fleet: FleetCounts::default(),
             socket: Arc::default(),
             model: None,
+            aside: Aside::default(),
             fakes: None,
             #[cfg(feature = "mcp")]
             servers: Arc::default(),

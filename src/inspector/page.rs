@@ -1,6 +1,7 @@
 //! The page: the files that were built from `inspector/`, compiled in.
 
 use crate::http::reply::{self, Reply};
+use crate::support::file;
 use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY};
@@ -56,5 +57,7 @@ fn bytes_of(file: &File) -> Bytes {
 fn bytes_of(file: &File) -> Bytes {
     let name = if file.path == "/" { "index.html" } else { file.path.trim_start_matches('/') };
     let built = std::env::var_os("HOOKWIRE_INSPECTOR_PAGE").map(|dir| std::path::Path::new(&dir).join(name));
-    built.and_then(|path| std::fs::read(path).ok()).map_or(Bytes::from_static(file.bytes), Bytes::from)
+    built
+        .and_then(|path| file::read_small(&path, file::MAX_FILE).ok())
+        .map_or(Bytes::from_static(file.bytes), Bytes::from)
 }

@@ -18,7 +18,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::patience;
-use crate::support::{failpoint, places};
+use crate::support::{failpoint, file, places};
 use globset::{Glob, GlobBuilder, GlobMatcher};
 use lru::LruCache;
 use parking_lot::Mutex;
@@ -207,26 +207,11 @@ pub fn script(path: &str, cwd: &Path) -> Option<String> {
 }
 
 fn script_at(mut path: PathBuf) -> Option<String> {
-    use std::io::Read;
     const MAX_SCRIPT: u64 = 64 * 1024;
     if path.is_dir() {
         path.push("__main__.py");
     }
-    let mut options = std::fs::OpenOptions::new();
-    options.read(true);
-    #[cfg(unix)]
-    {
-        use rustix::fs::OFlags;
-        use std::os::unix::fs::OpenOptionsExt;
-        options.custom_flags((OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32);
-    }
-    let file = options.open(path).ok()?;
-    let about = file.metadata().ok()?;
-    if !about.is_file() || about.len() > MAX_SCRIPT {
-        return None;
-    }
-    let mut text = Vec::new();
-    file.take(MAX_SCRIPT).read_to_end(&mut text).ok()?;
+    let text = file::read_small(&path, MAX_SCRIPT).ok()?;
     Some(String::from_utf8_lossy(&text).into_owned())
 }
 

@@ -60,7 +60,7 @@ fn with<T>(patience: Patience, work: impl FnOnce() -> T) -> (T, Patience) {
 
 /// Whether there is time for something slow, such as a look at the disk. If not, the caller answers with
 /// anything: nobody will see it.
-pub(super) fn allows_slow() -> bool {
+pub fn allows_slow() -> bool {
     PATIENCE.with_borrow_mut(|patience| match patience {
         Patience::Quick { is_used_up, .. } => {
             *is_used_up = true;

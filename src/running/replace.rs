@@ -2,6 +2,7 @@
 //! of the new. It takes no more callers, answers those that it has, and ends.
 
 use super::{Running, connect};
+use crate::support::file;
 use crate::support::process::stat;
 use crate::support::program::Program;
 use crate::transport::socket;
@@ -118,6 +119,7 @@ fn await_end(pid: Pid, time: Duration) -> bool {
 
 /// Whether a process was started to serve a socket. A number alone may be that of another process, as in a container.
 fn was_started_for(socket: &Path, pid: Pid) -> bool {
-    let line = std::fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
+    let line = file::read_small(Path::new(&format!("/proc/{}/cmdline", pid.as_raw_nonzero())), file::MAX_FILE)
+        .unwrap_or_default();
     line.split(|byte| *byte == 0).any(|argument| argument == socket.as_os_str().as_encoded_bytes())
 }

@@ -3,6 +3,7 @@
 
 pub mod approval;
 pub mod approvals;
+pub mod aside;
 pub mod client;
 pub(crate) mod conversation;
 pub mod egress;

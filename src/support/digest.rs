@@ -1,10 +1,9 @@
 //! Names of contents: SHA-256 in the forms that the code needs.
 
-use super::file::Signature;
+use super::file::{self, Signature};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 pub(crate) use hookwire_ask::hex;
@@ -27,13 +26,7 @@ pub(crate) fn of_file(path: &Path) -> io::Result<String> {
 /// # Errors
 /// It can't be read, or is no regular file.
 pub(crate) fn of_open_file(path: &Path) -> io::Result<(String, Signature)> {
-    let mut options = std::fs::File::options();
-    // Opening a named pipe would wait for a writer.
-    let mut file = options.read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32).open(path)?;
-    let about = file.metadata()?;
-    if !about.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
+    let (mut file, about) = file::open(path)?;
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 64 * 1024];
     loop {

@@ -2,12 +2,12 @@
 
 use crate::support::os_error::in_words;
 use parking_lot::Mutex;
+use rustix::fs::OFlags;
 use std::collections::HashMap;
 use std::fmt;
-use std::fs::{self, Metadata};
-use std::io;
-use std::io::{Read, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::fs::{self, File, Metadata};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::string::FromUtf8Error;
 use std::sync::Arc;
@@ -106,43 +106,81 @@ pub(crate) fn new_beside(path: &Path) -> std::io::Result<NamedTempFile> {
 }
 
 /// Opens a regular file for reading: no link, and nothing that a reader would wait for.
-pub(crate) fn open_own(path: &Path) -> std::io::Result<fs::File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOFOLLOW;
-    let file = fs::File::options().read(true).custom_flags(flags.bits() as i32).open(path)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(std::io::Error::other("it is not a regular file")),
+pub(crate) fn open_own(path: &Path) -> io::Result<File> {
+    open_regular(path, OFlags::NOFOLLOW).map(|(file, _)| file)
+}
+
+/// Opens the regular file that a path leads to, for reading, without ever waiting.
+pub(crate) fn open(path: &Path) -> io::Result<(File, Metadata)> {
+    open_regular(path, OFlags::empty())
+}
+
+fn open_regular(path: &Path, flags: OFlags) -> io::Result<(File, Metadata)> {
+    // Opening a named pipe would wait for a writer; opening a terminal could make it this process's own.
+    let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    let metadata = file.metadata()?;
+    match metadata.is_file() {
+        true => Ok((file, metadata)),
+        false if metadata.is_dir() => Err(io::Error::other("it is a directory")),
+        false => Err(io::Error::other("it is not a regular file")),
     }
 }
 
-/// Opens the regular file that a path leads to, for reading.
-pub(crate) fn open(path: &Path) -> Result<(fs::File, Metadata), String> {
-    let mut options = fs::File::options();
-    options.read(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        // Opening a named pipe would wait for a writer.
-        options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
+/// The bytes of a regular file of at most so many, whoever has put it there: it never waits, and holds no more. All files
+/// that an event or a project names are read by this.
+///
+/// # Errors
+/// It can't be read, is no regular file or is larger.
+pub(crate) fn read_small(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let (file, metadata) = open(path)?;
+    let mut bytes = Vec::new();
+    // What it says of its size may be wrong: files of the kernel say 0, and others grow.
+    if metadata.len() > most || file.take(most + 1).read_to_end(&mut bytes)? as u64 > most {
+        return Err(io::Error::new(ErrorKind::FileTooLarge, format!("it is larger than {}", size_in_words(most))));
     }
-    let file = options.open(path).map_err(|error| in_words(&error))?;
-    let metadata = file.metadata().map_err(|error| in_words(&error))?;
-    if metadata.is_dir() {
-        return Err("it is a directory".to_string());
-    }
-    if !metadata.is_file() {
-        return Err("it is not a regular file".to_string());
-    }
-    Ok((file, metadata))
+    Ok(bytes)
+}
+
+/// The same of a text, of at most [`MAX_FILE`] bytes.
+///
+/// # Errors
+/// It can't be read, is no regular file, is larger or isn't text.
+pub(crate) fn read_text(path: impl AsRef<Path>) -> io::Result<String> {
+    let bytes = read_small(path.as_ref(), MAX_FILE)?;
+    String::from_utf8(bytes).map_err(|error| io::Error::new(ErrorKind::InvalidData, error.utf8_error()))
+}
+
+/// Opens what a person names on a command line. It may be a pipe, and its writer is waited for.
+#[expect(clippy::disallowed_methods, reason = "who runs the command has named the file, and can end it")]
+pub(crate) fn open_given(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
+/// The text of what a person names on a command line.
+pub(crate) fn read_given(path: impl AsRef<Path>) -> io::Result<String> {
+    let mut text = String::new();
+    open_given(path.as_ref())?.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Has the disk keep the names in a directory.
+#[expect(clippy::disallowed_methods, reason = "opening a directory waits for nobody")]
+pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+fn size_in_words(bytes: u64) -> String {
+    if bytes >> 20 > 0 { format!("{} MiB", bytes >> 20) } else { format!("{} KiB", bytes >> 10) }
 }
 
 /// A file's text, and what it looked like when it was opened.
 pub(crate) fn read(path: &Path) -> Result<(String, Signature), Unread> {
-    let (file, metadata) = open(path)?;
+    let in_words = |error: io::Error| in_words(&error);
+    let (file, metadata) = open(path).map_err(in_words)?;
     let mut bytes = Vec::new();
-    if file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())? as u64 > MAX_FILE {
-        return Err(format!("it is larger than {} MiB", MAX_FILE >> 20).into());
+    if file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(in_words)? as u64 > MAX_FILE {
+        return Err(format!("it is larger than {}", size_in_words(MAX_FILE)).into());
     }
     let text = String::from_utf8(bytes).map_err(|error| Unread::not_text(&error))?;
     Ok((text, Signature::from_metadata(&metadata)))
@@ -190,7 +228,7 @@ impl Reads {
             return once.clone();
         }
         let together: usize = known.values().flatten().map(|(bytes, _)| bytes.len()).sum();
-        let once = open(path).and_then(|(file, about)| {
+        let once = open(path).map_err(|error| in_words(&error)).and_then(|(file, about)| {
             let mut bytes = Vec::new();
             let n = file.take(Reads::MOST + 1).read_to_end(&mut bytes).map_err(|error| in_words(&error))?;
             match n as u64 > Reads::MOST || together + n > Reads::MOST_TOGETHER {
@@ -206,21 +244,15 @@ impl Reads {
 impl Signature {
     pub(crate) fn from_metadata(metadata: &Metadata) -> Signature {
         let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::MetadataExt;
-            let seconds = Duration::from_secs(metadata.ctime().try_into().unwrap_or_default());
-            let changed = Duration::from_nanos(metadata.ctime_nsec().try_into().unwrap_or_default());
-            Signature {
-                device: metadata.dev(),
-                inode: metadata.ino(),
-                size: metadata.len(),
-                modified,
-                changed: SystemTime::UNIX_EPOCH + seconds + changed,
-            }
+        let seconds = Duration::from_secs(metadata.ctime().try_into().unwrap_or_default());
+        let changed = Duration::from_nanos(metadata.ctime_nsec().try_into().unwrap_or_default());
+        Signature {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            size: metadata.len(),
+            modified,
+            changed: SystemTime::UNIX_EPOCH + seconds + changed,
         }
-        #[cfg(not(unix))]
-        Signature { device: 0, inode: 0, size: metadata.len(), modified, changed: modified }
     }
 
     /// Of a text that is in no file: it never looks changed.

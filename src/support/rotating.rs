@@ -3,6 +3,7 @@
 //! Lines are appended whole (`O_APPEND`), by however many processes share a file. Whoever finds it full rotates it
 //! under the file's lock; one that doesn't get the lock appends to the full file.
 
+use super::file::sync_directory;
 use rustix::fs::{FlockOperation, OFlags};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -35,7 +36,7 @@ impl RotatingFile {
         if size == 0 {
             // The file's name has to be on the disk, too.
             let directory = self.path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            File::open(directory)?.sync_all()?;
+            sync_directory(directory)?;
         }
         Ok(file)
     }

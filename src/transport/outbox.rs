@@ -55,13 +55,18 @@ struct State {
     writing: bool,
     /// The reader has gone.
     gone: bool,
-    /// When the client last took something of what waits.
+    /// When the client last took something of what waits, or when that began to wait.
     taken: Option<Instant>,
     /// The connection ends: since when, and how long the client may then take nothing.
     ending: Option<(Instant, Duration)>,
 }
 
 impl State {
+    /// Whether something isn't written yet.
+    fn waits(&self) -> bool {
+        self.writing || !self.waiting.is_empty()
+    }
+
     /// Whether a client that has had time since then has taken nothing for so long.
     fn is_stalled(&self, since: Instant, grace: Duration) -> bool {
         self.taken.map_or(since, |taken| taken.max(since)).elapsed() >= grace
@@ -144,7 +149,7 @@ impl Outbox {
             return;
         }
         let mut rest = framed;
-        if state.waiting.is_empty() && !state.writing {
+        if !state.waits() {
             while !rest.is_empty() {
                 match self.write_now(rest) {
                     Ok(0) => break,
@@ -164,24 +169,28 @@ impl Outbox {
         if state.gone {
             state.waiting = Vec::new();
         } else {
+            if !state.waits() {
+                state.taken = Some(Instant::now());
+            }
             state.waiting.extend_from_slice(rest);
         }
         drop(state);
         self.0.changed.notify_all();
     }
 
-    /// Waits until the client has read enough. Once it has ended its requests, as `has_ended` says, it may
-    /// have stopped reading, too: then not if it has taken nothing for as long as `grace`.
+    /// Waits until the client has read enough. One that has ended its requests, as `has_ended` says, and has taken nothing of
+    /// what waits for as long as `grace` has stopped reading: it counts as gone.
     pub fn wait_for_room(&self, has_ended: impl Fn() -> bool, grace: Duration) {
         let mut state = self.0.state.lock();
-        let mut since = None;
-        while state.waiting.len() > PRESSURE && !state.gone {
-            if has_ended() {
-                // What it took before tells as well: the whole rest of its requests waits once.
-                let since = *since.get_or_insert_with(|| state.taken.unwrap_or_else(Instant::now));
-                if state.is_stalled(since, grace) {
-                    return;
-                }
+        while !state.gone && state.waits() {
+            if state.taken.is_some_and(|taken| taken.elapsed() >= grace) && has_ended() {
+                state.gone = true;
+                state.waiting = Vec::new();
+                self.0.changed.notify_all();
+                return;
+            }
+            if state.waiting.len() <= PRESSURE {
+                return;
             }
             self.0.changed.wait_for(&mut state, Duration::from_millis(20));
         }
@@ -193,7 +202,7 @@ impl Outbox {
         let now = Instant::now();
         state.ending = Some((now, grace));
         self.0.changed.notify_all();
-        while (state.writing || !state.waiting.is_empty()) && !state.gone && !state.is_stalled(now, grace) {
+        while state.waits() && !state.gone && !state.is_stalled(now, grace) {
             self.0.changed.wait_for(&mut state, grace.min(Duration::from_millis(20)));
         }
     }

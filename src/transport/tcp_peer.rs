@@ -1,6 +1,7 @@
 //! Whether `hookwire run` holds who has connected over TCP. The kernel names no process there: the connection is looked
 //! for among the open files of those that are held.
 
+use crate::support::file::read_text;
 use hookwire_ask::look::Look;
 use hookwire_ask::peer::filters;
 use hookwire_ask::programs;
@@ -55,7 +56,7 @@ fn processes() -> std::io::Result<Vec<String>> {
 fn is_below_holder(process: &str) -> bool {
     let mut at = process.to_string();
     for _ in 0..MOST_PARENTS {
-        let Ok(status) = std::fs::read_to_string(format!("/proc/{at}/status")) else { return at != process };
+        let Ok(status) = read_text(format!("/proc/{at}/status")) else { return at != process };
         let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
         if field("Name:").is_some_and(|name| HOLDERS.contains(&name)) {
             return true;
@@ -72,7 +73,7 @@ fn is_below_holder(process: &str) -> bool {
 fn socket(theirs: SocketAddr, ours: SocketAddr) -> Option<String> {
     let (theirs, ours) = (written(theirs)?, written(ours)?);
     for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
-        let rows = std::fs::read_to_string(table).unwrap_or_default();
+        let rows = read_text(table).unwrap_or_default();
         for row in rows.lines().skip(1) {
             let fields: Vec<&str> = row.split_ascii_whitespace().collect();
             let [_, local, remote, state, _, _, _, _, _, inode, ..] = fields[..] else { continue };

@@ -7,6 +7,7 @@
 use super::Review;
 use crate::definitions::approved::{Record, State, bin, copy_of, current, record_file, starter, state_name, tree};
 use crate::support::failpoint;
+use crate::support::file::sync_directory;
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -119,7 +120,7 @@ impl Locked {
         for dir in dirs.iter().rev() {
             // A script that wrote beside itself would make the state another one than was approved.
             fs::set_permissions(dir, PermissionsExt::from_mode(0o500))?;
-            File::open(dir)?.sync_all()?;
+            sync_directory(dir)?;
         }
         let name = state_name(&record);
         // A directory that nobody may write can't be moved by everybody: only its parent changes here.
@@ -135,10 +136,10 @@ impl Locked {
         symlink(name, &next)?;
         step();
         // What it leads to is on the disk before it is.
-        File::open(&self.place)?.sync_all()?;
+        sync_directory(&self.place)?;
         fs::rename(&next, &self.current)?;
         step();
-        File::open(&self.place)?.sync_all()
+        sync_directory(&self.place)
     }
 }
 

@@ -306,7 +306,8 @@ impl Review {
         let mut changes = Vec::new();
         for path in paths.into_iter().filter(|path| old(path) != self.record.files.get(*path)) {
             let before = self.before.as_ref().filter(|_| old(path).is_some());
-            let old = before.map(|before| fs::read(copy_of(&before.place, path)).unwrap_or_default());
+            let old =
+                before.map(|before| file::read_small(&copy_of(&before.place, path), MAX_BYTES).unwrap_or_default());
             changes.push(Change { path, old, new: self.files.get(path).map(|file| &file.bytes[..]) });
         }
         changes

@@ -35,7 +35,7 @@ impl Project {
     }
 
     /// One for each program that agents start: whatever holds for the large one holds for the small one.
-    fn each() -> impl Iterator<Item = Project> {
+    pub fn each() -> impl Iterator<Item = Project> {
         [Asker::Large, Asker::Small].into_iter().inspect(|it| println!("{it:?}")).map(Project::asked_by)
     }
 
@@ -136,7 +136,7 @@ impl Project {
         }
     }
 
-    fn signal(&self, signal: rustix::process::Signal) -> u32 {
+    pub fn signal(&self, signal: rustix::process::Signal) -> u32 {
         let [host] = self.hosts()[..] else { panic!("not one host: {:?}", self.hosts()) };
         rustix::process::kill_process(rustix::process::Pid::from_raw(host.cast_signed()).unwrap(), signal).unwrap();
         host

@@ -44,6 +44,7 @@ mod starts;
 mod together;
 mod trust;
 mod trust_races;
+mod under_a_clock;
 mod watched;
 mod workflow_framework;
 

@@ -169,6 +169,102 @@ fn the_question_says_which_place_is_meant() {
     }
 }
 
+/// Whether `git clean` takes an agent's settings is what git says: each row is a file of a repository and its text.
+#[test]
+fn what_git_passes_over_is_told_as_git_tells_it() {
+    const LISTS: &[&[(&str, &str)]] = &[
+        &[],
+        &[("p/.gitignore", "/settings.json")],
+        &[("p/.gitignore", "settings.json")],
+        &[("p/.gitignore", "settings.json\n!.claude/settings.json")],
+        &[("p/.gitignore", "settings.json/")],
+        &[("p/.gitignore", ".claude")],
+        &[("p/.gitignore", "/.claude/")],
+        &[("p/.gitignore", "/.claude/settings.json")],
+        &[("p/.gitignore", ".claude/*\n!.claude/settings.json")],
+        &[("p/.gitignore", ".claude\n!.claude/settings.json")],
+        &[("p/.gitignore", "**/settings.json  ")],
+        &[("p/.gitignore", "*.jso[a-n]")],
+        &[("p/.gitignore", "# .claude\n\\.claude\r")],
+        &[("p/.gitignore", "*"), ("p/.claude/.gitignore", "!settings.json")],
+        &[("p/.gitignore", "*.json"), ("p/.claude/.gitignore", "!settings.json")],
+        &[("p/.claude/.gitignore", "settings.json")],
+        &[("p/.git/info/exclude", "settings.json")],
+        &[("p/.git/info/exclude", "settings.json"), ("p/.gitignore", "!settings.json")],
+        &[("home/.config/git/ignore", ".claude")],
+        &[("home/.config/git/ignore", ".claude"), ("home/.gitconfig", "[core]\nexcludesFile = /dev/null")],
+        &[("home/list", ".claude"), ("home/.gitconfig", "[core]\n\texcludesfile = ~/list")],
+    ];
+    if !is_there("git") {
+        return;
+    }
+    for list in LISTS {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().canonicalize().unwrap();
+        let git = |args: &[&str]| {
+            let mut git = Command::new("git");
+            git.args(args).current_dir(dir.join("p")).env("HOME", dir.join("home")).env_remove("XDG_CONFIG_HOME");
+            let output = git.env("GIT_CONFIG_NOSYSTEM", "1").output().unwrap();
+            String::from_utf8(output.stdout).unwrap()
+        };
+        fs::create_dir_all(dir.join("p/.claude")).unwrap();
+        git(&["init", "-q"]);
+        fs::write(dir.join("p/.claude/settings.json"), "{}").unwrap();
+        for (path, text) in *list {
+            fs::create_dir_all(dir.join(path).parent().unwrap()).unwrap();
+            fs::write(dir.join(path), text).unwrap();
+        }
+        // What is to be removed is named by its directory where all of that goes.
+        let said = git(&["clean", "-nd"]);
+        let goes = said.lines().any(|it| it.ends_with(" .claude/") || it.ends_with(" .claude/settings.json"));
+        let mut host = in_git(&dir);
+        let event = json!({ "command": "git clean -fd" });
+        let tool = json!({ "name": "Bash", "input": event });
+        let verdict = host.dispatch(json!({ "event": "PreToolUse", "cwd": dir.join("p"), "tool": tool }));
+        assert_eq!(verdict["decision"], if goes { "ask" } else { "allow" }, "{list:?}: {said}");
+    }
+}
+
+/// A host of a project and a home in a directory.
+fn in_git(dir: &Path) -> TestHost {
+    let mut command = hookwire();
+    command.args(["serve", "--isolated", "--no-share", "--self-defence", "--root"]).arg(dir.join("p"));
+    for name in ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"] {
+        command.env_remove(name);
+    }
+    let mut host = TestHost::start(command.env("HOME", dir.join("home")).env("XDG_RUNTIME_DIR", dir.join("run")));
+    host.request("initialize", json!({ "capabilities": { "hooks": { "decisions": ["allow", "deny", "ask"] } } }));
+    host
+}
+
+/// A list that can't be read, or that nobody could have written, says nothing that counts.
+#[test]
+fn a_list_that_cannot_be_read_passes_over_nothing() {
+    if !is_there("git") {
+        return;
+    }
+    let spoils: [fn(&Path); 3] = [
+        |list| assert!(Command::new("mkfifo").arg(list).status().unwrap().success()),
+        |list| fs::File::create(list).unwrap().set_len(1 << 30).unwrap(),
+        |list| fs::write(list, "[".repeat(100_000)).unwrap(),
+    ];
+    for spoil in spoils {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().canonicalize().unwrap();
+        fs::create_dir_all(dir.join("p/.claude")).unwrap();
+        fs::write(dir.join("p/.claude/settings.json"), "{}").unwrap();
+        assert!(Command::new("git").args(["init", "-q"]).current_dir(dir.join("p")).status().unwrap().success());
+        fs::write(dir.join("p/.git/info/exclude"), ".claude").unwrap();
+        spoil(&dir.join("p/.gitignore"));
+        let mut host = in_git(&dir);
+        for (command, expected) in [("git clean -fd", "ask"), ("ls", "allow")] {
+            let tool = json!({ "name": "Bash", "input": { "command": command } });
+            let verdict = host.dispatch(json!({ "event": "PreToolUse", "cwd": dir.join("p"), "tool": tool }));
+            assert_eq!(verdict["decision"], expected, "{command}: {verdict}");
+        }
+    }
+}
+
 /// What agents and people really run. Of it, hardly anything is for a person to decide.
 #[test]
 fn ordinary_commands_are_left_alone() {

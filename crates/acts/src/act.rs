@@ -2,6 +2,7 @@
 //! [programs](super::programs) says what they do with them.
 
 use super::directories::Directories;
+use super::finds::Finds;
 use super::names::base_name;
 use super::programs::files::{Kind, Use, Uses};
 use super::programs::{Names, is_plain_sed, options};
@@ -167,8 +168,6 @@ pub(super) struct Redirected {
     pub(super) at: Span,
 }
 
-/// How find is told a name.
-const NAMING: &[&str] = &["-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex"];
 /// What takes patches.
 const PATCHING: &[&str] = &["patch", "gpatch", "git"];
 /// So many words of code are looked at.
@@ -330,9 +329,10 @@ fn handed_on(command: &Command) -> Vec<(Word, Option<Word>)> {
     let uses = Uses::of(&command.words);
     if uses.finds {
         let words = &command.words[1..];
-        let names = names_found(words).unwrap_or_else(|| vec!["*".into()]);
+        let finds = Finds::new(words);
+        let names = finds.names().unwrap_or_else(|| vec!["*".into()]);
         let found = |start: Word| names.iter().map(move |name| (found_below(&start, name), Some(start.clone())));
-        return starts(words).into_iter().flat_map(found).collect();
+        return finds.starts.into_iter().flat_map(found).collect();
     }
     let is_name = |kind: Kind| matches!(kind, Kind::Look | Kind::Text | Kind::Read | Kind::ReadTree);
     let given = uses.words.into_iter().filter(|it| is_name(it.kind)).map(|it| it.word.into_owned());
@@ -403,7 +403,9 @@ fn named_in_code((word, reach): (Word, Reach), directories: Directories, at: Spa
 fn is_device(word: &Word) -> bool {
     static DEVICES: Names = Names::new("devices");
     let path = word.beginning();
-    DEVICES.has(path) || ["/dev/fd/", "/dev/tcp/", "/dev/udp/"].iter().any(|place| path.starts_with(place))
+    // `/dev/fd/3/x` is a file of the directory that is open there.
+    let is_open = path.strip_prefix("/dev/fd/").is_some_and(|rest| !rest.contains('/'));
+    DEVICES.has(path) || is_open || ["/dev/tcp/", "/dev/udp/"].iter().any(|place| path.starts_with(place))
 }
 
 /// Adds what one command does, and says whether what it reads may be code.
@@ -777,7 +779,8 @@ fn reach_of(word: &Word, of_word: Reach) -> Reach {
 /// What find itself does below where it starts: what it runs for what it comes across is listed as commands.
 fn found(command: &Command) -> Vec<FileAct> {
     let words = &command.words[1..];
-    let starts = starts(words);
+    let finds = Finds::new(words);
+    let starts = &finds.starts;
     let mut acts = Vec::new();
     let act = |access, reach, word: &Word| FileAct {
         access,
@@ -796,7 +799,7 @@ fn found(command: &Command) -> Vec<FileAct> {
         }
     }
     if words.iter().any(|word| word.text == "-delete") {
-        match names_found(words) {
+        match finds.names() {
             Some(names) => {
                 let found = starts.iter().flat_map(|start| names.iter().map(move |name| found_below(start, name)));
                 acts.extend(found.map(|it| act(Access::Write, Reach::File, &it)));
@@ -805,74 +808,6 @@ fn found(command: &Command) -> Vec<FileAct> {
         }
     }
     acts
-}
-
-/// Where find begins.
-fn starts(words: &[Word]) -> Vec<Word> {
-    let is_expression = |word: &Word| word.beginning().starts_with(['-', '(', '!']);
-    let is_habit = |word: &&Word| {
-        matches!(word.text.as_str(), "-H" | "-L" | "-P" | "-E" | "-X" | "-x" | "-s") || word.text.starts_with("-O")
-    };
-    let starts = words.iter().skip_while(is_habit).take_while(|it| !is_expression(it));
-    let starts: Vec<Word> = starts.cloned().collect();
-    if starts.is_empty() { vec![Word::constant(".")] } else { starts }
-}
-
-/// The names of which each path that find comes across fits one, as patterns; nothing if an alternative says no name.
-fn names_found(words: &[Word]) -> Option<Vec<String>> {
-    let mut names = Vec::new();
-    for alternative in words.split(|word| matches!(word.text.as_str(), "-o" | "-or" | ",")) {
-        // What it doesn't go into is nothing that it finds.
-        if alternative.iter().any(|word| word.text == "-prune") {
-            continue;
-        }
-        let is_name = |at: &usize| NAMING.contains(&alternative[*at].text.as_str());
-        let is_negated = |at: usize| at > 0 && matches!(alternative[at - 1].text.as_str(), "!" | "-not");
-        let at = (0..alternative.len().saturating_sub(1)).find(|at| is_name(at) && !is_negated(*at))?;
-        let name = alternative[at + 1].as_constant()?;
-        let kind = alternative[at].text.trim_start_matches('-');
-        let (kind, in_case): (_, fn(String) -> String) = match kind.strip_prefix('i') {
-            Some(kind) => (kind, in_any_case),
-            None => (kind, |name| name),
-        };
-        let found = match kind {
-            "name" => vec![name.to_string()],
-            "regex" => vec![as_glob(name)],
-            _ => of_path(name),
-        };
-        names.extend(found.into_iter().map(in_case));
-    }
-    (!names.is_empty()).then_some(names)
-}
-
-/// Patterns for what a pattern of a whole path fits, whose `*` stands for slashes, too: for a name, or the last names.
-fn of_path(pattern: &str) -> Vec<String> {
-    let path = ["./", "*/"].iter().find_map(|it| pattern.strip_prefix(it)).unwrap_or(pattern);
-    match path.contains('/') {
-        true => vec![path.into()],
-        false => vec![path.into(), format!("{path}/*")],
-    }
-}
-
-/// A pattern that fits whatever this one does, and the same in capitals and small letters.
-fn in_any_case(pattern: String) -> String {
-    if pattern.contains('[') {
-        return "*".into();
-    }
-    let both = |c: char| match c.is_ascii_alphabetic() {
-        true => format!("[{}{}]", c.to_ascii_lowercase(), c.to_ascii_uppercase()),
-        false => c.to_string(),
-    };
-    pattern.chars().map(both).collect()
-}
-
-/// A pattern of file names that fits whatever a regex does.
-fn as_glob(regex: &str) -> String {
-    let last = regex.rsplit('/').next().unwrap_or_default().replace(".*", "*").replace("\\.", ".");
-    match last.contains(['\\', '[', '+', '?', '(', '|', '^', '$', '{']) {
-        true => "*".into(),
-        false => last,
-    }
 }
 
 fn found_below(start: &Word, name: &str) -> Word {

@@ -12,8 +12,9 @@
 //! | `commands`, `expand`, `word`, `directories` | from syntax to the commands that run, with what words, in which directory |
 //! | `environment` | what a text is given by whoever has it run |
 //! | `programs` | what programs are: one table, `programs.txt`, with one row for each, and one parser of their words |
-//! | `act` | which files are read and written |
+//! | `act`, `finds` | which files are read and written, and what find comes across |
 //! | `started` | a program that was seen to start |
+//! | `told` | one command's words as its program reads them |
 //! | `judge`, `path`, `meeting`, `judged` | rules over commands |
 //!
 //! A new program is a row of `programs.txt`, whose head says what the columns are, and examples in `tests/acts.txt`, which
@@ -24,6 +25,7 @@ mod commands;
 mod directories;
 mod environment;
 mod expand;
+mod finds;
 mod grammar;
 mod judge;
 mod judged;
@@ -34,12 +36,15 @@ mod programs;
 mod started;
 #[cfg(test)]
 mod tests;
+mod told;
 mod word;
 
 pub use act::{Access, Certainty, FileAct, Named, Reach, named_in_text};
 pub use environment::{Environment, GIVEN, HomeOf};
+pub use finds::{Finds, Only, Test};
 pub use judge::{CommandRule, Name, OptionPlace, covers, excepts, hits};
 pub use started::{Starter, is_step, program_names, programs_of_files, starts_of, text_of_shell};
+pub use told::{Ends, Told};
 pub use word::Word;
 
 use std::path::Path;

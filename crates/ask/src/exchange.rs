@@ -36,7 +36,7 @@ pub struct Question<'a> {
 /// Why there is no answer.
 #[derive(Debug)]
 pub enum Unanswered {
-    /// The host doesn't have the question.
+    /// The host doesn't have the question, or doesn't understand it.
     Unreached(Error),
     /// The host has the question, and may have run hooks.
     Lost(Error),
@@ -109,7 +109,7 @@ impl<'a> Question<'a> {
         if let Some(problem) = answer["error"]["message"].as_str() {
             let is_older = answer["error"]["code"].as_i64().is_some_and(|code| NOT_UNDERSTOOD.contains(&code));
             return Err(match is_older {
-                true => Unanswered::Lost(unreadable(format_args!("it is another version: {problem}"))),
+                true => Unanswered::Unreached(unreadable(format_args!("it is another version: {problem}"))),
                 false => Unanswered::Refused(problem.to_string()),
             });
         }

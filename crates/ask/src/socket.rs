@@ -7,6 +7,12 @@ use sha2::{Digest, Sha256};
 use std::io::{Error, ErrorKind, Result};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+#[cfg(target_os = "linux")]
+use std::time::{Duration, Instant};
+
+/// How long a host may take no connections.
+#[cfg(target_os = "linux")]
+const BUSY: Duration = Duration::from_secs(2);
 
 /// What the files of sockets end in.
 pub const EXTENSION: &str = "sock";
@@ -69,11 +75,39 @@ pub fn named(text: &str) -> std::result::Result<PathBuf, String> {
 /// # Errors
 /// Nobody listens, or somebody else does.
 pub fn connect(path: &Path) -> Result<UnixStream> {
-    let stream = UnixStream::connect(path)?;
+    let stream = open(path)?;
     #[cfg(target_os = "linux")]
     if rustix::net::sockopt::socket_peercred(&stream)?.uid != rustix::process::getuid() {
         let problem = format!("{}: another user listens there", path.display());
         return Err(Error::new(ErrorKind::PermissionDenied, problem));
     }
     Ok(stream)
+}
+
+/// Connects without waiting for a process that takes no connections because it is stopped.
+#[cfg(target_os = "linux")]
+fn open(path: &Path) -> Result<UnixStream> {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+    let address = SocketAddrUnix::new(path)?;
+    let until = Instant::now() + BUSY;
+    loop {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        match connect(&socket, &address) {
+            Ok(()) => {
+                let stream = UnixStream::from(socket);
+                stream.set_nonblocking(false)?;
+                return Ok(stream);
+            }
+            // More wait already than its queue holds.
+            Err(Errno::AGAIN) if Instant::now() < until => std::thread::sleep(Duration::from_millis(10)),
+            Err(Errno::AGAIN) => return Err(Error::other("the host takes no connections")),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open(path: &Path) -> Result<UnixStream> {
+    UnixStream::connect(path)
 }

@@ -14,6 +14,7 @@ use std::io::{IsTerminal, Read, Write};
 use std::panic::catch_unwind;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 /// What the command line says, as far as it is what `hookwire install` writes.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -31,8 +32,8 @@ struct Options {
 struct HandedOn {
     /// What has been read of stdin.
     sent: Option<Vec<u8>>,
-    /// Why a host that has the event, or that alone is asked, didn't answer.
-    lost: Option<String>,
+    /// Why a host that has the event, or that alone is asked, didn't answer, and how long it was waited for.
+    lost: Option<(String, Duration)>,
 }
 
 /// Answers one event; `args` are those behind `hook`.
@@ -68,13 +69,14 @@ fn answer(args: &[OsString]) -> Result<Said, HandedOn> {
         fails_open: options.fails_open,
         ..Question::new(&options.agent, &sent)
     };
+    let began = Instant::now();
     let lost = match question.ask(&socket, || socket::connect(&socket)) {
         Ok(said) => return Ok(said),
         Err(unanswered) if options.connect.is_some() => Some(unanswered.by(&socket)),
         Err(Unanswered::Lost(error)) => Some(error.to_string()),
         Err(Unanswered::Unreached(_) | Unanswered::Refused(_)) => None,
     };
-    Err(HandedOn { sent: Some(sent.into_bytes()), lost })
+    Err(HandedOn { sent: Some(sent.into_bytes()), lost: lost.map(|problem| (problem, began.elapsed())) })
 }
 
 impl Options {
@@ -107,12 +109,15 @@ fn hand_over(args: &[OsString], HandedOn { sent, lost }: HandedOn) -> ExitCode {
     let problem = match sent.map_or(Ok(()), |sent| hand_on(&sent)) {
         Err(error) => format!("the event can't be handed on: {error}"),
         Ok(()) => {
-            let told = lost.iter().flat_map(|problem| ["--lost".into(), problem.into()]);
+            let told = lost.iter().flat_map(|(problem, spent)| {
+                let spent = format!("{}ms", spent.as_millis());
+                ["--lost".into(), problem.into(), "--spent".into(), spent.into()]
+            });
             let words: Vec<OsString> = std::iter::once("hook".into()).chain(args.iter().cloned()).chain(told).collect();
             start_large(&words)
         }
     };
-    let problem = lost.into_iter().chain([problem]).collect::<Vec<_>>().join("; ");
+    let problem = lost.map(|(problem, _)| problem).into_iter().chain([problem]).collect::<Vec<_>>().join("; ");
     // Nobody is left who knows the agent's words. To most agents this exit code is a "no".
     let fails_open = args.windows(2).any(|it| it[0] == "--fail" && it[1] == "open");
     let said = match fails_open {

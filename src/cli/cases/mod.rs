@@ -16,7 +16,7 @@ use crate::matching::Facts;
 use crate::rpc::serve::DRAIN;
 use crate::services::fakes::Fakes;
 use crate::services::state::Store;
-use crate::support::file::replace;
+use crate::support::file::{self, replace};
 use crate::support::nearest::{closest, did_you_mean};
 use crate::support::places;
 use crate::support::shell_word;
@@ -311,7 +311,7 @@ fn copy_of<'c>(subject: &Path, last: &'c mut LastCopied) -> std::io::Result<&'c 
 
 async fn test(file: &Path, args: &TestArgs, runtime: &Runtime, copied: &mut LastCopied) -> Result<Tested, Unread> {
     let name = file.display().to_string();
-    let text = std::fs::read_to_string(file).map_err(|error| Failure(format!("{name}: {error}")))?;
+    let text = file::read_given(file).map_err(|error| Failure(format!("{name}: {error}")))?;
     let read = if args.update {
         cases::read_unfinished(&name, &text).map(|(cases, _)| cases)
     } else {

@@ -7,6 +7,7 @@ use super::Failure;
 use super::install::program;
 use super::scratch::scratch;
 use crate::agents::{Agent, Headless};
+use crate::support::file;
 use model::{Heard, Model};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::fs::Permissions;
@@ -138,7 +139,7 @@ async fn drive_in(place: &Place, agent: &Agent, headless: &Headless, program: &P
 fn end_leftovers(home: &Path) {
     let mark = [b"HOME=", home.as_os_str().as_encoded_bytes()].concat();
     let is_its = |process: &Path| {
-        let environment = std::fs::read(process.join("environ")).unwrap_or_default();
+        let environment = file::read_small(&process.join("environ"), file::MAX_FILE).unwrap_or_default();
         environment.split(|byte| *byte == 0).any(|variable| variable == mark)
     };
     for process in std::fs::read_dir("/proc").into_iter().flatten().flatten() {

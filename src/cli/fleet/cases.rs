@@ -2,6 +2,7 @@
 //! the host.
 
 use super::super::scratch::scratch;
+use crate::support::file;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
@@ -49,7 +50,7 @@ pub(super) fn try_cases(files: &Path) -> Result<(), String> {
         return Ok(());
     }
     let mut text = String::new();
-    let _ = File::open(&said).and_then(|file| file.take(MAX_TOLD).read_to_string(&mut text));
+    let _ = file::open(&said).and_then(|(file, _)| file.take(MAX_TOLD).read_to_string(&mut text));
     let text = text.replace(&format!("{}/", copy.display()), "");
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|it| !it.is_empty()).collect();
     Err(format!("its cases aren't as expected: {}", lines.join("; ")))

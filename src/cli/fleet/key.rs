@@ -2,6 +2,7 @@
 
 use super::super::output::{Output, tell};
 use super::super::{Failure, Finding, output};
+use crate::support::file;
 use hookwire_fleet::key::{SecretKey, describe};
 use serde_json::json;
 use std::io::{BufRead, IsTerminal};
@@ -67,7 +68,7 @@ impl PassphraseArgs {
     fn given(&self) -> Option<String> {
         let first = |text: String| text.lines().next().unwrap_or_default().to_string();
         match &self.passphrase_file {
-            Some(path) => std::fs::read_to_string(path).ok().map(first),
+            Some(path) => file::read_given(path).ok().map(first),
             None => std::env::var(PASSPHRASE).ok(),
         }
     }

@@ -34,6 +34,7 @@ use crate::dialects::{self, Dialect, NATIVE};
 use crate::event::Event;
 use crate::services::fakes::Answers;
 use crate::support::file;
+use crate::support::os_error::in_words;
 use crate::syntax::diagnostic::{Diagnostic, LineIndex};
 use crate::syntax::formats::{self, Format};
 use crate::syntax::node::{DecodeError, Node, NodeValue, Span, decode};
@@ -263,6 +264,15 @@ fn case(node: &Node, lines: &LineIndex<'_>, fakes: &Answers) -> Result<Case, Pro
         }
         before.push(step.step().map_err(|problem| wrong(&place("before"), &problem))?);
     }
+    let mut n_events: usize = 0;
+    for (n, step) in before.iter().enumerate() {
+        n_events = n_events.saturating_add(step.times);
+        if n_events > MAX_BEFORE {
+            let times = node.get("before").and_then(|it| it.items().get(n)?.get("times"));
+            let span = times.map_or(place("before"), |it| it.span.clone());
+            return Err(wrong(&span, &format!("at most {MAX_BEFORE} events come before, here are {n_events}")));
+        }
+    }
     let step = raw.step().map_err(at)?;
     let name = raw.name.clone().unwrap_or_else(|| raw.about());
     let line = lines.position(node.span.start).line;
@@ -344,6 +354,9 @@ fn recorded(place: &str, dialect: &'static Dialect) -> Result<EventSource, Strin
     }
 }
 
+/// Events that may come before the one that a case is about: all are held at once.
+const MAX_BEFORE: usize = 10_000;
+
 /// How much of a recorded session is read for one event, in bytes.
 const MAX_SESSION: u64 = 256 * 1024 * 1024;
 
@@ -361,7 +374,7 @@ impl Step {
                     Ok(path) => failed(format!("{error}, at {}", path.display())),
                     Err(_) => failed(error),
                 };
-                let (opened, _) = file::open(&path).map_err(unopened)?;
+                let (opened, _) = file::open(&path).map_err(|error| unopened(in_words(&error)))?;
                 let mut lines = BufReader::new(opened.take(MAX_SESSION)).lines();
                 let text = lines.nth(line - 1).ok_or_else(|| failed("the file has fewer lines".into()))?;
                 let text = text.map_err(|error| failed(error.to_string()))?;
@@ -441,6 +454,11 @@ mod tests {
             ("cases:\n  - { expect: deny }", 2, "one of `bash`"),
             ("cases:\n  - { bash: ls, content: a, expect: deny }", 2, "`content` is for"),
             ("cases:\n  - { bash: ls, times: 2, expect: deny }", 2, "`times` is for"),
+            (
+                "cases:\n  - bash: ls\n    before:\n      - { bash: a }\n      - { bash: b, times: 200000000 }",
+                5,
+                "at most 10000 events come before, here are 200000001",
+            ),
             ("cases:\n  - { bash: ls, expect: deny, outcomes: { a: denied } }", 2, "unknown value `denied`"),
             ("cases:\n  - { bash: ls, expect: allow, reason: x }", 2, "has a reason"),
             ("cases:\n  - { bash: ls, expect: { command: a, context: b } }", 2, "one of `command`"),

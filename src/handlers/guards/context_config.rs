@@ -71,6 +71,10 @@ impl Kind for ContextConfig {
         Ok(ContextConfig { patch })
     }
 
+    fn has_effects(&self) -> bool {
+        false
+    }
+
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         if self.patch.is_empty() {
             return Ok(Answer::default());

@@ -83,6 +83,10 @@ impl Kind for FallbackModel {
         Ok(FallbackModel { models, retries: retry.max, after, longest, errors })
     }
 
+    fn has_effects(&self) -> bool {
+        false
+    }
+
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let event = call.moment.event();
         if &*event.name != "ModelCallError" {

@@ -46,6 +46,10 @@ impl Kind for FinishReason {
         Ok(FinishReason { stop: raw.stop })
     }
 
+    fn has_effects(&self) -> bool {
+        false
+    }
+
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let event = call.moment.event();
         Ok(match event.text("/model/finishReason") {

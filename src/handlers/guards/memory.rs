@@ -22,6 +22,7 @@ use serde_json::Value;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use tokio::sync::OnceCell;
 
 /// What a guard counts together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -77,10 +78,15 @@ const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 /// once without one being counted twice. The one that was asked for longest ago is forgotten first.
 const MAX_JUDGEMENTS: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 
-/// What was said of events, by event and counter. No event outlives the process.
-type Judgements = LruCache<(Arc<str>, String), Option<Refusal>>;
+/// What was said of events, by event and counter; whoever asks first finds it out. No event outlives the process.
+type Judgements = LruCache<(Arc<str>, String), Arc<OnceCell<Option<Refusal>>>>;
 
 static JUDGEMENTS: LazyLock<Mutex<Judgements>> = LazyLock::new(|| Mutex::new(LruCache::new(MAX_JUDGEMENTS)));
+
+/// What is said of an event by a counter.
+fn judgement(event: Arc<str>, key: String) -> Arc<OnceCell<Option<Refusal>>> {
+    JUDGEMENTS.lock().get_or_insert_mut((event, key), Arc::default).clone()
+}
 
 impl Memory {
     pub(super) fn new(guard: &'static str, per: Per) -> Memory {
@@ -98,26 +104,27 @@ impl Memory {
         let key = self.key(call).await?;
         let event = call.moment.event();
         let state = &call.services.state;
-        let this = (event.id.clone(), key.clone());
-        let mut judgement = None;
         let failed = |StateError(error)| HandlerError(error);
-        {
-            let mut judgements = JUDGEMENTS.lock();
-            if let Some(before) = judgements.get(&this) {
-                return Ok(before.clone());
-            }
+        let mut is_new = false;
+        let said = judgement(event.id.clone(), key.clone());
+        let find_out = async || {
+            is_new = true;
+            let mut said = None;
             let judge = |present: Option<&Value>| {
                 // Of another version, or nothing: begin anew.
                 let mut kept = present.and_then(|value| S::deserialize(value).ok()).unwrap_or_default();
-                judgement = judge(&mut kept).map(R::into);
+                said = judge(&mut kept).map(R::into);
                 let value = serde_json::to_value(kept).map_err(|error| StateError(format!("keep a count: {error}")))?;
                 Ok(Some(value))
             };
             state.update(&Scope::Guards, &key, Some(KEPT), judge).map_err(failed)?;
-            judgements.put(this, judgement.clone());
+            Ok::<_, HandlerError>(said)
+        };
+        let said = said.get_or_try_init(find_out).await?.clone();
+        if is_new {
+            state.saved().await.map_err(failed)?;
         }
-        state.saved().await.map_err(failed)?;
-        Ok(judgement)
+        Ok(said)
     }
 
     /// The same where what is counted is elsewhere: `judge` is given the value of `by`, and is asked once about an event.
@@ -126,13 +133,9 @@ impl Memory {
         call: &Call<'_>,
         judge: impl AsyncFnOnce(&str) -> Result<Option<Refusal>, HandlerError>,
     ) -> Result<Option<Refusal>, HandlerError> {
-        let this = (call.moment.event().id.clone(), self.key(call).await?);
-        if let Some(before) = JUDGEMENTS.lock().get(&this) {
-            return Ok(before.clone());
-        }
-        let judgement = judge(&self.by(call).await?).await?;
-        JUDGEMENTS.lock().put(this, judgement.clone());
-        Ok(judgement)
+        let said = judgement(call.moment.event().id.clone(), self.key(call).await?);
+        let find_out = async || judge(&self.by(call).await?).await;
+        said.get_or_try_init(find_out).await.cloned()
     }
 
     /// What stands for the value by which is counted; empty without one.

@@ -152,6 +152,12 @@ macro_rules! guards {
                 }
             }
 
+            fn has_effects(&self) -> bool {
+                match self {
+                    $(Guard::$variant(it) => it.has_effects(),)*
+                }
+            }
+
             fn effect(&self) -> Option<Effect> {
                 match self {
                     $(Guard::$variant(it) => it.effect(),)*

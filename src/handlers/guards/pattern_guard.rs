@@ -110,6 +110,10 @@ impl Kind for PatternGuard {
         (!self.0.redact.is_empty()).then(|| Arc::new(redactor) as Redactor)
     }
 
+    fn has_effects(&self) -> bool {
+        false
+    }
+
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let event = call.moment.event();
         let wanted = match event.spec.phase {

@@ -85,6 +85,10 @@ impl Kind for RedactSecrets {
         Some(Arc::new(move |value, abandoned| secrets::redact(value, &redaction, abandoned).map(|(clean, _)| clean)))
     }
 
+    fn has_effects(&self) -> bool {
+        false
+    }
+
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let event = call.moment.event();
         let (mut changes, mut found, mut rules) = (Vec::new(), Vec::new(), BTreeSet::new());

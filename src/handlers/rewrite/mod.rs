@@ -138,6 +138,10 @@ impl Kind for Rewrite {
         }
     }
 
+    fn has_effects(&self) -> bool {
+        false
+    }
+
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         match self {
             Rewrite::Patch { body, .. } => call.filled(|value| patched(body, value))?,

@@ -23,6 +23,8 @@ use tokio::time::Instant;
 const MAX_IN_FLIGHT: usize = 128;
 /// Calls that one hook may have in flight beyond those of all hooks.
 const RESERVE: usize = 8;
+/// As many hooks' reserves are looked through for those that nobody uses.
+const MANY_RESERVES: usize = 64;
 /// Calls that a worker may have given up on and still be working at, before another takes its place.
 const MAX_ABANDONED: usize = 8;
 /// Cancelled calls that it may not have heard of yet.
@@ -160,7 +162,14 @@ impl Worker {
     /// Calls a function. Dropping the future cancels it.
     pub(super) async fn call(&self, request: &Request<'_>) -> Result<Box<RawValue>, NotAnswered> {
         let new = || Arc::new(Semaphore::new(RESERVE));
-        let reserve = self.reserves.lock().entry(request.hook.into()).or_insert_with(new).clone();
+        let reserve = {
+            let mut reserves = self.reserves.lock();
+            // Hooks come and go while a worker stays: those that have no call now need no place.
+            if reserves.len() >= MANY_RESERVES {
+                reserves.retain(|_, reserve| Arc::strong_count(reserve) > 1);
+            }
+            reserves.entry(request.hook.into()).or_insert_with(new).clone()
+        };
         let permit = tokio::select! {
             biased;
             permit = reserve.acquire_owned() => permit,

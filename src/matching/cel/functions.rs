@@ -84,6 +84,11 @@ fn fits(style: Style, is_method: bool) -> bool {
     style == Style::Both || (style == Style::Method) == is_method
 }
 
+/// Steps that compiling a pattern takes, and each of its bytes: some 0.1 ms for a short one, and there are long ones.
+const COMPILING: usize = 5_000;
+const COMPILING_BYTE: usize = 200;
+/// What one of them may be when it is compiled, in bytes.
+const MAX_COMPILED: usize = 256 * 1024;
 /// Patterns come from definitions, but may be put together from event text: bounded.
 const MAX_CACHED_REGEXES: usize = 256;
 
@@ -124,7 +129,7 @@ pub(super) fn call<'v>(
         (Function::EndsWith, [Value::Text(text), Value::Text(part)]) => Value::Bool(text.ends_with(&**part)),
         (Function::Matches, [Value::Text(text), Value::Text(pattern)]) => Value::Bool(match regex {
             Some(regex) => regex.is_match(text),
-            None => is_match(text, pattern)?,
+            None => is_match(text, pattern, budget)?,
         }),
         (Function::Bool, [value]) => Value::Bool(match value {
             Value::Bool(it) => *it,
@@ -231,12 +236,17 @@ fn unreadable(text: &str, kind: &str) -> EvalError {
 }
 
 /// Holds a text against a pattern that isn't constant.
-fn is_match(text: &str, pattern: &str) -> Result<bool, EvalError> {
+fn is_match(text: &str, pattern: &str, budget: &Budget) -> Result<bool, EvalError> {
     REGEXES.with_borrow_mut(|cache| {
-        if cache.len() >= MAX_CACHED_REGEXES && !cache.contains_key(pattern) {
-            cache.clear();
+        if !cache.contains_key(pattern) {
+            // An event may have any number of patterns.
+            budget.spend(COMPILING + COMPILING_BYTE * pattern.len())?;
+            if cache.len() >= MAX_CACHED_REGEXES {
+                cache.clear();
+            }
         }
-        let regex = cache.entry(pattern.to_string()).or_insert_with(|| regex(pattern).ok());
+        let compiled = || regex::RegexBuilder::new(pattern).size_limit(MAX_COMPILED).build().ok();
+        let regex = cache.entry(pattern.to_string()).or_insert_with(compiled);
         let bad = || EvalError::Other(format!("bad regex `{pattern:.40}`"));
         regex.as_ref().map(|regex| regex.is_match(text)).ok_or_else(bad)
     })

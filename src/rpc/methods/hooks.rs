@@ -89,10 +89,23 @@ pub(super) async fn register(session: &Session, sent: Value) -> RpcResult<Regist
     let n_hooks = sent["hooks"].as_array().map_or(1, Vec::len);
     // Only an interpreter knows which modules it has.
     let may_start = n_hooks <= MAX_ASKED && names_module(&sent);
-    if n_hooks <= QUICK_HOOKS && !may_start && session.is_settled() {
+    let mut left = QUICK_TEXT;
+    if n_hooks <= QUICK_HOOKS && takes_from(&sent, &mut left) && !may_start && session.is_settled() {
         return register_now(session, &sent, false);
     }
     session.change(move |session| register_now(session, &sent, may_start)).await
+}
+
+/// Whether a definition has no more bytes than these, each value for one at least. Recursion is bounded by the parser's depth
+/// limit.
+fn takes_from(sent: &Value, left: &mut usize) -> bool {
+    let takes = |bytes: usize, left: &mut usize| left.checked_sub(bytes + 1).map(|it| *left = it).is_some();
+    match sent {
+        Value::Object(members) => members.iter().all(|(key, value)| takes(key.len(), left) && takes_from(value, left)),
+        Value::Array(items) => items.iter().all(|item| takes_from(item, left)),
+        Value::String(text) => takes(text.len(), left),
+        Value::Null | Value::Bool(_) | Value::Number(_) => takes(0, left),
+    }
 }
 
 /// Whether a definition names a module of Python. Recursion is bounded by the parser's depth limit.

@@ -2,6 +2,7 @@
 
 use super::LIMIT;
 use crate::cli::Failure;
+use crate::support::file;
 use crate::transport::client::Client;
 use crate::verdict::Verdict;
 use parking_lot::Mutex;
@@ -88,7 +89,9 @@ impl Machine {
             for entry in fs::read_dir(dir)? {
                 let path = entry?.path();
                 match path.extension().is_some_and(|it| it == "jsonl") {
-                    true => n += fs::read(path)?.iter().filter(|it| **it == b'\n').count() as u64,
+                    true => {
+                        n += file::read_small(&path, u64::MAX - 1)?.iter().filter(|it| **it == b'\n').count() as u64
+                    }
                     false if path.is_dir() => dirs.push(path),
                     false => {}
                 }

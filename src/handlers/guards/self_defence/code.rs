@@ -2,15 +2,8 @@
 //! for places; code that computes a path is a matter for a sandbox.
 
 use super::ground::Ground;
-use super::names::{base_name, has_part, is_one};
-use crate::matching::shell::Command;
+use super::names::has_part;
 use std::path::PathBuf;
-
-/// Programs that run code which is no shell's.
-const INTERPRETERS: &str = "\
-    python|pypy|node|nodejs|deno|bun|perl|ruby|php|lua|luajit|tclsh|Rscript|osascript|awk|gawk|mawk|nawk|ed|ex|\
-    vi|vim|nvim|emacs|sqlite3|guile|elixir|erl|julia|ghc|groovy|jshell|swift|expect|gdb|ipython|uv|npx|tsx|\
-    ts-node";
 
 /// Parts of words by which code takes files away, moves or changes them, or ends processes.
 const CHANGING: &str = "\
@@ -20,12 +13,6 @@ const CHANGING: &str = "\
 
 /// What only code says that speaks to a socket.
 const CONNECTING: &str = ".sock|AF_UNIX|UNIXSocket|UNIX-|createConnection|connect|unix://|XDG_RUNTIME_DIR|/run/user";
-
-pub(super) fn is_interpreter(command: &Command) -> bool {
-    let name = command.words.first().map_or("", |word| base_name(&word.text));
-    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    is_one(INTERPRETERS, name)
-}
 
 /// Whether a word of a command is code: more than a name.
 pub(super) fn is_code(text: &str) -> bool {

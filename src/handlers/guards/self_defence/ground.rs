@@ -2,8 +2,8 @@
 
 use super::places::{Named, Part, Places, meet, parts_of};
 use crate::agents::AGENTS;
-use crate::matching::paths;
 use crate::matching::shell::Word;
+use crate::matching::{paths, patience};
 use crate::support::places as user;
 use std::cell::{Cell, OnceCell};
 use std::path::{Path, PathBuf};
@@ -44,13 +44,16 @@ impl<'a> Ground<'a> {
     /// The guarded files and directories that stand in the project and above it, and the user's.
     fn standing(&self) -> &[Standing] {
         self.standing.get_or_init(|| {
+            if !patience::allows_slow() {
+                return Vec::new();
+            }
             let projects = self.base.ancestors().chain([self.root]).take(64);
             let of_project = |dir: &Path| {
                 let settings = AGENTS.iter().flat_map(|it| it.project.files());
                 settings.chain([".hookwire"]).map(|name| dir.join(name)).collect::<Vec<_>>()
             };
             let of_user = AGENTS.iter().flat_map(|it| it.place(true).files().filter_map(|path| it.of_user(path)));
-            let dirs = [user::config(), user::data()].into_iter().flatten();
+            let dirs = user::user_dirs().iter().chain(user::data_dirs()).cloned();
             let all = projects.flat_map(of_project).chain(of_user).chain(dirs);
             let there = all.filter(|path| path.symlink_metadata().is_ok());
             there.map(|path| Standing { parts: parts_of(&path), path }).collect()
@@ -61,6 +64,9 @@ impl<'a> Ground<'a> {
     pub(super) fn files(&self) -> &[PathBuf] {
         fn walk(dir: &Path, depth: usize, found: &mut Vec<PathBuf>) {
             for entry in std::fs::read_dir(dir).into_iter().flatten().take(MOST_FILES).flatten() {
+                if !patience::is_left() {
+                    return;
+                }
                 match entry.file_type() {
                     Ok(kind) if kind.is_dir() && depth > 0 => walk(&entry.path(), depth - 1, found),
                     _ if found.len() < MOST_FILES => found.push(entry.path()),
@@ -70,8 +76,12 @@ impl<'a> Ground<'a> {
         }
         self.files.get_or_init(|| {
             let mut found = Vec::new();
-            let of_user = [user::config(), user::data(), Some(user::runtime())].into_iter().flatten();
-            for path in self.standing().iter().map(|it| it.path.clone()).chain(of_user) {
+            if !patience::allows_slow() {
+                return found;
+            }
+            // Those of a user are among them.
+            let others = [user::runtime(), "/etc/hookwire".into()].into_iter().chain(self.places.programs());
+            for path in self.standing().iter().map(|it| it.path.clone()).chain(others) {
                 match path.is_dir() {
                     true => walk(&path, DEEPEST, &mut found),
                     false if path.symlink_metadata().is_ok() => found.push(path),
@@ -102,7 +112,11 @@ impl<'a> Ground<'a> {
 
     /// Whether agents look into a directory: one in which others are, or that is there.
     pub(super) fn is_in_use(&self, named: &Named) -> bool {
-        let is_there = |path: &Path| path.exists() || path.parent().is_some_and(|it| self.is_around(&Named::path(it)));
+        let is_there = |path: &Path| {
+            !patience::allows_slow()
+                || path.exists()
+                || path.parent().is_some_and(|it| self.is_around(&Named::path(it)))
+        };
         named.as_path().is_none_or(|path| is_there(&path))
     }
 
@@ -188,6 +202,7 @@ impl<'a> Ground<'a> {
     /// What a text names, taken as one path.
     pub(super) fn spelled(&self, text: &str, is_pattern: bool, directories: &[PathBuf]) -> Vec<Named> {
         let home = paths::home();
+        let text = behind_open(text).unwrap_or(text);
         let (start, rest): (Vec<Vec<Part>>, &str) = match text.strip_prefix('~') {
             Some(rest) if rest.is_empty() || rest.starts_with('/') => (home.map(parts_of).into_iter().collect(), rest),
             _ if text.starts_with('/') => (vec![Vec::new()], text),
@@ -218,7 +233,7 @@ impl<'a> Ground<'a> {
 
     /// Where links lead a path that is told, if that is elsewhere.
     pub(super) fn resolved(&self, named: &Named) -> Option<Named> {
-        let path = named.as_path().filter(|_| self.looks.get() < MOST_LOOKS)?;
+        let path = named.as_path().filter(|_| self.looks.get() < MOST_LOOKS && patience::allows_slow())?;
         self.looks.set(self.looks.get() + 1);
         let resolved = paths::resolved(&path).filter(|it| *it != path)?;
         Some(Named::path(&resolved))
@@ -260,6 +275,14 @@ impl<'a> Ground<'a> {
         };
         path?.into_os_string().into_string().ok()
     }
+}
+
+/// What stands behind a directory that the text has opened under a number: `/dev/fd/3/x`. Which one that is, it says
+/// elsewhere.
+pub(super) fn behind_open(text: &str) -> Option<&str> {
+    let of_process = || text.strip_prefix("/proc/")?.split_once("/fd/").map(|(_, rest)| rest);
+    let (number, rest) = text.strip_prefix("/dev/fd/").or_else(of_process)?.split_once('/')?;
+    (!number.is_empty() && number.bytes().all(|it| it.is_ascii_digit())).then_some(rest)
 }
 
 /// How long an expansion is that isn't a plain variable.

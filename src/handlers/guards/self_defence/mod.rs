@@ -4,9 +4,10 @@
 //! It judges what a call names. Code that computes a path is a matter for a sandbox.
 
 mod code;
-mod find;
+mod found;
 mod git;
 mod ground;
+mod ignored;
 mod names;
 mod places;
 mod processes;
@@ -28,16 +29,17 @@ use crate::matching;
 use crate::matching::call::{self, Item, Subject, Thing};
 use crate::matching::paths::{self, PathPattern, PathViews};
 use crate::matching::rule::{Condition, Reading, ToolRule};
-use crate::matching::shell::{Command, Judgement, Script, Shell, Word, text_of_shell};
+use crate::matching::shell::{Command, Ends, Judgement, Script, Shell, Word, text_of_shell};
 use crate::matching::tools::Found;
-use crate::matching::{Facts, Truth};
+use crate::matching::{Asker, Facts, Truth};
 use crate::support::places as user;
+use crate::syntax::source::Layer;
 use crate::verdict::{Answer, Decision};
 use regex::Regex;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::path::PathBuf;
-use std::sync::LazyLock;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
 
 /// Paths that tools must not change, and commands that only a person gives.
 #[derive(Default, Deserialize, JsonSchema)]
@@ -51,12 +53,26 @@ pub(crate) struct RawSelfDefence {
 }
 
 #[derive(Debug)]
-pub(crate) struct SelfDefence {
+pub(crate) struct SelfDefence(Arc<Guarded>);
+
+/// What is guarded.
+#[derive(Debug)]
+struct Guarded {
     places: Places,
     paths: Vec<Protected>,
     /// Where hookwire's own files are. They are no patterns, whatever characters their names have.
     directories: Vec<PathBuf>,
     commands: Condition,
+}
+
+/// A call that is judged.
+#[derive(Clone, Copy)]
+struct Judged<'a> {
+    facts: &'a Facts,
+    asker: Asker,
+    layer: Layer,
+    /// The project's.
+    root: &'a Path,
 }
 
 #[derive(Debug)]
@@ -144,11 +160,19 @@ impl Kind for SelfDefence {
         let rules = own.iter().chain(&raw.commands).map(|text| rule(text)).collect::<Result<_, _>>()?;
         let unless = HARMLESS.iter().map(|it| rule(&format!("Bash(hookwire {it})"))).collect::<Result<_, _>>()?;
         let commands = Condition { rules, unless };
-        Ok(SelfDefence { places: Places::new(&raw.paths), paths, directories, commands })
+        let places = Places::new(&raw.paths);
+        Ok(SelfDefence(Arc::new(Guarded { places, paths, directories, commands })))
+    }
+
+    fn has_effects(&self) -> bool {
+        false
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
-        Ok(match self.harm(call) {
+        let (guarded, asker, layer) = (self.0.clone(), call.hook.asker(), call.hook.source.layer);
+        let root = call.services.root.clone();
+        let harm = move |facts: &Facts| guarded.harm(Judged { facts, asker, layer, root: &root });
+        Ok(match call.compute(harm).await? {
             Some(harm) => Answer::decide(Decision::Ask, format!("{harm}; only a person may say so")),
             None => Answer::default(),
         })
@@ -165,13 +189,12 @@ fn protected(text: &str) -> Result<Protected, String> {
     Ok(Protected { pattern, core })
 }
 
-impl SelfDefence {
+impl Guarded {
     /// What a call would do that it must not, for people.
-    fn harm(&self, call: &Call<'_>) -> Option<String> {
-        let facts = &call.moment.facts;
-        let (asker, layer) = (call.hook.asker(), call.hook.source.layer);
+    fn harm(&self, judged: Judged<'_>) -> Option<String> {
+        let Judged { facts, asker, layer, root } = judged;
         let families = facts.families(asker);
-        let ground = Ground::new(&self.places, facts.runs_in(), &call.services.root);
+        let ground = Ground::new(&self.places, facts.runs_in(), root);
         let read = facts.call(layer);
         let argv = facts.event.argv().unwrap_or_default();
         // What a shell does itself when it starts is what its text says, as for a call.
@@ -185,7 +208,7 @@ impl SelfDefence {
         for subject in read.alternatives.iter().chain(&read.others).chain(&read.beside).chain(&read.patch) {
             match subject {
                 Subject::Items(items) => {
-                    if let Some(harm) = items.iter().find_map(|item| self.harm_of_item(item, families, call)) {
+                    if let Some(harm) = items.iter().find_map(|item| self.harm_of_item(item, families, facts)) {
                         return Some(harm);
                     }
                 }
@@ -200,11 +223,11 @@ impl SelfDefence {
                 Subject::Unclear(_) => is_hidden = true,
             }
         }
-        if let Some(what) = self.headed(call) {
+        if let Some(what) = self.headed(judged) {
             return Some(format!("it can't be told whether this patch changes `{what}`"));
         }
         if families.is_empty() {
-            return self.harm_of_tool(call, &ground);
+            return self.harm_of_tool(facts, &ground);
         }
         if !families.contains(&"Bash") {
             return None;
@@ -217,7 +240,7 @@ impl SelfDefence {
     }
 
     /// What is done to one thing that a file tool names.
-    fn harm_of_item(&self, item: &Item, families: &[&str], call: &Call<'_>) -> Option<String> {
+    fn harm_of_item(&self, item: &Item, families: &[&str], facts: &Facts) -> Option<String> {
         let Thing::Path(views) = &item.value else { return None };
         let reads = item.family.or(families.first().copied()).is_some_and(|it| READING_FAMILIES.contains(&it));
         let all = [Some(&views.lexical), views.resolved.as_ref(), views.tidied.as_ref()].into_iter().flatten();
@@ -228,7 +251,7 @@ impl SelfDefence {
         if reads {
             return None;
         }
-        if families.is_empty() && call.moment.facts.tool().is_some_and(tools::only_reads) {
+        if families.is_empty() && facts.tool().is_some_and(tools::only_reads) {
             return None;
         }
         if what.is_some() || self.is_protected(views) {
@@ -236,7 +259,7 @@ impl SelfDefence {
         }
         let starts =
             all.map(|path| path.to_string_lossy()).any(|path| STARTING.split('|').any(|it| path.ends_with(it)));
-        let input = call.moment.facts.event.at("/tool/input").filter(|_| starts)?;
+        let input = facts.event.at("/tool/input").filter(|_| starts)?;
         moves(&input.to_string(), true).map(|what| format!("this sets `{what}`, and an agent goes by that"))
     }
 
@@ -250,11 +273,12 @@ impl SelfDefence {
         if let Some(what) = unclear.into_iter().find_map(|text| self.mentioned(text)) {
             return Some(format!("this names `{what}` in a command that may change it"));
         }
-        if processes::ends_host(script, &bare) {
-            return Some("this may end a host of hookwire".into());
-        }
-        if script.commands().iter().any(|command| processes::uninstalls(&command.words)) {
-            return Some("this takes hookwire away".into());
+        let speaks_of_it = bare.contains("hookwire");
+        if let Some(command) = script.commands().iter().find(|it| processes::ends_host(it, speaks_of_it)) {
+            return Some(match command.ends() {
+                Some(Ends::Installed) => "this takes hookwire away".into(),
+                _ => "this may end a host of hookwire".into(),
+            });
         }
         if processes::starts_elsewhere(script, &bare) {
             return Some("this starts an agent that looks for its settings elsewhere".into());
@@ -267,12 +291,12 @@ impl SelfDefence {
             return Some(format!("this names {hit} in a command that may change it or what it holds"));
         }
         let answers = |command: &Command| {
-            let Some(program) = command.words.first().and_then(Word::as_constant) else { return false };
+            let Some(program) = command.words.first() else { return false };
             let rest: Vec<&str> = command.words[1..].iter().map_while(Word::as_constant).take(3).collect();
             let rest = rest.join(" ");
             COMMANDS.split('|').any(|it| rest.starts_with(it))
                 && !HARMLESS.iter().any(|it| rest.starts_with(it.trim_end_matches('*')))
-                && processes::is_hookwire(program, ground)
+                && processes::may_be_hookwire(&program.text, ground)
         };
         script.commands().iter().any(answers).then(|| ANSWERS.into())
     }
@@ -286,7 +310,8 @@ impl SelfDefence {
             let what = match is_shell {
                 true => {
                     let inner = matching::shell::read_within(&text, Shell::Unknown, MOST_WORK).0;
-                    if processes::ends_host(&inner, &text) {
+                    let speaks_of_it = text.contains("hookwire");
+                    if inner.commands().iter().any(|it| processes::ends_host(it, speaks_of_it)) {
                         return Some(format!("`{path}` may end a host of hookwire"));
                     }
                     let read = Text::new(&inner, ground);
@@ -310,8 +335,7 @@ impl SelfDefence {
     }
 
     /// What a tool that isn't known would do.
-    fn harm_of_tool(&self, call: &Call<'_>, ground: &Ground<'_>) -> Option<String> {
-        let facts = &call.moment.facts;
+    fn harm_of_tool(&self, facts: &Facts, ground: &Ground<'_>) -> Option<String> {
         let (name, input) = (facts.tool()?, facts.event.at("/tool/input")?);
         for text in tools::commands(input) {
             let script = matching::shell::read_within(&text, Shell::Unknown, MOST_WORK).0;
@@ -350,9 +374,9 @@ impl SelfDefence {
     }
 
     /// The protected path that a line of a patch names which looks like a header, and is none that is known.
-    fn headed(&self, call: &Call<'_>) -> Option<&str> {
-        let facts = &call.moment.facts;
-        let Found::Patch(patches) = facts.row(call.hook.source.layer).find(facts.event.at("/tool/input")?) else {
+    fn headed(&self, judged: Judged<'_>) -> Option<&str> {
+        let Judged { facts, layer, .. } = judged;
+        let Found::Patch(patches) = facts.row(layer).find(facts.event.at("/tool/input")?) else {
             return None;
         };
         patches.into_iter().flat_map(matching::tools::unknown_headers).find_map(|line| self.mentioned(line))

@@ -78,6 +78,8 @@ pub(super) struct Places {
     folders: Vec<Place>,
     /// The directories that hold those of several programs, one of which is hookwire's: `~/.config`.
     shared: Vec<Place>,
+    /// The programs that are there.
+    programs: Vec<PathBuf>,
     /// Every place has one of these in its path; without them, any text may name one.
     keys: Option<Regex>,
 }
@@ -257,7 +259,8 @@ impl Places {
         of_user.iter().for_each(|dir| add(dir, true, What::Guards));
         add(Path::new("/etc/hookwire"), true, What::Guards);
         add(&user::runtime(), true, What::Sockets);
-        own_programs().iter().for_each(|file| add(file, false, What::Program));
+        let programs = own_programs();
+        programs.iter().for_each(|file| add(file, false, What::Program));
         // Where the runtime directory is without XDG_RUNTIME_DIR.
         let temporary = format!("/tmp/hookwire-{}/**", rustix::process::getuid().as_raw());
         let patterns = [
@@ -300,7 +303,12 @@ impl Places {
         keys.sort_unstable();
         keys.dedup();
         let keys = Regex::new(&keys.join("|")).ok();
-        Places { all, folders, shared, keys }
+        Places { all, folders, shared, programs, keys }
+    }
+
+    /// The programs that are there.
+    pub(super) fn programs(&self) -> impl Iterator<Item = PathBuf> {
+        self.programs.iter().cloned()
     }
 
     /// Whether a text may name a place by its name.

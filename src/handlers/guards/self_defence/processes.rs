@@ -1,62 +1,35 @@
 //! Programs that end or stop other processes, and whether one of these is a host.
 
 use super::ground::Ground;
-use super::names::{base_name, is_one};
+use super::names::base_name;
 use super::places::{Named, What};
 use crate::agents::AGENTS;
-use crate::matching::shell::{Command, Script, Word};
+use crate::matching::patience;
+use crate::matching::shell::{Command, Ends, Script, Word};
 use hookwire_ask::programs;
 use regex::RegexBuilder;
 use std::path::Path;
 
-/// Programs that end, stop or change processes by their numbers.
-const BY_NUMBER: &[&str] = &["kill", "gdb", "lldb", "strace", "ltrace", "tkill", "reptyr", "skill", "snice", "xargs"];
-/// By what they are called.
-const BY_NAME: &[&str] = &["pkill", "killall", "skill", "slay", "zkill"];
-/// Programs that run services, with the verbs that end one.
-const SERVICES: &[&str] =
-    &["systemctl", "service", "launchctl", "initctl", "rc-service", "supervisorctl", "pm2", "sv", "s6-svc"];
-const ENDING: &str = "\
-    stop|kill|disable|mask|restart|try-restart|unload|bootout|remove|freeze|delete|-d|-t|down|edit|revert|\
-    set-property";
+/// Patterns of names that are looked at.
+const MOST_PATTERNS: usize = 16;
 
-/// Whether a command of a script may end or stop a host.
-pub(super) fn ends_host(script: &Script, bare: &str) -> bool {
-    let speaks_of_it = bare.contains("hookwire");
-    script.commands().iter().any(|command| {
-        let name = command.words.first().map_or("", |word| base_name(&word.text));
-        let args = command.words.get(1..).unwrap_or_default();
-        if BY_NAME.contains(&name) {
-            return args_name_host(name, args);
+/// Whether a command may end or stop a host, or take the program away. `speaks_of_it`: the text names hookwire.
+pub(super) fn ends_host(command: &Command, speaks_of_it: bool) -> bool {
+    let args = command.words.get(1..).unwrap_or_default();
+    let names_it = |word: &Word| word.text.contains("hookwire") || word.is_unknown() && speaks_of_it;
+    match command.ends() {
+        None => false,
+        Some(Ends::All) => true,
+        Some(Ends::Names) => names_host(command),
+        Some(Ends::Services) => args.iter().any(names_it),
+        Some(Ends::Installed) => {
+            args.iter().any(|word| word.text.rsplit('/').next().is_some_and(|it| it.starts_with("hookwire")))
         }
-        if SERVICES.contains(&name) {
-            let ends = args.iter().any(|word| is_one(ENDING, &word.text));
-            return ends && args.iter().any(|word| word.text.contains("hookwire") || word.is_unknown() && speaks_of_it);
+        Some(Ends::Numbers) => {
+            args.iter().any(|word| word.may_be_pattern() && speaks_of_it || is_host(word))
+                || speaks_of_it && args.iter().any(|word| word.text.starts_with("-p") || word.text.contains("attach"))
         }
-        match name {
-            "kill" => args.iter().any(|word| is_host(word) || word.may_be_pattern() && speaks_of_it),
-            "xargs" => speaks_of_it && args.iter().any(|word| BY_NUMBER.contains(&base_name(&word.text))),
-            _ if BY_NUMBER.contains(&name) => attaches(command, speaks_of_it),
-            "killall5" => true,
-            _ => false,
-        }
-    })
-}
-
-/// Programs that install others, and their verbs that take one away.
-const INSTALLERS: &[&str] = &[
-    "apt", "apt-get", "apk", "brew", "bun", "cargo", "conda", "dnf", "dpkg", "nix-env", "npm", "pacman", "pip", "pip3",
-    "pipx", "pnpm", "port", "rpm", "snap", "uv", "yarn", "yum", "zypper",
-];
-const REMOVING: &str = "uninstall|remove|rm|un|purge|erase|unlink|del|-R|-r|-e|-P|--purge|--remove";
-
-/// Whether a command takes the program away by what has installed it.
-pub(super) fn uninstalls(words: &[Word]) -> bool {
-    let Some((program, args)) = words.split_first() else { return false };
-    let is_hookwire = |word: &Word| word.text.rsplit('/').next().is_some_and(|it| it.starts_with("hookwire"));
-    INSTALLERS.contains(&base_name(&program.text))
-        && args.iter().any(|word| is_one(REMOVING, &word.text))
-        && args.iter().any(is_hookwire)
+    }
 }
 
 /// Whether a command starts an agent that looks for its settings in another home: `HOME=/tmp/x claude`.
@@ -67,13 +40,6 @@ pub(super) fn starts_elsewhere(script: &Script, bare: &str) -> bool {
     };
     ["HOME=", "XDG_CONFIG_HOME=", "XDG_DATA_HOME="].iter().any(|it| bare.contains(it))
         && script.commands().iter().any(is_agent)
-}
-
-/// Whether a debugger is given a process.
-fn attaches(command: &Command, speaks_of_it: bool) -> bool {
-    let args = &command.words[1..];
-    args.iter().any(|word| word.may_be_pattern() && speaks_of_it || is_host(word))
-        || speaks_of_it && args.iter().any(|word| word.text.starts_with("-p") || word.text.contains("attach"))
 }
 
 /// Whether a word is the number of a host's process, or of all processes.
@@ -88,25 +54,27 @@ fn is_host(word: &Word) -> bool {
     number == std::process::id() || number > 1 && program().is_some_and(|it| Some(it) == std::env::current_exe().ok())
 }
 
-/// Whether a pattern of names fits hookwire, or the whole command of its host.
-fn args_name_host(name: &str, args: &[Word]) -> bool {
-    let operands: Vec<&Word> = args.iter().filter(|word| !word.text.starts_with('-')).collect();
-    let is_whole = name == "pkill"
-        && args.iter().any(|word| {
-            word.text == "--full"
-                || word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains('f')
-        });
-    let ignores_case = args.iter().any(|word| matches!(word.text.as_str(), "-i" | "-I" | "--ignore-case"));
-    let is_pattern = name == "pkill" || args.iter().any(|word| matches!(word.text.as_str(), "-r" | "--regexp"));
+/// Whether what a command ends by names is hookwire: a pattern fits it, or the whole command of its host. Without a pattern,
+/// it is all that is a user's, a terminal's or a group's.
+fn names_host(command: &Command) -> bool {
+    let Some(told) = command.told() else { return command.words.iter().any(|word| word.text.contains("hookwire")) };
+    let is_pkill = told.names.first() == Some(&"pkill");
+    if told.operands.is_empty() {
+        const WHOSE: [&str; 8] =
+            ["--user", "--euid", "--uid", "--group", "--pgroup", "--session", "--terminal", "--parent"];
+        return WHOSE.iter().any(|it| told.has(it));
+    }
+    let (is_whole, is_pattern) = (told.has("--full"), is_pkill || told.has("--regexp"));
+    let ignores_case = told.has("--ignore-case");
     let own: Vec<String> = std::env::args().collect();
     let lines = ["hookwire serve".to_string(), own.join(" ")];
-    let fits = |word: &&Word| {
+    let fits = |word: &Word| {
         let text = word.text.as_str();
         if !is_pattern {
             return programs::NAMES.contains(&text);
         }
-        let pattern = RegexBuilder::new(text).case_insensitive(ignores_case).size_limit(1 << 16).build();
-        match pattern {
+        // A pattern is the agent's: it is compiled once, and no larger one than people write.
+        match RegexBuilder::new(text).case_insensitive(ignores_case).size_limit(1 << 16).build() {
             Ok(pattern) => {
                 let lines = lines.iter().map(String::as_str).filter(|_| is_whole);
                 programs::NAMES.into_iter().chain(lines).any(|it| pattern.is_match(it))
@@ -114,7 +82,12 @@ fn args_name_host(name: &str, args: &[Word]) -> bool {
             Err(_) => text.contains("hookwire"),
         }
     };
-    operands.iter().any(fits)
+    told.operands.len() > MOST_PATTERNS || told.operands.iter().take_while(|_| patience::is_left()).any(|it| fits(it))
+}
+
+/// Whether a program that a command runs may be hookwire: which one an open file is, only the process knows that runs it.
+pub(super) fn may_be_hookwire(program: &str, ground: &Ground<'_>) -> bool {
+    ["/proc/", "/dev/fd/"].iter().any(|it| program.starts_with(it)) || is_hookwire(program, ground)
 }
 
 /// Whether a program that a command runs is hookwire, under whatever name.

@@ -1,11 +1,11 @@
 //! What a shell text does to the places: each of its acts on files is held against them where its command runs.
 
 use super::code;
-use super::find::Find;
 use super::git;
-use super::ground::Ground;
+use super::ground::{Ground, behind_open};
 use super::names::{base_name, has_part};
 use super::places::{Change, Named, What};
+use crate::matching::patience;
 use crate::matching::shell::{Access, Certainty, Command, FileAct, Reach, Script, Word};
 use hookwire_ask::programs;
 use std::fmt;
@@ -87,8 +87,10 @@ impl<'a> Text<'a> {
 
     /// The first place that it may change.
     pub(super) fn changed(&self) -> Option<Hit> {
-        let by_act = || self.acts.iter().find_map(|act| self.hit(act));
-        let by_command = || self.script.commands().iter().find_map(|command| self.hit_by(command));
+        let is_left = || patience::is_left();
+        let by_act = || self.acts.iter().take_while(|_| is_left()).find_map(|act| self.hit(act));
+        let commands = || self.script.commands().iter().take_while(|_| is_left());
+        let by_command = || commands().find_map(|command| self.hit_by(command));
         by_act().or_else(by_command).or_else(|| self.handed_on()).or_else(|| self.in_code())
     }
 
@@ -150,11 +152,11 @@ impl<'a> Text<'a> {
         let ground = self.ground;
         ground.directories(told).unwrap_or_else(|| {
             let here = [ground.base.to_path_buf()];
-            let words = self.script.commands().iter().flat_map(|command| {
-                let may_be = |word: &&Word| ground.places.may_be_in(&word.text) || is_glob(word);
-                command.words.iter().filter(may_be)
-            });
-            let named = words.take(MOST_ANCHORS).flat_map(|word| ground.named(word, &here));
+            let of_commands = self.script.commands().iter().flat_map(|command| &command.words);
+            let opened = self.acts.iter().filter(|act| act.by.is_none()).map(|act| &act.word);
+            let may_be = |word: &&Word| ground.places.may_be_in(&word.text) || is_glob(word);
+            let named =
+                of_commands.chain(opened).filter(may_be).take(MOST_ANCHORS).flat_map(|word| ground.named(word, &here));
             let directories = named.flat_map(|named| ground.expanded(&named)).take(MOST_ANCHORS);
             directories.chain(here.clone()).collect()
         })
@@ -168,7 +170,10 @@ impl<'a> Text<'a> {
         if word.is_found() || word.text.contains("{}") {
             return None;
         }
-        let directories = self.directories(act.directories());
+        let directories = match behind_open(&word.text) {
+            Some(_) => self.directories(None::<std::iter::Empty<&str>>),
+            None => self.directories(act.directories()),
+        };
         let may_lead =
             change > Change::Shown && (word.may_be_pattern() || word.text.contains('/') || change > Change::File);
         let may_be_in = || {
@@ -234,13 +239,14 @@ impl<'a> Text<'a> {
         let words = &command.words;
         let path = match base_name(&words.first()?.text) {
             "find" => {
-                let own = self.acts.iter().filter(|act| is_by_find(act, command));
-                let acts = own.filter_map(|act| self.found(act)).max();
-                let deletes = words.iter().any(|it| it.text == "-delete").then_some(Change::Taken);
-                let change = acts.max(deletes).filter(|it| *it > Change::Shown)?;
-                Find::new(words).meets(ground, &self.directories(command.directories()), change, true)
+                let own: Vec<&FileAct> = self.acts.iter().filter(|act| is_by_find(act, command)).collect();
+                let deletes = words.iter().any(|it| it.text == "-delete");
+                let removes = deletes || own.iter().any(|act| self.removes(act));
+                let acts = own.into_iter().filter_map(|act| self.found(act)).max();
+                let change = acts.max(deletes.then_some(Change::Taken)).filter(|it| *it > Change::Shown)?;
+                ground.found(&command.finds()?, &self.directories(command.directories()), change, removes)
             }
-            "git" => git::changes(words, ground, &self.directories(command.directories())),
+            "git" => git::changes(command, ground, &self.directories(command.directories())),
             _ => None,
         };
         if let Some(path) = path {
@@ -248,11 +254,9 @@ impl<'a> Text<'a> {
         }
         let directories = self.directories(command.directories());
         let is_own = |named: &Named| ground.places.at(named).is_some() || ground.places.receives(named);
-        let is_work_tree =
-            |text: &String| ground.spelled(&ground.with_values(text), false, &directories).iter().any(is_own);
-        let is_git = base_name(&words[0].text) == "git";
-        if let Some(text) = git::work_tree(words).filter(|text| is_git && is_work_tree(text)) {
-            return Some(Hit::of(text));
+        let is_work_tree = |word: &Word| ground.named(word, &directories).iter().any(is_own);
+        if let Some(word) = git::work_trees(command).into_iter().find(is_work_tree) {
+            return Some(Hit::of(word.path()));
         }
         // `docker save -o`: few options are known to take the name of a file that they write.
         let is_at = |named: &Named| ground.places.at(named).is_some();
@@ -264,7 +268,7 @@ impl<'a> Text<'a> {
         if let Some((_, word)) = command.other_values().iter().find(|(name, word)| is_file(name, word)) {
             return Some(Hit::of(word.path()));
         }
-        if command.is_read_on() || !code::is_interpreter(command) {
+        if command.is_read_on() || !command.takes_code() {
             return None;
         }
         let is_near = ground.is_near || directories.iter().any(|it| is_close(ground, it));
@@ -272,15 +276,24 @@ impl<'a> Text<'a> {
         codes.find_map(|text| code::names(text, ground, &directories, is_near)).map(Hit::of)
     }
 
-    /// What is done to each file that find comes across. Only those that are removed go by themselves.
+    /// What is done to each file that find comes across.
     fn found(&self, act: &FileAct) -> Option<Change> {
-        let removes = matches!(self.command(act).1, "rm" | "shred" | "unlink" | "rmdir");
-        self.change(act).map(|it| if removes { Change::Taken } else { it.min(Change::File) })
+        let change = self.change(act)?;
+        Some(match self.command(act).1 {
+            _ if self.removes(act) => Change::Taken,
+            // Who can't enter a directory has nothing of what it holds, and what is moved is gone.
+            "chmod" | "mv" => change.max(Change::Taken),
+            _ => change.min(Change::File),
+        })
+    }
+
+    fn removes(&self, act: &FileAct) -> bool {
+        matches!(self.command(act).1, "rm" | "shred" | "unlink" | "rmdir")
     }
 
     /// What code names that a program reads from elsewhere than its words.
     fn in_code(&self) -> Option<Hit> {
-        if !self.script.commands().iter().any(code::is_interpreter) {
+        if !self.script.commands().iter().any(Command::takes_code) {
             return None;
         }
         let here = [self.ground.base.to_path_buf()];
@@ -307,8 +320,8 @@ impl<'a> Text<'a> {
         let named = self.script.commands().iter().enumerate().find_map(|(n, command)| {
             let name = base_name(&command.words.first()?.text);
             let directories = || self.directories(command.directories());
-            if name == "find" {
-                let met = Find::new(&command.words).meets(ground, &directories(), change, false);
+            if let Some(finds) = command.finds() {
+                let met = ground.found(&finds, &directories(), change, false);
                 return met.map(|path| Hit::of(path.display().to_string()));
             }
             if TELLING.contains(&name) {
