@@ -159,7 +159,7 @@ impl HookSet {
     }
 
     fn indexed(&self, facts: &Facts) -> Vec<u32> {
-        let mut ids = Vec::new();
+        let mut ids = Ids::default();
         for name in facts.event.names() {
             let index = self.by_event.get(name).unwrap_or(&self.other);
             index.no_tool.collect(facts, &mut ids);
@@ -175,10 +175,35 @@ impl HookSet {
         }
         // Nobody sees what was broken off, and it may be the ids of all hooks.
         if patience::was_enough() {
-            ids.sort_unstable();
-            ids.dedup();
+            ids.settle();
         }
-        ids
+        ids.found
+    }
+}
+
+/// The hooks that are found for an event. A text may name what a hook is for any number of times, and there may be thousands
+/// of hooks for each.
+#[derive(Default)]
+struct Ids {
+    found: Vec<u32>,
+    /// So many are looked through for those that are there twice.
+    most: usize,
+}
+
+impl Ids {
+    const FEW: usize = 1024;
+
+    fn extend(&mut self, ids: &[u32]) {
+        self.found.extend_from_slice(ids);
+        if self.found.len() > self.most.max(Ids::FEW) {
+            self.settle();
+            self.most = 2 * self.found.len();
+        }
+    }
+
+    fn settle(&mut self) {
+        self.found.sort_unstable();
+        self.found.dedup();
     }
 }
 
@@ -249,8 +274,8 @@ impl Bucket {
         }
     }
 
-    fn collect(&self, facts: &Facts, ids: &mut Vec<u32>) {
-        ids.extend_from_slice(&self.always);
+    fn collect(&self, facts: &Facts, ids: &mut Ids) {
+        ids.extend(&self.always);
         // A call that takes time to read is read apart, and all is found again there. Most events have one call, and to
         // look at the clock takes as long as much of the rest.
         let has_time = |(n, _): &(usize, &Call)| if *n == 0 { patience::was_enough() } else { patience::is_left() };
@@ -262,7 +287,9 @@ impl Bucket {
         } else if !self.by_program.is_empty() {
             for programs in calls().map(Call::programs) {
                 match programs {
-                    Some(programs) => {
+                    Some(mut programs) => {
+                        programs.sort_unstable();
+                        programs.dedup();
                         programs.into_iter().filter_map(|it| self.by_program.get(it)).for_each(|it| ids.extend(it))
                     }
                     None => self.by_program.values().for_each(|found| ids.extend(found)),
@@ -275,19 +302,19 @@ impl Bucket {
     }
 
     /// The hooks whose rules over files may hold for what a call does.
-    fn collect_by_acts(&self, facts: &Facts, ids: &mut Vec<u32>) {
-        ids.extend_from_slice(&self.always);
+    fn collect_by_acts(&self, facts: &Facts, ids: &mut Ids) {
+        ids.extend(&self.always);
         if !self.by_path.is_empty() {
             self.collect_by_paths(facts.paths_of_acts(), ids);
         }
     }
 
-    fn collect_by_paths(&self, paths: Option<Vec<&PathViews>>, ids: &mut Vec<u32>) {
+    fn collect_by_paths(&self, paths: Option<Vec<&PathViews>>, ids: &mut Ids) {
         if !patience::was_enough() {
             return;
         }
         let relative = paths.as_ref().and_then(|all| all.iter().map(|it| it.relative()).collect::<Option<Vec<_>>>());
-        let mut found = |found: &Vec<u32>| ids.extend_from_slice(found);
+        let mut found = |found: &Vec<u32>| ids.extend(found);
         let (Some(paths), Some(relative)) = (paths, relative) else { return self.by_path.all(found) };
         relative.into_iter().flatten().for_each(|it| self.by_path.visit(it, &mut found));
         for views in paths {

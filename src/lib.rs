@@ -85,6 +85,8 @@
 //!   where one becomes the other.
 //! - Nothing is on stdout but the protocol, and no child outlives its event.
 //! - Nothing in `engine` opens a file, nothing in `matching` starts anything.
+//! - What a guard or a rule has to look up or work through is done within the event's time, on a thread apart where it
+//!   may take long (`services::aside`), and files are opened by `support::file`, which waits for nobody.
 
 #![warn(missing_docs)]
 // Without the optional handlers, what only they use is dead.

@@ -95,6 +95,8 @@ fn bug(panic: &(dyn Any + Send)) -> Failure {
     Failure(format!("a bug in hookwire, a panic: {}", panic_text(panic)))
 }
 
+/// How long after the limit what waits within it may take to say so itself, because it knows more.
+const GRACE: Duration = Duration::from_millis(500);
 /// How long what an event has started may take to end once it is judged.
 const END: Duration = Duration::from_secs(2);
 
@@ -121,9 +123,9 @@ fn answer(args: &HookArgs, asked: &mut Asked) -> Result<Said, Failure> {
             let _ = sender.send(Err(failure));
         }
     };
-    // Whatever that thread is kept by, this one says no when the time is over.
+    // Whatever keeps that thread, this one says no when the time is over.
     std::thread::Builder::new().name("judge".into()).spawn(work)?;
-    match said.recv_timeout(limit) {
+    match said.recv_timeout(limit.saturating_add(GRACE)) {
         Ok(answered) => {
             let _ = said.recv_timeout(END);
             answered

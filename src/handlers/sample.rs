@@ -42,6 +42,7 @@ impl Kind for Sample {
         Ok(Sample { max_chars: raw.max_chars })
     }
 
+    // It only answers. A kind that doesn't say so counts as one that does more.
     fn has_effects(&self) -> bool {
         false
     }

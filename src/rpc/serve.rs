@@ -48,8 +48,12 @@ pub fn serve_stream(
     let mut bytes = vec![0; READ_SIZE];
     let mut out = Vec::new();
     let mut next = Next::Read;
+    let mut is_there = true;
     let result = loop {
-        outbox.wait_for_room(|| hung_up(input), FLUSH);
+        is_there = is_there && outbox.wait_for_room(|| hung_up(input), FLUSH);
+        if !is_there {
+            break Ok(());
+        }
         let read = match rustix::io::read(input, &mut bytes) {
             Ok(0) => break Ok(()),
             Ok(read) => read,
@@ -64,7 +68,7 @@ pub fn serve_stream(
         };
         let receiving = connection.receiving();
         decoder.push(&bytes[..read]);
-        while next == Next::Read {
+        while next == Next::Read && is_there {
             let Some(incoming) = decoder.next_message() else { break };
             if let Some(framing) = decoder.framing() {
                 outbox.set_framing(framing);
@@ -74,7 +78,7 @@ pub fn serve_stream(
                 outbox.send_framed(&out);
                 out.clear();
                 // Short requests may have long replies.
-                outbox.wait_for_room(|| hung_up(input), FLUSH);
+                is_there = outbox.wait_for_room(|| hung_up(input), FLUSH);
             }
         }
         outbox.send_framed(&out);
@@ -85,6 +89,7 @@ pub fn serve_stream(
         }
     };
     if next == Next::Read
+        && is_there
         && let Some(incoming) = decoder.finish()
     {
         if let Some(framing) = decoder.framing() {

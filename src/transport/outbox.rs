@@ -179,21 +179,23 @@ impl Outbox {
     }
 
     /// Waits until the client has read enough. One that has ended its requests, as `has_ended` says, and has taken nothing of
-    /// what waits for as long as `grace` has stopped reading: it counts as gone.
-    pub fn wait_for_room(&self, has_ended: impl Fn() -> bool, grace: Duration) {
+    /// what waits for as long as `grace` has stopped reading: it counts as gone, and this is false.
+    pub fn wait_for_room(&self, has_ended: impl Fn() -> bool, grace: Duration) -> bool {
         let mut state = self.0.state.lock();
         while !state.gone && state.waits() {
             if state.taken.is_some_and(|taken| taken.elapsed() >= grace) && has_ended() {
                 state.gone = true;
                 state.waiting = Vec::new();
                 self.0.changed.notify_all();
-                return;
+                // One that has closed its end stopped with good reason: what it has sent last is judged.
+                return self.0.fd.as_ref().is_some_and(|fd| is_writable(fd.as_fd(), Duration::ZERO).is_err());
             }
             if state.waiting.len() <= PRESSURE {
-                return;
+                break;
             }
             self.0.changed.wait_for(&mut state, Duration::from_millis(20));
         }
+        true
     }
 
     /// Waits until everything is written, or until the client has taken nothing for so long.

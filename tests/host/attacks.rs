@@ -491,3 +491,28 @@ fn a_number_beyond_all_floats_is_judged_or_refused_by_the_hook() {
         }
     }
 }
+
+/// What an event makes a condition compile is part of its budget, so that thousands of patterns are doubt and no wait.
+#[test]
+fn patterns_of_an_event_are_charged() {
+    let hook = "{ name: guard, on: PreToolUse, fail: closed, deny: no, when: 'metadata.patterns.exists(p, \"x\".matches(p))' }";
+    let (mut host, _dir) = TestHost::with(&format!("hooks: [{hook}]"));
+    for (n, expected) in [(20, "allow"), (4000, "deny")] {
+        let patterns: Vec<String> = (0..n).map(|n| format!("[a-z]{{1,5}}y{n}")).collect();
+        let mut event = bash("ls");
+        event["metadata"] = json!({ "patterns": patterns });
+        let verdict = host.dispatch(event);
+        assert_eq!(verdict["decision"], expected, "{n}: {verdict}");
+        assert!(n < 100 || verdict.to_string().contains("it takes too long on this event"), "{verdict}");
+    }
+}
+
+/// However often a text names what thousands of hooks are for, they are found once.
+#[test]
+fn a_text_of_many_commands_finds_each_hook_once() {
+    let hook = |n: usize| format!("  - {{ name: h{n}, on: PreToolUse, if: Bash(git push {n}), deny: no }}\n");
+    let all: String = (0..1000).map(hook).collect();
+    let (mut host, _dir) = TestHost::with(&format!("hooks:\n{all}"));
+    let verdict = host.bash(&format!("{}git push 7", "git log;".repeat(500)));
+    assert_eq!((&verdict["decision"], outcomes(&verdict)), (&json!("deny"), vec!["h7 blocking".into()]), "{verdict}");
+}

@@ -979,6 +979,26 @@ fn a_client_that_stops_reading_leaves_nothing_behind() {
     });
 }
 
+/// What it has asked for is long, and takes long to tell.
+#[test]
+fn a_client_that_stops_reading_long_answers_leaves_nothing_behind() {
+    let hooks = |n: usize| format!("  - {{ name: h{n}, on: PreToolUse, if: Bash(git push {n}), deny: no }}\n");
+    let dir = tempfile::tempdir().unwrap();
+    let all: String = (0..500).map(hooks).collect();
+    std::fs::write(dir.path().join("hooks.yaml"), format!("hooks:\n{all}")).unwrap();
+    within_a_second(|| {
+        let mut host = Bare::start(&mut unwatched(dir.path()));
+        for id in 0..600 {
+            host.write(format!("{}\n", request(&id.to_string(), "hooks/list", "{}")).as_bytes());
+        }
+        host.stdin = None;
+        let stdout = host.stdout.take();
+        let took = host.ends();
+        drop(stdout);
+        Some(took)
+    });
+}
+
 #[test]
 fn a_client_killed_in_the_middle_of_a_flood_leaves_nothing_behind() {
     within_a_second(|| {
