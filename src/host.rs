@@ -114,6 +114,9 @@ pub enum Purpose {
     /// The same for what others have sent: hooks that start something or count are skipped. What they would start is not
     /// for a comparison to start, and what counts knows only the time in which it runs.
     Rejudge,
+    /// To say what definitions would decide about an event that happens now, without doing anything: hooks that start
+    /// something or count are skipped.
+    Try,
     /// To find mistakes: interpreters are started while definitions are read, because they know whether they find what
     /// hooks name.
     Check,
@@ -183,7 +186,7 @@ impl HostOptions {
         let root = std::path::absolute(&self.root).unwrap_or_else(|_| self.root.clone());
         let (grants, model) = (self.allow_hosts.clone(), self.model.clone());
         let (may_start, temporary) = match &self.purpose {
-            Purpose::Judge | Purpose::PassThrough | Purpose::Replay | Purpose::Rejudge => (false, None),
+            Purpose::Judge | Purpose::PassThrough | Purpose::Replay | Purpose::Rejudge | Purpose::Try => (false, None),
             Purpose::Check => (true, None),
             Purpose::Test { temporary, .. } => (false, Some(temporary.clone())),
         };
@@ -285,8 +288,7 @@ impl Host {
     /// long that took.
     pub(crate) async fn judge_as(&self, dialect: &'static Dialect, event: &Event) -> (Verdict, Duration) {
         // Without anybody to ask, an `ask` stays an `ask`.
-        let (rewrite, withhold) = (dialect.takes_rewrites(event), dialect.withholds(event));
-        let honours = Honours::from_contract(&dialect.contract, event, rewrite, withhold);
+        let honours = dialect.honours(event);
         let honours = Honours { ask: honours.ask && self.options.ask_elsewhere.is_none(), ..honours };
         let started = Instant::now();
         let verdict = self.judge(Arc::new(event.clone()), &dialect.contract, honours, None).await;
@@ -321,7 +323,8 @@ impl Host {
             services = services.faked(fakes);
         }
         let is_past = matches!(options.purpose, Purpose::Replay | Purpose::Rejudge);
-        if is_past {
+        let is_try = matches!(options.purpose, Purpose::Try);
+        if is_past || is_try {
             services.approvals = Approvals::of_replay();
             services.fleet.pretend();
         }
@@ -330,13 +333,16 @@ impl Host {
         let mut engine = Engine::new(services);
         engine.ask_elsewhere = options.ask_elsewhere;
         engine.no_scripts = is_past;
-        engine.no_effects = matches!(options.purpose, Purpose::Rejudge);
+        engine.no_effects = is_try || matches!(options.purpose, Purpose::Rejudge);
         engine.unhurried = matches!(options.purpose, Purpose::Test { .. });
         let judge: Arc<dyn Interceptor> = match options.purpose {
             Purpose::PassThrough => Arc::new(PassThrough),
-            Purpose::Judge | Purpose::Replay | Purpose::Rejudge | Purpose::Check | Purpose::Test { .. } => {
-                Arc::new(engine.clone())
-            }
+            Purpose::Judge
+            | Purpose::Replay
+            | Purpose::Rejudge
+            | Purpose::Try
+            | Purpose::Check
+            | Purpose::Test { .. } => Arc::new(engine.clone()),
         };
         let journal = Arc::new(Journal::new());
         let ends = journal.clone();
