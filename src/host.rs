@@ -118,6 +118,9 @@ pub enum Purpose {
     /// they count as failed.
     #[doc(hidden)]
     AfterLost,
+    /// To say what definitions would decide about an event that happens now, without doing anything: hooks that start
+    /// something or count are skipped.
+    Try,
     /// To find mistakes: interpreters are started while definitions are read, because they know whether they find what
     /// hooks name.
     Check,
@@ -187,9 +190,12 @@ impl HostOptions {
         let root = std::path::absolute(&self.root).unwrap_or_else(|_| self.root.clone());
         let (grants, model) = (self.allow_hosts.clone(), self.model.clone());
         let (may_start, temporary) = match &self.purpose {
-            Purpose::Judge | Purpose::AfterLost | Purpose::PassThrough | Purpose::Replay | Purpose::Rejudge => {
-                (false, None)
-            }
+            Purpose::Judge
+            | Purpose::AfterLost
+            | Purpose::PassThrough
+            | Purpose::Replay
+            | Purpose::Rejudge
+            | Purpose::Try => (false, None),
             Purpose::Check => (true, None),
             Purpose::Test { temporary, .. } => (false, Some(temporary.clone())),
         };
@@ -291,8 +297,7 @@ impl Host {
     /// long that took.
     pub(crate) async fn judge_as(&self, dialect: &'static Dialect, event: &Event) -> (Verdict, Duration) {
         // Without anybody to ask, an `ask` stays an `ask`.
-        let (rewrite, withhold) = (dialect.takes_rewrites(event), dialect.withholds(event));
-        let honours = Honours::from_contract(&dialect.contract, event, rewrite, withhold);
+        let honours = dialect.honours(event);
         let honours = Honours { ask: honours.ask && self.options.ask_elsewhere.is_none(), ..honours };
         let started = Instant::now();
         let verdict = self.judge(Arc::new(event.clone()), &dialect.contract, honours, None).await;
@@ -327,7 +332,8 @@ impl Host {
             services = services.faked(fakes);
         }
         let is_past = matches!(options.purpose, Purpose::Replay | Purpose::Rejudge);
-        if is_past {
+        let is_try = matches!(options.purpose, Purpose::Try);
+        if is_past || is_try {
             services.approvals = Approvals::of_replay();
             services.fleet.pretend();
         }
@@ -337,7 +343,7 @@ impl Host {
         engine.ask_elsewhere = options.ask_elsewhere;
         engine.no_scripts = is_past;
         engine.effects = match options.purpose {
-            Purpose::Rejudge => Effects::Skip,
+            Purpose::Rejudge | Purpose::Try => Effects::Skip,
             Purpose::AfterLost => Effects::Fail,
             Purpose::Judge | Purpose::PassThrough | Purpose::Replay | Purpose::Check | Purpose::Test { .. } => {
                 Effects::Happen
@@ -350,6 +356,7 @@ impl Host {
             | Purpose::AfterLost
             | Purpose::Replay
             | Purpose::Rejudge
+            | Purpose::Try
             | Purpose::Check
             | Purpose::Test { .. } => Arc::new(engine.clone()),
         };

@@ -116,6 +116,8 @@ export interface ApprovalRequest {
   cwd?: string;
   subject?: Json;
   timeoutMs: number;
+  /** What the hook says if no answer comes in time. */
+  unanswered?: Decision;
   askedAt: number;
 }
 
@@ -183,7 +185,7 @@ export type Message = { seq?: number } & (
   | { kind: "definitions"; host: string }
   | { kind: "hosts"; hosts: Host[]; fleet?: Fleet }
   | { kind: "lost"; host: string; count: number }
-  | { kind: "missed"; count: number }
+  | { kind: "missed"; count: number; first: number; last: number }
 );
 
 export interface ReadCommand {
@@ -318,6 +320,12 @@ export interface TrustReview {
 export interface Tried {
   explanation?: ExplainResult;
   diagnostics?: Diagnostic[];
+  /** What `hooks/dispatch` would give, but for the hooks in `notRun`. */
+  verdict?: Verdict;
+  /** What a case of that expects; nothing where a hook wasn't run, or no case could say it. */
+  expect?: Json;
+  /** The hooks that start something or count. */
+  notRun?: string[];
 }
 export interface Against {
   judged: number;
@@ -335,8 +343,16 @@ export interface Proposal {
   events?: number;
   examples?: string[];
 }
+/** Events of a host that aren't recorded: they came faster than they were written. */
+export interface Gap {
+  at: string;
+  host: string;
+  events: number;
+}
 export interface HistoryPage {
   events: Judged[];
+  /** In the time that is looked at, with the first page. */
+  gaps?: Gap[];
   next?: string;
   total?: number;
   /** Of a fleet: how many verdicts were looked through, and back to when. */

@@ -376,6 +376,7 @@ export const approval = (id, more = {}) => ({
   cwd: `${ROOT}/web`,
   subject: { command: "npm publish --access public", description: "Publish the web package" },
   timeoutMs: 300_000,
+  unanswered: "deny",
   askedAt: Date.now() - 41_000,
   ...more,
 });

@@ -325,6 +325,57 @@ test("try: the verdict changes as one types, the past, save", async (t) => {
   end();
 });
 
+test("what the host says is what is shown: a verdict, an expectation, what didn't run, what counts without an answer", async (t) => {
+  const { server, page, go, seqOf, end } = await open(t);
+  await rowsOf(page).first().waitFor();
+  const { methods } = server;
+  const before = methods["inspect/try"];
+  // An explanation alone would be read otherwise: of a deny in doubt, of a deny that isn't waited for, of a policy.
+  methods["inspect/try"] = (asked) => {
+    const tried = before(asked);
+    const outcome = { hook: "guard", status: "blocking", decision: "deny", opaque: "it can't be told", durationMicros: 3 };
+    const verdict = { decision: "allow", decidedBy: "host", reason: "The host says so.", outcomes: [outcome] };
+    return { ...tried, verdict: { ...tried.verdict, ...verdict }, expect: { command: "git stash" }, notRun: ["starter"] };
+  };
+  await go(`#/try?event=${seqOf((it) => JSON.stringify(it.params).includes("git status"))}`);
+  const said = page.locator(".tried");
+  await said.getByText("The host says so.").waitFor();
+  assert.match(await said.locator(".tried-verdict").textContent(), /allow.*by host/);
+  await said.getByText("starter wasn’t run").waitFor();
+  await page.getByRole("button", { name: "Add this event as a case" }).click();
+  assert.match(await page.getByLabel("Cases").inputValue(), /expect: \{ command: "git stash" \} \}/);
+  methods["inspect/try"] = (asked) => ({ ...before(asked), expect: null });
+  await go("#/timeline");
+  await go(`#/try?event=${seqOf((it) => JSON.stringify(it.params).includes("git status"))}`);
+  await page.getByRole("button", { name: "Add this event as a case" }).click();
+  assert.doesNotMatch((await page.getByLabel("Cases").inputValue()).trim().split("\n").at(-1), /expect/);
+  await go("#/approvals");
+  await page.locator(".question", { hasText: "Without an answer, it is denied." }).waitFor();
+  server.ask(approval("q2", { message: "May it?", unanswered: "allow" }));
+  await page.locator(".question", { hasText: "Without an answer, the hook lets it go on." }).waitFor();
+  end();
+});
+
+test("events that are lost are said where one sees it", async (t) => {
+  const { server, page, go, end } = await open(t);
+  await rowsOf(page).first().waitFor();
+  server.lose({ kind: "missed", count: 7000, first: 1, last: 7000 });
+  server.lose({ kind: "lost", host: "x", count: 745 });
+  await page.locator(".status", { hasText: "7,745 lost" }).waitFor();
+  await page.getByText("7,745 events aren’t on this page").waitFor();
+  await page.locator(".lost").getByRole("button", { name: "Close" }).click();
+  await until(async () => (await page.getByText("aren’t on this page").count()) === 0, "the note is closed");
+  await page.locator(".status", { hasText: "7,745 lost" }).waitFor();
+  const before = server.methods["inspect/history"];
+  server.methods["inspect/history"] = (asked) => ({
+    ...before(asked),
+    gaps: [{ at: new Date().toISOString(), host: "7@x", events: 10_000 }],
+  });
+  await go("#/history");
+  await page.getByText("10,000 events aren’t here").waitFor();
+  end();
+});
+
 test("history: search, the record's switch, export", async (t) => {
   const { page, go, end } = await open(t);
   await go("#/history?q=decision:deny");

@@ -265,7 +265,15 @@ export async function serve({
         bytes: isRecording ? 41_300_000 : 0,
       };
     },
-    "inspect/try": ({ definition, event }) => {
+    "inspect/try": ({ definition, path, event }) => {
+      // A file that is in force says of an event what it said then.
+      const of = (params) => JSON.stringify(params.payload ?? params);
+      const record = path === "try.yaml" ? undefined : records.find((it) => of(it.params) === of(event));
+      if (record !== undefined) {
+        const { decision, subject } = record.verdict;
+        const expect = subject?.command === undefined ? decision : { command: subject.command };
+        return { explanation: explain(event), diagnostics: [], verdict: record.verdict, expect, notRun: [] };
+      }
       const diagnostics = judgeText(definition);
       const said = explain(event);
       const command = (event.payload ?? event).tool_input?.command ?? event.tool?.input?.command ?? "";
@@ -281,7 +289,17 @@ export async function serve({
           ? { decision, rules: [{ field: "if", rule: `Bash(${rule} *)`, holds: true, why: `\`${command}\`` }] }
           : { keptOutBy: { test: "if", why: `no command runs \`${rule ?? "anything"}\`` } }),
       };
-      return { explanation: { ...said, hooks: [own] }, diagnostics };
+      const outcome = { hook: name, status: decision === "deny" ? "blocking" : "success", decision, durationMicros: 3 };
+      const verdict = holds
+        ? { decision, decidedBy: name, outcomes: [outcome], reason: "Not like this." }
+        : { decision: "allow", outcomes: [] };
+      return {
+        explanation: { ...said, hooks: [own] },
+        diagnostics,
+        verdict: { ...verdict, generation: 1, hash: "", eventId: "t" },
+        expect: verdict.decision,
+        notRun: [],
+      };
     },
     "inspect/against": ({ definition }) => {
       const rule = /if:\s*Bash\(([^)*]*)/.exec(definition)?.[1]?.trim() ?? "\u0000";
@@ -417,6 +435,8 @@ export async function serve({
       fleet = it;
       send(hostLine());
     },
+    /** Tells of events that it couldn't tell, or couldn't be told. */
+    lose: (it) => send(message(it)),
     ask: (it) => {
       approvals.push(it);
       send(approvalLine());

@@ -107,6 +107,8 @@ pub struct Agent {
     pub without_hooks: Vec<String>,
     /// Variables that do so, or say what else is in its settings.
     pub variables: Vec<String>,
+    /// When it runs what a hook answers with a question.
+    pub runs_asked: Vec<RunsAsked>,
     /// Members that its payloads have and those of agents whose hooks it also runs haven't.
     pub known_by: Vec<String>,
     /// How it speaks, if it has no dialect of its own.
@@ -128,6 +130,19 @@ pub struct Headless {
     pub environment: Vec<(String, String)>,
     /// Its files below the home, each with its text.
     pub files: Vec<(String, String)>,
+}
+
+/// A condition on an agent's promise to ask: with such a member in its payload it asks nobody, and goes on.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RunsAsked {
+    /// The member.
+    pub member: String,
+    /// Its value.
+    pub value: Value,
+    /// It is so only of questions about the agent's own settings.
+    #[serde(default)]
+    pub of_settings: bool,
 }
 
 /// Where hooks stand.
@@ -313,6 +328,13 @@ impl Agent {
             Form::File(file) => Some(file),
             Form::Programs | Form::Plugin => None,
         }
+    }
+
+    /// Whether it runs what a hook answers with a question, as its payload says that it was started; `of_settings`: a
+    /// question about its own settings.
+    pub fn runs_asked(&self, payload: &Value, of_settings: bool) -> bool {
+        let holds = |it: &&RunsAsked| payload.get(&it.member) == Some(&it.value);
+        self.runs_asked.iter().filter(holds).any(|it| of_settings || !it.of_settings)
     }
 
     /// Whether a tool runs when the program of a hook is missing or killed, and no member of an entry changes that.

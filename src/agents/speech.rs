@@ -1,6 +1,7 @@
 //! How an agent speaks, where its facts say all of it: its events, where members of its payloads live, and where in a reply
 //! each part of a verdict goes. `dialects::described` makes its dialect of them.
 
+use crate::verdict::Decision;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -102,6 +103,10 @@ pub struct Reply {
     pub ask: Option<Say>,
     /// An approval.
     pub allow: Option<Say>,
+    /// The tools, by its own names, of whose calls another event comes later that can ask. A question is left to that.
+    pub asks_later: Vec<String>,
+    /// Other words that its hooks have in the place of these, each with what it decides.
+    pub also: Vec<(String, Decision)>,
     /// The end of the run.
     pub stop: Option<Say>,
     /// What is said if no hook has an opinion.

@@ -1,11 +1,12 @@
 //! `hookwire history` and `suggest`: what `hookwire inspect` has recorded, searched, and what comes of it.
 
-use super::output::{Output, Tone, tell};
+use super::output::{Output, Tone, safe, tell};
 use super::tail::{Clean, print};
 use super::{Failure, Finding};
 use crate::suggest::{Proposal, Suggestions};
 use crate::support::file;
 use crate::support::json::parse;
+use serde_json::json;
 use std::io::{BufRead, BufReader};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -41,6 +42,15 @@ pub(super) fn run(args: &HistoryArgs, out: &mut Output) -> Result<Finding, Failu
     })?;
     if n_shown == 0 && !out.json {
         out.line("Nothing is there. The page of `hookwire inspect` switches recording on.");
+    }
+    for (at, run, events) in kept::gaps(&query)? {
+        if out.json {
+            // As `tail` and `record` have it, which `replay` passes over.
+            out.line(&format!(r#"{{"lost":{events},"at":{},"run":{}}}"#, json!(at), json!(run)));
+        } else {
+            let lacks = format!("{events} of host {} aren't here: they came faster than they were written", safe(&run));
+            out.line(&out.tone(Tone::Warn, &format!("{at}  {lacks}")));
+        }
     }
     Ok(Finding::Fine)
 }
@@ -95,6 +105,14 @@ fn show(proposal: &Proposal, out: &mut Output) {
 mod kept {
     use super::*;
     use crate::history::{History, Order, directory};
+    use crate::support::amounts::rfc3339;
+
+    /// Where events are missing in the time of a query, the oldest first: when, of which run of a host, and how many.
+    pub(super) fn gaps(query: &str) -> Result<Vec<(String, String, u64)>, Failure> {
+        let Some(dir) = directory().filter(|it| it.is_dir()) else { return Ok(Vec::new()) };
+        let gaps = History::open(&dir).and_then(|it| it.gaps(query)).map_err(Failure)?;
+        Ok(gaps.into_iter().rev().map(|it| (rfc3339(it.at), it.run, it.events)).collect())
+    }
 
     /// Hands on the newest so many events, or all, in the order of time.
     pub(super) fn each(
@@ -115,6 +133,10 @@ mod kept {
 #[cfg(not(feature = "history"))]
 mod kept {
     use super::*;
+
+    pub(super) fn gaps(_: &str) -> Result<Vec<(String, String, u64)>, Failure> {
+        Ok(Vec::new())
+    }
 
     pub(super) fn each(_: &str, _: Option<usize>, _: &mut dyn FnMut(&str) -> ControlFlow<()>) -> Result<(), Failure> {
         Err(Failure("this hookwire was built without `history`".into()))

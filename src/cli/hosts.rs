@@ -35,7 +35,8 @@ pub(super) fn status(args: &StatusArgs, out: &mut Output) -> Result<Finding, Fai
             out.json(&match about {
                 Ok(it) => json!({ "socket": path, "root": it.root, "pid": it.pid, "started": it.started,
                     "version": it.version, "hooks": it.n_hooks, "generation": it.generation, "clients": it.clients,
-                    "notInForce": it.not_in_force, "arguments": it.program.arguments }),
+                    "notInForce": it.not_in_force, "arguments": it.program.arguments,
+                    "notRecorded": not_recorded(&it) }),
                 Err(error) => json!({ "socket": path, "error": error.to_string() }),
             });
             continue;
@@ -66,6 +67,26 @@ fn show(host: &About, is_one_of_several: bool, out: &mut Output) {
         let mark = out.tone(Tone::Warn, "not in force");
         out.line(&format!("  {mark}: {}", safe(problem)));
     }
+    let n_lost = usize::try_from(not_recorded(host)).unwrap_or(usize::MAX);
+    if n_lost > 0 {
+        let mark = out.tone(Tone::Warn, "not recorded");
+        out.line(&format!("  {mark}: the history lacks {} of it", number_of(n_lost, "event")));
+    }
+}
+
+/// How many events of a host the history lacks, though it was to have them.
+#[cfg(feature = "history")]
+fn not_recorded(host: &About) -> u64 {
+    use crate::history::{History, directory};
+    // To look is not to begin one.
+    let Some(dir) = directory().filter(|it| it.is_dir()) else { return 0 };
+    let run = format!("{}@{}", host.pid, host.started);
+    History::open(&dir).and_then(|it| it.lost(Some(&run))).unwrap_or_default()
+}
+
+#[cfg(not(feature = "history"))]
+fn not_recorded(_: &About) -> u64 {
+    0
 }
 
 /// Who is connected, in words.

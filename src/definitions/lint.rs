@@ -2,10 +2,10 @@
 
 use super::rules::Vocabulary;
 use super::written::Mistakes;
-use super::{excepted, rule_places, rules, slips};
+use super::{excepted, replies, rule_places, rules, slips};
 use crate::contract::{Composition, Fail, NATIVE};
 use crate::dialects::{self, EventRow};
-use crate::event::{CUSTOM_PREFIX, EventSpec, On, Phase, may_be_about_a_tool, spec};
+use crate::event::{CUSTOM_PREFIX, Event, EventSpec, On, Phase, may_be_about_a_tool, spec};
 use crate::handlers::{self, Handler, Means, Obstacle, rewrite};
 use crate::hook::Hook;
 use crate::matching::cel::Held;
@@ -84,6 +84,7 @@ pub(super) fn lint(
     lint.observe_without_effect();
     lint.paths_that_may_be_options();
     lint.variables_without_quotes();
+    lint.replies_without_effect();
     lint.no_fail_direction();
     means.into_iter().for_each(|means| lint.obstacle(means));
     if let Some(means) = means.filter(|means| means.may_start) {
@@ -135,6 +136,41 @@ impl<'a> Lint<'a> {
             let message = format!("`${name}` has no quotes: a value with blanks becomes several words");
             let problem = Problem::warning(&run.span, "unquoted-variable", message);
             self.warn(problem.help(format!("write `\"${name}\"`")));
+        }
+    }
+
+    /// A reply that is written down and isn't understood: its "no" would never stop anything. The five systems whose
+    /// documents say what such a reply counts as keep to them.
+    fn replies_without_effect(&mut self) {
+        let contract = self.hook.contract;
+        let is_agents = dialects::by_name(contract.dialect).is_ok_and(|it| it.agent.is_some());
+        if contract.dialect != NATIVE && !is_agents {
+            return;
+        }
+        let (place, found) = if let Some(command) = self.node.get("command") {
+            let run = command.get("run").unwrap_or(command);
+            if command.get("stdout").and_then(Node::text).is_some_and(|it| it != "reply") {
+                return;
+            }
+            let arguments = run.items().iter().filter_map(Node::text);
+            (run, run.text().map_or_else(|| replies::printed_by(arguments).into_iter().collect(), replies::printed))
+        } else if let Some(script) = self.node.get("script") {
+            let code = script.get("code").unwrap_or(script);
+            (code, code.text().map(replies::returned).unwrap_or_default())
+        } else {
+            return;
+        };
+        let names = if self.events.is_empty() { &[Arc::from("PreToolUse")][..] } else { self.events };
+        let wrong = found.into_iter().find_map(|reply| {
+            names.iter().find_map(|name| {
+                let event = serde_json::json!({"event": &**name, "tool": {"name": "unknown", "input": {}}});
+                (contract.reply)(&Event::from_json(event).ok()?, reply.clone()).err()
+            })
+        });
+        if let Some(wrong) = wrong {
+            let wrong = wrong.strip_prefix("read the reply: ").unwrap_or(&wrong);
+            let message = format!("a reply of it counts as a failure: {wrong}");
+            self.warn(Problem::warning(&place.span, "never-decides", message));
         }
     }
 

@@ -29,6 +29,7 @@ pub mod neighbours;
 pub mod origin;
 mod policy;
 pub(crate) mod published_sets;
+mod replies;
 mod rule_places;
 mod rules;
 pub mod scan;

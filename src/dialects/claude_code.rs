@@ -3,9 +3,10 @@
 //!
 //! Where the client lets latency decide between two rewrites, the order of definition does here.
 
+use super::decisive::understood;
 use super::native::{AGENT, CONTRACT};
 use super::replies::{
-    BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, text, unread_reply, unreadable, whole,
+    BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, text, unread, unread_reply, unreadable, whole,
 };
 use super::{CodingAgent, Dialect, EventRow, Files, Refusal, same, settings};
 use crate::contract::{Contract, Exit, Reader, TOOL_NAME, Target};
@@ -150,6 +151,11 @@ pub(super) fn reply_on_stdout(event: &Event, stdout: &str, read: Reader) -> Opti
 
 /// The answer of plain text on the stdout of a command that exited with 0.
 pub(super) fn plain_stdout(event: &Event, stdout: &str) -> Answer {
+    Answer { remarks: unread(event, stdout), ..text_on_stdout(event, stdout) }
+}
+
+/// The same, where a word for a decision is a text as any other.
+pub(super) fn text_on_stdout(event: &Event, stdout: &str) -> Answer {
     let is_context = !stdout.is_empty() && TEXT_IS_CONTEXT.contains(&&*event.name);
     let additional_context = is_context.then(|| stdout.to_string()).into_iter().collect();
     Answer { additional_context, remarks: unread_reply(stdout), ..Answer::default() }
@@ -186,7 +192,19 @@ pub(super) fn block(dialect: &Dialect, event: &Event, reason: String) -> Answer 
 
 /// Reads a reply of Claude Code's form in a dialect that has it.
 pub(super) fn read_reply(dialect: &Dialect, event: &Event, value: Value) -> Result<Answer, String> {
-    let object = members(&value)?;
+    let answer = read_members(dialect, event, &value)?;
+    let of_event = match &*event.name {
+        "PermissionRequest" => Some("/hookSpecificOutput/decision"),
+        "Elicitation" | "ElicitationResult" => Some("/hookSpecificOutput/action"),
+        _ => None,
+    };
+    let read: Vec<&str> = ["/decision", "/hookSpecificOutput/permissionDecision"].into_iter().chain(of_event).collect();
+    understood(event, &value, &read, answer)
+}
+
+/// The same, where what else looks like a decision means nothing.
+pub(super) fn read_members(dialect: &Dialect, event: &Event, value: &Value) -> Result<Answer, String> {
+    let object = members(value)?;
     let mut answer = Answer::default();
     match object.get("continue") {
         None | Some(Value::Bool(true)) => {}

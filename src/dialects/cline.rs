@@ -6,6 +6,7 @@
 //!
 //! The extension's hooks have 30 seconds. How exit codes count was never measured: here, as a failure.
 
+use super::decisive::understood;
 use super::native::AGENT;
 use super::replies::{BLOCKED, denied, exit_of_reply, members, or, text, unreadable};
 use super::{CodingAgent, Dialect, McpNames, Refusal, row};
@@ -138,7 +139,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     Value::Object(reply)
 }
 
-fn read_reply(_: &Event, value: Value) -> Result<Answer, String> {
+fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
     let object = members(&value)?;
     let mut answer = Answer::default();
     let is = |key: &str| match object.get(key) {
@@ -159,5 +160,5 @@ fn read_reply(_: &Event, value: Value) -> Result<Answer, String> {
     };
     let context = text(object, "context")?.or(text(object, "contextModification")?);
     answer.additional_context.extend(context.filter(|it| !it.is_empty()));
-    Ok(answer)
+    understood(event, &value, &["/cancel", "/review"], answer)
 }

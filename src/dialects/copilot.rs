@@ -13,6 +13,7 @@
 //! A hook that fails blocks there.
 
 use super::claude_code;
+use super::decisive::understood;
 use super::native::AGENT;
 use super::replies::{BLOCKED, denied, exit_of_reply, is_decided, members, or, stop_denies, text, unreadable};
 use super::{CodingAgent, Dialect, Files, Refusal, row, settings};
@@ -271,6 +272,11 @@ fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
         "PermissionRequest" => ("behavior", "message"),
         _ => ("decision", "reason"),
     };
+    let answer = read_members(event, object, decision, reason)?;
+    understood(event, &value, &[&format!("/{decision}")], answer)
+}
+
+fn read_members(event: &Event, object: &Map<String, Value>, decision: &str, reason: &str) -> Result<Answer, String> {
     let word = text(object, decision)?;
     let decided = match word.as_deref() {
         None => None,

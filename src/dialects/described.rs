@@ -4,12 +4,12 @@
 //! What a reply has no place for is a deny, where a deny is obeyed: a question, a rewrite, the end of the run.
 
 use super::claude_code::{self, block, reason_of_deny};
+use super::decisive::understood;
 use super::native::AGENT;
 use super::replies::{
-    BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, removes, stop_denies, text, unread_reply,
-    unreadable,
+    BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, removes, stop_denies, text, unread, unreadable,
 };
-use super::{CodingAgent, Dialect, EventRow, McpNames, Refusal, settings};
+use super::{CodingAgent, Dialect, EventRow, McpNames, Refusal, Turn, settings};
 use crate::agents::{self, Agent, DESCRIBED, Moment, Pair, Reply, Say, Speech};
 use crate::contract::{Contract, Exit, TOOL_NAME, Target};
 use crate::event::{Event, set_pointer, spec};
@@ -90,6 +90,19 @@ fn make<const N: usize>() -> Option<Described> {
         }),
     };
     Some(Described { dialect, agent, speech })
+}
+
+/// What an event of a call has to do with a question that the agent puts to a person at another event of the same call.
+pub(super) fn turn(name: &str, event: &Event) -> Option<Turn> {
+    let it = MAKERS[DESCRIBED.iter().position(|it| *it == name)?]()?;
+    let reply = it.reply_at(event)?;
+    let tool = event.tool_name()?;
+    let leaves = |reply: &Reply| reply.asks_later.iter().any(|it| it == tool);
+    match () {
+        () if leaves(reply) => Some(Turn::Leaves),
+        () if reply.ask.is_some() && it.speech.replies.values().any(leaves) => Some(Turn::Asks),
+        () => None,
+    }
 }
 
 type Pairs = Vec<(&'static str, &'static str)>;
@@ -232,6 +245,10 @@ fn stricter(it: &Described, reply: &Reply, event: &Event, verdict: &Verdict) -> 
             };
         }
     }
+    // The agent puts it to a person at a later event of the call.
+    if verdict.decision == Decision::Ask && turn(it.dialect.name(), event) == Some(Turn::Leaves) {
+        return Verdict { decision: Decision::Allow, decided_by: None, reason: None, ..verdict };
+    }
     let has_word = match verdict.decision {
         Decision::Ask => reply.ask.is_some(),
         Decision::Defer => false,
@@ -318,25 +335,39 @@ fn read_reply<const N: usize>(event: &Event, value: Value) -> Result<Answer, Str
         return claude_code::read_reply(&it.dialect, event, value);
     }
     let object = members(&value)?;
-    let Some(reply) = it.reply_at(event) else { return Ok(Answer::default()) };
+    let Some(reply) = it.reply_at(event) else { return understood(event, &value, &[], Answer::default()) };
     let mut answer = Answer::default();
     let decisions = [(Decision::Deny, &reply.deny), (Decision::Ask, &reply.ask), (Decision::Allow, &reply.allow)];
     let decisions = || decisions.iter().filter_map(|(decision, say)| Some((*decision, say.as_ref()?)));
+    let silent = |place: &str, value: &Value| reply.silence.iter().any(|(it, said)| it == place && said == value);
     let reason_in = |say: &Say| say.reason.iter().find_map(|place| value.pointer(place)?.as_str().map(str::to_string));
     for (decision, say) in decisions().filter(|_| answer.decision.is_none()).collect::<Vec<_>>() {
-        let is_said = say.set.iter().all(|(place, said)| value.pointer(place) == Some(said));
-        let is_reason = say.set.is_empty() && reason_in(say).is_none();
-        if answer.decision.is_none() && is_said && !is_reason {
+        // What it says without an opinion too may be left out.
+        let is_said = say.set.iter().all(|(place, said)| match value.pointer(place) {
+            Some(value) => value == said,
+            None => silent(place, said),
+        });
+        let is_there = match &say.set[..] {
+            [] => reason_in(say).is_some(),
+            set => set.iter().any(|(place, _)| value.pointer(place).is_some()),
+        };
+        if answer.decision.is_none() && is_said && is_there {
             answer.decision = Some(decision);
             answer.reason = reason_in(say);
         }
     }
+    let words = || {
+        let places = decisions().flat_map(|(_, say)| &say.set).map(|(place, _)| place);
+        places.filter_map(|place| Some((place, value.pointer(place)?)))
+    };
+    let also = |word: &Value| reply.also.iter().find(|(also, _)| word == also).map(|(_, decision)| *decision);
+    if answer.decision.is_none() {
+        answer.decision = words().find_map(|(_, word)| also(word));
+        answer.reason = decisions().next().filter(|_| answer.decision.is_some()).and_then(|(_, say)| reason_in(say));
+    }
     // A word that means nothing there must not pass for silence.
-    let silent = |place: &str, value: &Value| reply.silence.iter().any(|(it, said)| it == place && said == value);
-    if let Some((place, word)) = decisions()
-        .flat_map(|(_, say)| &say.set)
-        .find_map(|(place, _)| Some((place, value.pointer(place)?)))
-        .filter(|(place, word)| answer.decision.is_none() && !word.is_null() && !silent(place, word))
+    if let Some((place, word)) =
+        words().find(|(place, word)| answer.decision.is_none() && !word.is_null() && !silent(place, word))
     {
         return Err(unreadable(format_args!("`{}` is {word}", super::written(place))));
     }
@@ -362,7 +393,9 @@ fn read_reply<const N: usize>(event: &Event, value: Value) -> Result<Answer, Str
     if let Some(message) = reply.message.as_deref().and_then(|place| place.strip_prefix('/')) {
         answer.user_messages.extend(text(object, message)?);
     }
-    Ok(answer)
+    let ends = reply.stop.iter().flat_map(|end| &end.set);
+    let read: Vec<&str> = decisions().flat_map(|(_, say)| &say.set).chain(ends).map(|(place, _)| &**place).collect();
+    understood(event, &value, &read, answer)
 }
 
 fn exit<const N: usize>(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
@@ -373,7 +406,7 @@ fn exit<const N: usize>(event: &Event, exit: &Exit<'_>) -> Result<Answer, String
         Some(0) => reply.unwrap_or_else(|| {
             let prints = it.dialect.row_of(event).is_some_and(|row| row.prints_context) && !stdout.is_empty();
             let additional_context = prints.then(|| stdout.to_string()).into_iter().collect();
-            Ok(Answer { additional_context, remarks: unread_reply(stdout), ..Answer::default() })
+            Ok(Answer { additional_context, remarks: unread(event, stdout), ..Answer::default() })
         }),
         Some(2) => {
             let reason = reason_of_deny(reply).unwrap_or_else(|| or(exit.stderr.trim(), BLOCKED));

@@ -8,9 +8,10 @@
 //! taken from the last one, which says why the model stopped.
 
 use super::claude_code;
+use super::decisive::understood;
 use super::native::AGENT;
 use super::replies::{
-    BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, removes, text, unread_reply, unreadable, whole,
+    BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, removes, text, unread, unreadable, whole,
 };
 use super::{CodingAgent, Dialect, EventRow, Files, McpNames, Refusal, settings};
 use crate::contract::{Contract, Exit, TOOL_NAME, Target};
@@ -184,7 +185,11 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
 }
 
 fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
-    let object = members(&value)?;
+    let answer = read_members(event, members(&value)?)?;
+    understood(event, &value, &["/decision"], answer)
+}
+
+fn read_members(event: &Event, object: &Map<String, Value>) -> Result<Answer, String> {
     let mut answer = Answer::default();
     if object.get("continue") == Some(&json!(false)) {
         answer.stop = Some(text(object, "stopReason")?.unwrap_or_default());
@@ -221,7 +226,7 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
         Some(0) if stdout.starts_with('{') => read_reply(event, parse_stdout(stdout)?),
         Some(0) => Ok(Answer {
             user_messages: Some(stdout.to_string()).into_iter().filter(|it| !it.is_empty()).collect(),
-            remarks: unread_reply(stdout),
+            remarks: unread(event, stdout),
             ..Answer::default()
         }),
         // The documentation has 2 only; the client takes every other code but 1 for a deny too.

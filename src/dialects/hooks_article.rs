@@ -235,7 +235,7 @@ fn environment(event: &Event, _: &Path) -> Vec<(String, String)> {
 
 /// The article's own members, and beside them those of Claude Code with their meaning there.
 fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
-    let mut answer = claude_code::read_reply(&claude_code::DIALECT, event, reply.clone())?;
+    let mut answer = claude_code::read_members(&claude_code::DIALECT, event, &reply)?;
     let said = |key: &str| reply.get(key).filter(|value| !value.is_null());
     let text = |key: &str| match said(key) {
         None => Ok(None),
@@ -332,7 +332,7 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
             Ok(Answer::decide(Decision::Deny, reason))
         }
         (Some(0), reply) => reply.unwrap_or_else(|| {
-            let mut answer = claude_code::plain_stdout(event, stdout);
+            let mut answer = claude_code::text_on_stdout(event, stdout);
             if ["\"blocked\"", "\"decision\""].iter().any(|it| stdout.contains(it)) {
                 let remark = "its stdout tells of a decision, but is only a text; print one JSON object alone";
                 answer.remarks.push(remark.into());

@@ -10,6 +10,7 @@ mod claude_code;
 mod cline;
 mod codex;
 mod copilot;
+mod decisive;
 mod described;
 mod files;
 mod gemini;
@@ -29,6 +30,7 @@ mod workflow_framework;
 
 use crate::agents::{self, Agent};
 use crate::contract::{Contract, TOOL_NAME};
+use crate::engine::Honours;
 use crate::event::{
     CUSTOM_PREFIX, Event, MEMBERS, NotAnEvent, Original, Phase, drop_misfits, lacks_tool, no_tool, set_pointer, spec,
     unknown_event,
@@ -224,6 +226,15 @@ pub struct CodingAgent {
     pub mcp: Option<McpNames>,
 }
 
+/// An event's turn, where an agent asks a person at one event of a call and not at another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// A question is left to the later event.
+    Leaves,
+    /// What was left is asked.
+    Asks,
+}
+
 /// How a command that can't give a verdict tells an agent no.
 #[derive(Debug)]
 pub enum Refusal {
@@ -391,6 +402,26 @@ impl Dialect {
     /// What is known of the agent that speaks it.
     pub fn facts(&self) -> Option<&'static Agent> {
         self.agent.as_ref().and_then(|_| agents::by_name(self.name()).ok())
+    }
+
+    /// The decisions that its clients honour at an event.
+    pub(crate) fn honours(&self, event: &Event) -> Honours {
+        let (rewrite, withhold) = (self.takes_rewrites(event), self.withholds(event));
+        let honours = Honours::from_contract(&self.contract, event, rewrite, withhold);
+        Honours { ask: honours.ask && !self.runs_asked(event), ..honours }
+    }
+
+    /// Whether its agent, as the payload says that it was started, runs what is answered with a question.
+    fn runs_asked(&self, event: &Event) -> bool {
+        let runs = |payload: &Value| self.facts().is_some_and(|agent| agent.runs_asked(payload, false));
+        self.original(event).is_some_and(runs)
+    }
+
+    /// What an event has to do with a question that its agent is asked at one event of a call and not at another, and what
+    /// tells the call from others.
+    pub(crate) fn turn(&self, event: &Event) -> Option<(Turn, String)> {
+        let turn = described::turn(self.name(), event)?;
+        Some((turn, event.at("/tool/input/command")?.as_str()?.to_string()))
     }
 
     /// Whether it has an event of this name.

@@ -3,6 +3,7 @@
 //!
 //! A deny is an exception there, and the only no; that one keeps a prompt from the model is not proven.
 
+use super::decisive::understood;
 use super::native::AGENT;
 use super::replies::{BLOCKED, denied, exit_of_reply, members, or, stop_denies, text, unreadable};
 use super::{CodingAgent, Dialect, EventRow, Refusal};
@@ -92,5 +93,5 @@ fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
         None | Some(Value::Null) => Vec::new(),
         Some(context) => serde_json::from_value(context.clone()).map_err(unreadable)?,
     };
-    Ok(answer)
+    understood(event, &value, &["/deny"], answer)
 }

@@ -1,5 +1,6 @@
 //! Shared by the readers of replies. An error finishes the sentence "failed to ...".
 
+use super::decisive::is_plain_no;
 use crate::contract::{Exit, Reader};
 use crate::event::{Event, Phase};
 use crate::support::nearest::{closest, differ_in_number};
@@ -112,12 +113,21 @@ pub(super) fn unread_reply(stdout: &str) -> Vec<String> {
         .collect()
 }
 
+/// The same of an agent's hook, whose text may also be a word for a decision.
+pub(super) fn unread(event: &Event, stdout: &str) -> Vec<String> {
+    let mut remarks = unread_reply(stdout);
+    if event.spec.tool && event.spec.phase == Phase::Gate && is_plain_no(stdout) {
+        remarks.push("its stdout looks like a decision, and a reply is a JSON object".to_string());
+    }
+    remarks
+}
+
 /// The answer of a command that says it in a reply on stdout, if it says anything; another exit code than 0 failed.
 pub(super) fn exit_of_reply(event: &Event, exit: &Exit<'_>, read: Reader) -> Result<Answer, String> {
     let stdout = exit.stdout.trim();
     match exit.code {
         Some(0) if stdout.starts_with('{') => read(event, parse_stdout(stdout)?),
-        Some(0) => Ok(Answer { remarks: unread_reply(stdout), ..Answer::default() }),
+        Some(0) => Ok(Answer { remarks: unread(event, stdout), ..Answer::default() }),
         Some(_) | None => Err(bad_exit(exit)),
     }
 }

@@ -92,8 +92,7 @@ impl Host {
     ) -> impl Future<Output = Result<TranslatedVerdict, NotAnEvent>> + Send + use<'_> {
         let asked = dialects::by_name(dialect).map_err(|error| NotAnEvent(error.to_string())).and_then(|dialect| {
             let event = Arc::new(dialect.read(payload)?);
-            let rewrite = dialect.takes_rewrites(&event);
-            let honours = Honours::from_contract(&dialect.contract, &event, rewrite, dialect.withholds(&event));
+            let honours = dialect.honours(&event);
             let judging = self.judge(event.clone(), &dialect.contract, honours, self.asker.client.clone());
             Ok((dialect, event, judging))
         });

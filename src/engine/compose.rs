@@ -545,6 +545,7 @@ impl Chain {
             files: moment.facts.files_run(),
             paths: moment.facts.paths_named(),
             timeout,
+            unanswered: Decision::Deny,
             remember: Remember::Input,
         };
         let services = &engine.services;

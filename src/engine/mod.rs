@@ -10,6 +10,7 @@ mod compose;
 mod counted_call;
 mod intercept;
 mod limits;
+mod passed_on;
 mod policy_gate;
 mod repeated;
 mod run;
@@ -34,6 +35,7 @@ pub use intercept::{Interceptor, Judging, PassThrough};
 use limits::RunLimits;
 use lru::LruCache;
 use parking_lot::Mutex;
+use passed_on::PassedOn;
 use policy_gate::Admission;
 use repeated::Repeated;
 pub(crate) use run::NOT_RUN;
@@ -68,6 +70,8 @@ pub struct Engine {
     pub on_detached_end: Arc<OnceLock<Box<DetachedEnd>>>,
     /// The moments that were judged just now, for an agent that asks about each of them twice.
     pub(crate) repeated: Arc<Repeated<Verdict>>,
+    /// The questions that an agent is to be asked at a later event of the same call.
+    pub(crate) passed_on: Arc<PassedOn>,
     reports: EventSender<Report>,
     sessions: Arc<Sessions>,
     detached: Arc<Semaphore>,
@@ -187,6 +191,7 @@ impl Engine {
             unhurried: false,
             on_detached_end: Arc::default(),
             repeated: Arc::default(),
+            passed_on: Arc::default(),
             reports: EventSender::default(),
             sessions: Arc::default(),
             detached: Arc::new(Semaphore::new(MAX_DETACHED)),

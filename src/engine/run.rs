@@ -22,7 +22,7 @@ use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Why a hook was skipped by an engine with `no_effects`.
+/// Why a hook was skipped by an engine that skips effects.
 pub(crate) const NOT_RUN: &str = "not run here: it starts something or counts";
 
 /// Why a hook isn't run that does more than answer.

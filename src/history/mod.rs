@@ -18,6 +18,7 @@ use parking_lot::{Mutex, MutexGuard};
 use query::{ANY, Query, facet, millis};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File};
 use std::ops::ControlFlow;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -45,6 +46,15 @@ const TABLES: &str = "
     CREATE TABLE wish (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
     PRAGMA user_version = 2;
 ";
+
+/// Where events are missing, by minutes. An older hookwire doesn't look at it, so it needs no version of its own.
+const GAPS: &str = "
+    CREATE TABLE IF NOT EXISTS gap (minute INTEGER NOT NULL, run TEXT NOT NULL, events INTEGER NOT NULL,
+        PRIMARY KEY (minute, run)) STRICT;
+";
+/// At most so many gaps are told, the newest first.
+const MAX_GAPS: i64 = 200;
+const MINUTE: i64 = 60_000;
 
 /// Why something of the history can't be had; for people.
 pub type Result<T> = std::result::Result<T, String>;
@@ -91,6 +101,17 @@ pub struct Found {
     pub run: String,
     /// The record, as JSON.
     pub line: String,
+}
+
+/// Events that were judged and are not there: they came faster than they were written, or couldn't be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// The minute in which that was noticed.
+    pub at: SystemTime,
+    /// The run of the host.
+    pub run: String,
+    /// How many.
+    pub events: u64,
 }
 
 /// Where a query looks for events, as far as it says that.
@@ -198,6 +219,7 @@ impl History {
                 ));
             }
         }
+        db.execute_batch(GAPS).map_err(said)?;
         Ok(History { writer: Mutex::new(db), reader: Some(Mutex::new(connect()?)) })
     }
 
@@ -208,6 +230,7 @@ impl History {
     pub fn in_memory() -> Result<History> {
         let db = Connection::open_in_memory().map_err(said)?;
         db.execute_batch(TABLES).map_err(said)?;
+        db.execute_batch(GAPS).map_err(said)?;
         Ok(History { writer: Mutex::new(db), reader: None })
     }
 
@@ -254,6 +277,7 @@ impl History {
         let mut db = self.writer.lock();
         let begun = begin(&mut db)?;
         let mut n_new = 0;
+        let mut crowded: BTreeMap<String, u64> = BTreeMap::new();
         {
             let mut last = begun.prepare("SELECT max(id) FROM event WHERE id BETWEEN ?1 AND ?2").map_err(said)?;
             let mut into_events = begun
@@ -268,7 +292,11 @@ impl History {
                 let last: Option<i64> = last.query_row([first, end - 1], |row| row.get(0)).map_err(said)?;
                 let id = last.map_or(first, |last| last + 1);
                 // More than can be counted in one millisecond, or a clock that is far off.
-                if id >= end || into_events.execute(params![id, run, seq, record.to_string()]).map_err(said)? == 0 {
+                if id >= end {
+                    *crowded.entry(run.to_string()).or_default() += 1;
+                    continue;
+                }
+                if into_events.execute(params![id, run, seq, record.to_string()]).map_err(said)? == 0 {
                     continue;
                 }
                 n_new += 1;
@@ -277,8 +305,60 @@ impl History {
             }
             into_words.finish()?;
         }
+        note(&begun, &crowded)?;
         begun.commit().map_err(said)?;
         Ok(n_new)
+    }
+
+    /// Notes that events of these runs are missing, so many of each.
+    ///
+    /// # Errors
+    /// It can't be written; then none is.
+    pub fn note_gaps(&self, gaps: &BTreeMap<String, u64>) -> Result<()> {
+        let mut db = self.writer.lock();
+        let begun = begin(&mut db)?;
+        note(&begun, gaps)?;
+        begun.commit().map_err(said)
+    }
+
+    /// Where events are missing in the time that a query is about, the newest first. Nobody knows what they were, so what
+    /// else it looks for doesn't count.
+    ///
+    /// # Errors
+    /// The query makes no sense, or it can't be read.
+    pub fn gaps(&self, query: &str) -> Result<Vec<Gap>> {
+        let Query { since, until, .. } = Query::read(query, SystemTime::now())?;
+        let minute = |at: i64| at.div_euclid(MINUTE);
+        let (first, last) = (since.map_or(0, minute), until.map_or(i64::MAX, minute));
+        let db = self.reader();
+        let sql = "SELECT minute, run, events FROM gap WHERE minute BETWEEN ?1 AND ?2 ORDER BY minute DESC LIMIT ?3";
+        let mut select = db.prepare(sql).map_err(said)?;
+        let rows = select.query_map(params![first, last, MAX_GAPS], |row| {
+            let millis = row.get::<_, i64>(0)?.saturating_mul(MINUTE).max(0).cast_unsigned();
+            let at = SystemTime::UNIX_EPOCH + Duration::from_millis(millis);
+            Ok(Gap { at, run: row.get(1)?, events: row.get::<_, i64>(2)?.max(0).cast_unsigned() })
+        });
+        rows.and_then(Iterator::collect).map_err(said)
+    }
+
+    /// How many events are missing in all, or those of one run.
+    ///
+    /// # Errors
+    /// It can't be read.
+    pub fn lost(&self, run: Option<&str>) -> Result<u64> {
+        let sql = "SELECT coalesce(sum(events), 0) FROM gap WHERE ?1 IS NULL OR run = ?1";
+        let found: i64 = self.reader().query_row(sql, [run], |row| row.get(0)).map_err(said)?;
+        Ok(found.max(0).cast_unsigned())
+    }
+
+    /// The number of the last event of a run that is there.
+    ///
+    /// # Errors
+    /// It can't be read.
+    pub fn last_of(&self, run: &str) -> Result<Option<u64>> {
+        let sql = "SELECT max(seq) FROM event WHERE run = ?1";
+        let found: Option<i64> = self.reader().query_row(sql, [run], |row| row.get(0)).map_err(said)?;
+        Ok(found.map(|it| it.max(0).cast_unsigned()))
     }
 
     /// Looks for events, behind a cursor if there is one; at most so many.
@@ -355,7 +435,10 @@ impl History {
     /// It can't be written.
     pub fn trim(&self, wishes: Wishes, now: SystemTime) -> Result<u64> {
         let oldest = now.checked_sub(Duration::from_secs(u64::from(wishes.days) * 24 * 3600));
-        let oldest = first_of(oldest.map_or(0, millis));
+        let oldest = oldest.map_or(0, millis);
+        let old_gaps = "DELETE FROM gap WHERE minute < ?1";
+        self.writer.lock().execute(old_gaps, [oldest.div_euclid(MINUTE)]).map_err(said)?;
+        let oldest = first_of(oldest);
         let most = u64::from(wishes.mebibytes) << 20;
         let mut n_gone = 0;
         loop {
@@ -382,6 +465,16 @@ impl History {
 /// Begins to write. Who reads first and then writes would fail where another process writes in between.
 fn begin(db: &mut Connection) -> Result<Transaction<'_>> {
     db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(said)
+}
+
+fn note(begun: &Transaction<'_>, gaps: &BTreeMap<String, u64>) -> Result<()> {
+    let minute = millis(SystemTime::now()).div_euclid(MINUTE);
+    let sql = "INSERT INTO gap VALUES (?1, ?2, ?3) ON CONFLICT (minute, run) DO UPDATE SET events = events + ?3";
+    for (run, events) in gaps {
+        let events = i64::try_from(*events).unwrap_or(i64::MAX);
+        begun.execute(sql, params![minute, run, events]).map_err(said)?;
+    }
+    Ok(())
 }
 
 /// The first number of a millisecond.
@@ -439,6 +532,25 @@ mod tests {
     fn seqs(history: &History, query: &str) -> Vec<u64> {
         let found = history.search(query, None, Order::Newest, 100).unwrap();
         found.iter().map(|it| serde_json::from_str::<Value>(&it.line).unwrap()["seq"].as_u64().unwrap()).collect()
+    }
+
+    #[test]
+    fn what_is_missing_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let history = History::open(dir.path()).unwrap();
+        let gaps = |runs: &[(&str, u64)]| runs.iter().map(|(run, n)| (run.to_string(), *n)).collect::<BTreeMap<_, _>>();
+        history.note_gaps(&gaps(&[("1@x", 3)])).unwrap();
+        // More than one millisecond has room for.
+        let now = SystemTime::now();
+        let crowd: Vec<_> = (1..=1030).map(|seq| record(seq, now, "ls", "allow")).collect();
+        assert_eq!(write(&history, &crowd), 1024);
+        assert_eq!((history.lost(None), history.lost(Some("1@x")), history.lost(Some("2@x"))), (Ok(9), Ok(9), Ok(0)));
+        assert_eq!((history.last_of("1@x"), history.last_of("2@x")), (Ok(Some(1024)), Ok(None)));
+        let told = |query: &str| history.gaps(query).unwrap().iter().map(|it| it.events).sum::<u64>();
+        assert_eq!((told(""), told("since:1h decision:deny"), told("until:2020-01-01")), (9, 9, 0));
+        let later = now + Duration::from_secs(40 * 24 * 3600);
+        history.trim(Wishes::default(), later).unwrap();
+        assert_eq!(history.lost(None), Ok(0));
     }
 
     #[test]

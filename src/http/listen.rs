@@ -7,15 +7,18 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::fmt;
 use std::io::{ErrorKind, Result};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
 
 /// How long the head of a request may take, and how long a connection is kept for a next one.
 const HEAD_TIME: Duration = Duration::from_secs(30);
@@ -118,8 +121,11 @@ impl Listener {
 pub(crate) trait Answers: Send + Sync + 'static {
     /// The body of a reply.
     type Body: Body<Data = Bytes, Error = Infallible> + Send + 'static;
-    /// How many may be connected.
+    /// How many may be connected; without those of [`STRANGERS`](Answers::STRANGERS), if there is such a number.
     const MOST: usize;
+    /// How many may be connected that haven't shown yet who they are, in places of their own. Where these are taken, the one
+    /// that came first leaves, so that nobody can keep the others out.
+    const STRANGERS: Option<usize> = None;
 
     /// Where requests are answered: a runtime with several threads.
     fn runtime(&self) -> &Handle;
@@ -138,10 +144,42 @@ pub(crate) struct Caller {
     pub(crate) theirs: SocketAddr,
     /// Where to.
     pub(crate) ours: SocketAddr,
+    is_known: AtomicBool,
+    end: CancellationToken,
     _place: Place,
 }
 
+impl Caller {
+    /// It has shown who it is.
+    pub(crate) fn know(&self) {
+        self.is_known.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Those who are connected and haven't shown yet who they are, the one that came first at the front.
+#[derive(Default)]
+struct Strangers(VecDeque<Weak<Caller>>);
+
+impl Strangers {
+    /// How many there are now.
+    fn count(&mut self) -> usize {
+        self.0.retain(|it| it.upgrade().is_some_and(|it| !it.is_known.load(Ordering::Relaxed)));
+        self.0.len()
+    }
+
+    /// Takes one more in. If there are as many as may be, the first one leaves.
+    fn take(&mut self, caller: &Arc<Caller>, most: usize) {
+        if self.count() >= most
+            && let Some(first) = self.0.pop_front().and_then(|it| it.upgrade())
+        {
+            first.end.cancel();
+        }
+        self.0.push_back(Arc::downgrade(caller));
+    }
+}
+
 async fn accept<S: Answers>(listener: TcpListener, service: Arc<S>, guests: Arc<Guests>) {
+    let mut strangers = Strangers::default();
     loop {
         let accepted = match listener.accept().await {
             Ok((stream, theirs)) => stream.local_addr().map(|ours| (stream, theirs, ours)),
@@ -153,11 +191,16 @@ async fn accept<S: Answers>(listener: TcpListener, service: Arc<S>, guests: Arc<
             continue;
         };
         let (place, before) = guests.enter();
+        let before = before.saturating_sub(strangers.count());
         if before >= S::MOST {
             tracing::warn!("A connection over HTTP was refused: {before} are open.");
             continue;
         }
-        let caller = Arc::new(Caller { theirs, ours, _place: place });
+        let (is_known, end) = (AtomicBool::new(S::STRANGERS.is_none()), CancellationToken::new());
+        let caller = Arc::new(Caller { theirs, ours, is_known, end, _place: place });
+        if let Some(most) = S::STRANGERS {
+            strangers.take(&caller, most);
+        }
         service.runtime().spawn(serve(stream, service.clone(), caller));
     }
 }
@@ -165,6 +208,7 @@ async fn accept<S: Answers>(listener: TcpListener, service: Arc<S>, guests: Arc<
 async fn serve<S: Answers>(stream: TcpStream, service: Arc<S>, caller: Arc<Caller>) {
     // A reply is written at once; without this it may wait for the acknowledgement of what was sent before.
     let _ = stream.set_nodelay(true);
+    let end = caller.end.clone();
     let answer = service_fn(|request| {
         let (service, caller) = (service.clone(), caller.clone());
         async move { Ok::<_, Infallible>(service.answer(request, caller).await) }
@@ -172,7 +216,10 @@ async fn serve<S: Answers>(stream: TcpStream, service: Arc<S>, caller: Arc<Calle
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(MAX_HEAD);
     let connection = http.serve_connection(TokioIo::new(stream), answer).with_upgrades();
-    if let Err(error) = connection.await {
-        tracing::debug!(%error, "A connection over HTTP ended.");
+    tokio::select! {
+        ended = connection => if let Err(error) = ended {
+            tracing::debug!(%error, "A connection over HTTP ended.");
+        },
+        () = end.cancelled() => tracing::debug!("A connection over HTTP made room for others."),
     }
 }

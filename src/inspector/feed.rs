@@ -130,7 +130,8 @@ impl Reader {
         let oldest = kept.oldest();
         let mut lines = BytesMut::new();
         if self.heard + 1 < oldest {
-            let missed = json!({ "kind": "missed", "count": oldest - 1 - self.heard });
+            let (first, last) = (self.heard + 1, oldest - 1);
+            let missed = json!({ "kind": "missed", "count": oldest - 1 - self.heard, "first": first, "last": last });
             lines.extend_from_slice(format!("{missed}\n").as_bytes());
             self.heard = oldest - 1;
         }
@@ -178,11 +179,16 @@ mod tests {
         }
         assert_eq!(read(&mut rest).len(), MAX_KEPT, "it lost nothing");
         let read_all = read(&mut all);
-        assert_eq!((&read_all[0], read_all.len()), (&json!({"kind": "missed", "count": 2}), MAX_KEPT + 1));
+        assert_eq!(
+            (&read_all[0], read_all.len()),
+            (&json!({"kind": "missed", "count": 2, "first": 1, "last": 2}), MAX_KEPT + 1)
+        );
         let large = "x".repeat(MAX_BYTES / 3);
         (0..4).for_each(|_| tell(&feed, &large));
         assert!(feed.kept.lock().bytes <= MAX_BYTES);
-        assert_eq!(read(&mut rest)[0], json!({"kind": "missed", "count": 2}));
+        let first = &read(&mut rest)[0];
+        assert_eq!((&first["kind"], &first["count"]), (&json!("missed"), &json!(2)));
+        assert_eq!(first["last"].as_u64().unwrap() + 1 - first["first"].as_u64().unwrap(), 2, "{first}");
         drop((all, rest));
     }
 

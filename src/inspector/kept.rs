@@ -7,24 +7,31 @@ use crate::dialects::recorded::Recorded;
 use crate::handlers::Effect;
 use crate::handlers::guards::without_secrets;
 use crate::history::{History, Order, Wishes, Written, directory};
+use crate::host::Purpose;
 use crate::running::follow::{Following, News};
 use crate::suggest::Suggestions;
+use crate::support::amounts::rfc3339;
 use crate::support::json::parse;
 use crate::transport::socket;
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 /// Events that wait to be written.
 const MAX_WAITING: usize = 4096;
-/// Events that are written at once.
-const AT_ONCE: usize = 500;
+/// Events that are written at once: the more, the faster.
+const AT_ONCE: usize = 2000;
+/// Runs of hosts whose lost events are counted apart, until the history has them.
+const MAX_RUNS: usize = 64;
+/// Runs of hosts that are remembered as heard.
+const MAX_HEARD: usize = 1000;
 /// How often what is too old is let go.
 const TRIM: Duration = Duration::from_secs(60);
 /// Events on a page, and their bytes together.
@@ -42,10 +49,40 @@ const MAX_DIFFERENCES: usize = 200;
 pub(super) struct Kept {
     writer: OnceLock<Writer>,
     is_on: AtomicBool,
-    /// How many events came faster than they were written.
-    n_lost: Arc<AtomicU64>,
+    /// The events that aren't written and of which the history doesn't know yet.
+    lost: Arc<Lost>,
+    /// The runs of hosts that were heard.
+    heard: Mutex<HashSet<String>>,
     /// One person changes it at a time.
     changing: Mutex<()>,
+}
+
+/// How many events of each run of a host aren't written.
+#[derive(Default)]
+struct Lost(Mutex<BTreeMap<String, u64>>);
+
+impl Lost {
+    fn add(&self, run: &str, events: u64) {
+        let mut lost = self.0.lock();
+        let is_known = lost.contains_key(run) || lost.len() < MAX_RUNS;
+        *lost.entry(if is_known { run.into() } else { String::new() }).or_default() += events;
+    }
+
+    fn sum(&self) -> u64 {
+        self.0.lock().values().sum()
+    }
+
+    /// Notes them in the history. Until that has worked they stay here.
+    fn note(&self, history: &History) {
+        let lost = std::mem::take(&mut *self.0.lock());
+        if lost.is_empty() {
+            return;
+        }
+        if let Err(problem) = history.note_gaps(&lost) {
+            tracing::warn!(problem, "What is missing in the history isn't noted there yet.");
+            lost.iter().for_each(|(run, events)| self.add(run, *events));
+        }
+    }
 }
 
 struct Writer {
@@ -104,8 +141,8 @@ impl Kept {
             let dir = directory().ok_or("there is no home directory in which a history is kept")?;
             let history = Arc::new(History::open(&dir)?);
             let (waiting, rows) = sync_channel(MAX_WAITING);
-            let (into, n_lost) = (history.clone(), self.n_lost.clone());
-            let write = move || write(&into, &rows, &n_lost);
+            let (into, lost) = (history.clone(), self.lost.clone());
+            let write = move || write(&into, &rows, &lost);
             std::thread::Builder::new().name("history".into()).spawn(write).map_err(|error| error.to_string())?;
             let _ = self.writer.set(Writer { history, waiting });
         }
@@ -122,8 +159,34 @@ impl Kept {
             return;
         }
         let row = Row { run: run.into(), root: root.into(), record: record.clone() };
-        if self.writer().is_ok_and(|it| it.waiting.try_send(row).is_err()) {
-            self.n_lost.fetch_add(1, Ordering::Relaxed);
+        if !self.writer().is_ok_and(|it| it.waiting.try_send(row).is_ok()) {
+            self.lost.add(run, 1);
+        }
+    }
+
+    /// So many events of a host were never heard here.
+    pub(super) fn lose(&self, run: &str, events: u64) {
+        if self.is_on.load(Ordering::Relaxed) {
+            self.lost.add(run, events);
+        }
+    }
+
+    /// A host is followed that has judged so many events, and still has these. Of what it judged since the last one that is
+    /// written, the others are lost.
+    pub(super) fn begin(&self, run: &str, total: u64, there: impl Iterator<Item = u64>) {
+        let is_new = {
+            let mut heard = self.heard.lock();
+            if heard.len() >= MAX_HEARD {
+                heard.clear();
+            }
+            heard.insert(run.to_string())
+        };
+        if !is_new || !self.is_on.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Ok(Some(last)) = self.history().and_then(|it| it.last_of(run)) {
+            let n_there = there.filter(|seq| *seq > last && *seq <= total).count() as u64;
+            self.lose(run, total.saturating_sub(last).saturating_sub(n_there));
         }
     }
 
@@ -151,7 +214,7 @@ impl Kept {
         let keeps = format!("{} days, {} MiB", wishes.days, wishes.mebibytes);
         Ok(json!({
             "on": wishes.is_on, "keeps": keeps, "days": wishes.days, "mebibytes": wishes.mebibytes, "events": events,
-            "bytes": bytes, "lost": self.n_lost.load(Ordering::Relaxed),
+            "bytes": bytes, "lost": history.lost(None)?.saturating_add(self.lost.sum()),
         }))
     }
 
@@ -160,6 +223,9 @@ impl Kept {
         let before = before.as_ref().map(|it| it.parse()).transpose();
         let before = before.map_err(|_| Problem::params("`before` is no cursor"))?;
         let limit = limit.unwrap_or(ON_PAGE).clamp(1, MAX_ON_PAGE);
+        let gaps = if before.is_none() { self.history()?.gaps(query).map_err(Problem::params)? } else { Vec::new() };
+        let gaps = gaps.iter().map(|it| json!({ "at": rfc3339(it.at), "host": it.run, "events": it.events }));
+        let gaps: Vec<Value> = gaps.collect();
         let found = self.history()?.search(query, before, Order::Newest, limit);
         let found = found.map_err(Problem::params)?;
         let n_found = found.len();
@@ -176,7 +242,7 @@ impl Kept {
             last = Some(it.cursor);
         }
         let is_more = events.len() < n_found || n_found == limit;
-        let mut answer = json!({ "events": events });
+        let mut answer = json!({ "events": events, "gaps": gaps });
         if let Some(last) = last.filter(|_| is_more) {
             answer["next"] = last.to_string().into();
         }
@@ -196,8 +262,9 @@ impl Kept {
     /// `inspect/against`: which events a definition file would decide otherwise than the file that it replaces. Hooks
     /// that start something aren't asked.
     pub(super) fn against(&self, wanted: &Against, root: &Path) -> Answer {
-        let after = wanted.definition.load(root)?;
-        let before = wanted.definition.saved(root).load(root)?;
+        // What a call ran then is not what it would run now.
+        let after = wanted.definition.load(root, Purpose::Replay)?;
+        let before = wanted.definition.saved(root).load(root, Purpose::Replay)?;
         for hook in after.host.hooks().hooks.iter().chain(before.host.hooks().hooks.iter()) {
             if hook.handler.effect().is_some_and(|it| it != Effect::Person) {
                 let problem = format!("`{}` starts something; `hookwire replay --against` judges by it", hook.name);
@@ -266,7 +333,7 @@ fn catch_up(history: &History) -> Result<(), String> {
 }
 
 /// Writes what comes, and lets go what is too old.
-fn write(history: &History, rows: &Receiver<Row>, n_lost: &AtomicU64) {
+fn write(history: &History, rows: &Receiver<Row>, lost: &Lost) {
     let mut trimmed: Option<Instant> = None;
     loop {
         let mut batch = Vec::new();
@@ -279,8 +346,9 @@ fn write(history: &History, rows: &Receiver<Row>, n_lost: &AtomicU64) {
         let events = batch.iter().map(|Row { run, root, record }| Written { run, root, record });
         if let Err(problem) = history.write(events) {
             tracing::warn!(problem, "Events are not recorded.");
-            n_lost.fetch_add(batch.len() as u64, Ordering::Relaxed);
+            batch.iter().for_each(|row| lost.add(&row.run, 1));
         }
+        lost.note(history);
         if trimmed.is_none_or(|it| it.elapsed() >= TRIM) {
             let gone = history.wishes().and_then(|wishes| history.trim(wishes, SystemTime::now()));
             if let Err(problem) = gone {

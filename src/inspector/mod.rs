@@ -227,12 +227,16 @@ impl Inspector {
 impl Answers for Service {
     type Body = Body;
     const MOST: usize = 64;
+    const STRANGERS: Option<usize> = Some(32);
 
     fn runtime(&self) -> &Handle {
         &self.0.runtime
     }
 
     async fn answer(&self, request: Request<Incoming>, caller: Arc<Caller>) -> Response<Body> {
+        if bearer(request.headers()).is_some_and(|it| self.0.sessions.find(it).is_some()) {
+            caller.know();
+        }
         let answer = match self.0.is_held(&caller).await {
             true => Err((StatusCode::FORBIDDEN, "who asks is, or may be, held by `hookwire run`")),
             false => self.0.answer(request).await,

@@ -20,6 +20,10 @@ impl Kept {
 
     pub(super) fn take(&self, _: &str, _: &str, _: &Value) {}
 
+    pub(super) fn lose(&self, _: &str, _: u64) {}
+
+    pub(super) fn begin(&self, _: &str, _: u64, _: impl Iterator<Item = u64>) {}
+
     pub(super) fn record(&self, _: &Record) -> Answer {
         Err(MISSING.into())
     }

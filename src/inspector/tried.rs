@@ -1,8 +1,9 @@
 //! A definition that isn't saved, held against an event: what it would say, without starting anything.
 
 use super::problem::{Answer, Problem};
-use crate::definitions::cases::is_definition_file;
-use crate::dialects;
+use crate::definitions::cases::{Expected, is_definition_file};
+use crate::dialects::{self, Dialect};
+use crate::engine::NOT_RUN;
 use crate::event::Event;
 use crate::host::{Host, HostOptions, LastGood, Projects, Purpose};
 use crate::matching::Facts;
@@ -57,7 +58,7 @@ impl Definition {
     }
 
     /// Loads it by itself for a project.
-    pub(super) fn load(&self, root: &Path) -> Answer<Alone> {
+    pub(super) fn load(&self, root: &Path, purpose: Purpose) -> Answer<Alone> {
         let name = self.path.clone().unwrap_or_else(|| UNNAMED.into());
         let base = Path::new(&name).file_name().map(Path::new).filter(|it| is_definition_file(it));
         let base = base
@@ -71,8 +72,7 @@ impl Definition {
             projects: Projects::None,
             system: false,
             last_good: LastGood::Ignored,
-            // What a call ran then is not what it would run now.
-            purpose: Purpose::Replay,
+            purpose,
             ..HostOptions::default()
         });
         Ok(Alone { host, name, file: file.to_string_lossy().into_owned(), _dir: dir })
@@ -91,12 +91,26 @@ impl Alone {
 
 impl Try {
     pub(super) fn answer(self, root: &Path) -> Answer {
-        let alone = self.definition.load(root)?;
-        let event = Arc::new(event(self.event)?);
+        let alone = self.definition.load(root, Purpose::Try)?;
+        let (dialect, event) = event(self.event)?;
+        // The engine's own verdict, because every other way to one is wrong somewhere.
+        let (verdict, _) = tokio::runtime::Handle::current().block_on(alone.host.judge_as(dialect, &event));
         let hooks = alone.host.hooks();
-        let facts = Facts::new(event, root).with_names(&hooks.tool_names);
+        let facts = Facts::new(Arc::new(event), root).with_names(&hooks.tool_names);
         let explanation = ExplainResult::new(hooks.hooks.iter(), &hooks.policies, &hooks.broken, &facts);
-        let mut tried = json!({ "diagnostics": alone.diagnostics(), "explanation": explanation });
+        let not_run: Vec<_> = verdict.outcomes.iter().filter(|it| it.reason.as_deref() == Some(NOT_RUN)).collect();
+        // With what didn't run, a case could expect something else.
+        let is_whole =
+            not_run.is_empty() && verdict.outcomes.iter().all(|it| it.error.is_none() || it.opaque.is_some());
+        let expect = Expected::of(&verdict).filter(|_| is_whole).map(|it| it.to_value());
+        // A reason may name the file: people know it by its name.
+        let [file, name] = [&alone.file, &alone.name].map(|it| json!(it).to_string());
+        let (file, name) = (&file[1..file.len() - 1], &name[1..name.len() - 1]);
+        let verdict: Value = serde_json::from_str(&json!(verdict).to_string().replace(file, name))?;
+        let mut tried = json!({
+            "diagnostics": alone.diagnostics(), "explanation": explanation, "verdict": verdict, "expect": expect,
+            "notRun": not_run.iter().map(|it| &it.hook).collect::<Vec<_>>(),
+        });
         for hook in tried["explanation"]["hooks"].as_array_mut().into_iter().flatten() {
             hook["source"]["file"] = alone.name.as_str().into();
         }
@@ -104,8 +118,9 @@ impl Try {
     }
 }
 
-/// The event behind the params of `hooks/dispatch`.
-fn event(params: Value) -> Answer<Event> {
+/// The event behind the params of `hooks/dispatch`, and the vocabulary of who sends it.
+fn event(params: Value) -> Answer<(&'static Dialect, Event)> {
     let dialect = params["dialect"].as_str().unwrap_or(dialects::NATIVE).to_string();
-    dialects::sent(params, &dialect).ok_or_else(|| Problem::params("`event` is no event"))
+    let event = dialects::sent(params, &dialect).ok_or_else(|| Problem::params("`event` is no event"))?;
+    Ok((dialects::by_name(&dialect).map_err(|unknown| Problem::params(unknown.to_string()))?, event))
 }

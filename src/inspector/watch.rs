@@ -58,7 +58,10 @@ impl Hosts {
             message
         };
         match news {
-            News::Here(recent) => self.change(|here| drop(here.insert(id.clone(), host(recent)))),
+            News::Here(recent) => {
+                self.kept.begin(&id, recent.total, recent.records.iter().map(|it| it.seq));
+                self.change(|here| drop(here.insert(id.clone(), host(recent))));
+            }
             News::Gone => self.change(|here| drop(here.remove(&id))),
             News::Judged(record) => {
                 let Ok(record) = serde_json::to_value(record) else { return };
@@ -71,7 +74,10 @@ impl Hosts {
             News::Ended(ended) => {
                 self.feed.tell("ended", of_host(json!({ "ended": without_secrets(json!(ended)) })));
             }
-            News::Lost(count) => self.feed.tell("lost", of_host(json!({ "count": count }))),
+            News::Lost(count) => {
+                self.kept.lose(&id, *count);
+                self.feed.tell("lost", of_host(json!({ "count": count })));
+            }
             News::Changed(changed) => {
                 self.feed.tell("definitions", of_host(json!({ "changed": changed })));
                 self.change(|here| {

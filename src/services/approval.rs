@@ -34,6 +34,9 @@ pub struct ApprovalRequest {
     pub subject: Value,
     /// How long an answer is waited for, in milliseconds.
     pub timeout_ms: u64,
+    /// What the hook says if no answer comes in time.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub unanswered: Option<Decision>,
     /// When it was asked, in milliseconds since 1970.
     pub asked_at: u64,
 }

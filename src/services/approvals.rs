@@ -57,6 +57,8 @@ pub struct Question<'a> {
     pub paths: Option<Vec<PathBuf>>,
     /// How long an answer is waited for.
     pub timeout: Duration,
+    /// What is said if none comes in time.
+    pub unanswered: Decision,
     /// What counts as the same question.
     pub remember: Remember,
 }
@@ -252,6 +254,7 @@ impl Approvals {
             cwd: event.cwd().map(str::to_string),
             subject: event.subject().cloned().unwrap_or_default(),
             timeout_ms: millis(question.timeout),
+            unanswered: Some(question.unanswered),
             asked_at: millis(asked_at),
         }
     }

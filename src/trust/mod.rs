@@ -16,7 +16,7 @@ use crate::handlers::Means;
 use crate::hook::Hook;
 use crate::matching::paths::normalise;
 use crate::support::amounts::rfc3339;
-use crate::support::file::Reads;
+use crate::support::file::{self, Reads};
 use crate::support::os_error::in_words;
 use crate::support::{digest, failpoint};
 use crate::syntax::diagnostic::{Diagnostic, Diagnostics, Severity};

@@ -880,6 +880,137 @@ fn a_reply_behind_other_text_is_a_failure() {
     }
 }
 
+/// Cursor asks nobody at preToolUse, and asks at the event of the shell that comes next: so the question is left to that one,
+/// and it is asked there, even where that event says less of the call. What no later event can ask is denied.
+#[test]
+fn a_question_is_asked_where_the_agent_can_ask() {
+    let definitions = "hooks:\n  - { name: push, on: PreToolUse, if: Bash(git push *), ask: Push this? }\n  \
+        - { name: place, on: PreToolUse, when: \"cwd.endsWith('/sub') || has(tool.input.file_path)\", ask: There? }\n  \
+        - { name: send, on: PreToolUse, matcher: 'MCP:send', ask: Send? }\n  \
+        - { name: never, on: PreToolUse, if: Bash(rm *), deny: No. }\n";
+    let dir = hooks(&[("hooks.yaml", definitions)]);
+    let mut host = TestHost::start(serve(dir.path()).arg("--root").arg(dir.path()));
+    let tool = |tool: &str, input: Value, cwd: &str| {
+        json!({"hook_event_name": "preToolUse", "tool_name": tool, "tool_input": input, "tool_use_id": "t", "cwd": cwd,
+            "conversation_id": "c", "workspace_roots": ["/p"]})
+    };
+    let shell = |command: &str, conversation: &str| {
+        json!({"hook_event_name": "beforeShellExecution", "command": command, "cwd": "", "conversation_id": conversation,
+            "workspace_roots": ["/p"]})
+    };
+    let run = |command: &str, cwd: &str| tool("Shell", json!({"command": command}), cwd);
+    let read = json!({"hook_event_name": "beforeReadFile", "file_path": "/p/a", "conversation_id": "c", "workspace_roots": ["/p"]});
+    for (payload, permission, message) in [
+        (run("git push", "/p"), "allow", Value::Null),
+        (shell("git push", "c"), "ask", json!("Push this?")),
+        (run("touch x", "/p/sub"), "allow", Value::Null),
+        (shell("touch x", "another"), "allow", Value::Null),
+        (shell("touch x", "c"), "ask", json!("There?")),
+        (run("touch x", "/p"), "allow", Value::Null),
+        (shell("touch x", "c"), "allow", Value::Null),
+        (run("rm -rf x", "/p/sub"), "deny", json!("No.")),
+        (tool("Read", json!({"file_path": "/p/a"}), "/p"), "deny", json!("There? (Cursor can't ask here)")),
+        (read, "deny", json!("There? (Cursor can't ask here)")),
+        (tool("MCP:send", json!({}), "/p"), "deny", json!("Send? (Cursor can't ask here)")),
+    ] {
+        let asked = json!({"agent": "cursor", "deadlineMs": 30000, "sent": payload.to_string()});
+        let said = host.request("hooks/answer", asked);
+        let reply: Value = serde_json::from_str(said["stdout"].as_str().unwrap()).unwrap();
+        assert_eq!((&reply["permission"], &reply["user_message"]), (&json!(permission), &message), "{payload} {said}");
+    }
+}
+
+/// An agent that was started so that it asks nobody is told no, where it would run what is answered with a question.
+#[test]
+fn nothing_is_asked_of_an_agent_that_asks_nobody() {
+    let asks = "hooks: [{ name: h, on: PreToolUse, if: Bash(git push *), ask: Push this? }]";
+    let guards = "hooks: [{ name: h, on: PreToolUse, guard: self-defence }]";
+    let grok = |member: &str, mode: &str| {
+        json!({"hookEventName": "pre_tool_use", "hook_event_name": "PreToolUse", "sessionId": "g", "workspaceRoot": "/p",
+            "toolName": "run_terminal_command", "toolInput": {"command": "git push origin"}, member: mode})
+    };
+    let claude = |mode: &str, command: &str| {
+        json!({"hook_event_name": "PreToolUse", "session_id": "s", "cwd": "/p", "tool_name": "Bash",
+            "tool_input": {"command": command}, "permission_mode": mode})
+    };
+    let (bypass, settings) = ("bypassPermissions", "rm .claude/settings.json");
+    for (dialect, definitions, payload, expected) in [
+        ("grok", asks, grok("permissionMode", bypass), "deny"),
+        ("grok", asks, grok("permission_mode", bypass), "deny"),
+        ("grok", asks, grok("permissionMode", "default"), "ask"),
+        ("claude-code", asks, claude(bypass, "git push origin"), "ask"),
+        ("claude-code", guards, claude(bypass, settings), "deny"),
+        ("claude-code", guards, claude(bypass, "cd .claude && echo '{}' > settings.local.json"), "deny"),
+        ("claude-code", guards, claude("acceptEdits", settings), "ask"),
+        ("claude-code", guards, claude(bypass, "hookwire trust --yes"), "ask"),
+    ] {
+        let (_, reply) = replay(dialect, definitions, std::slice::from_ref(&payload)).remove(0);
+        assert_eq!(reply["hookSpecificOutput"]["permissionDecision"], expected, "{dialect} {payload} {reply}");
+    }
+}
+
+/// A reply in another agent's words, or with a slip, is no silence: it fails, whoever reads it.
+#[test]
+fn a_reply_that_looks_like_a_decision_is_understood_or_fails() {
+    let near = [
+        json!({"permission": "deny"}),
+        json!({"approve": false}),
+        json!({"verdict": "reject", "reason": "No."}),
+        json!({"blocked": true}),
+        json!({"Decision": "block"}),
+    ];
+    let fine = json!({"status": "ok", "allow": ["a"], "metadata": {"decision": "deny"}});
+    for (dialect, event) in [
+        ("claude-code", "PreToolUse"),
+        ("qwen", "PreToolUse"),
+        ("gemini", "BeforeTool"),
+        ("copilot", "preToolUse"),
+        ("cline", "PreToolUse"),
+        ("opencode", "tool.execute.before"),
+        ("grok", "PreToolUse"),
+        ("droid", "PreToolUse"),
+        ("native", "PreToolUse"),
+    ] {
+        let own = |reply: &Value, nth: usize, fail: &str| {
+            format!(
+                "  - {{ name: {fail}{nth}, on: {event}, fail: {fail}, if: Bash({fail}{nth}), command: \"printf '%s' '{}'\" }}\n",
+                reply.to_string().replace('"', "\\\"")
+            )
+        };
+        let replies: Vec<&Value> = near.iter().chain([&fine]).collect();
+        let hooks_of =
+            |fail: &str| -> String { replies.iter().enumerate().map(|(nth, it)| own(it, nth, fail)).collect() };
+        let definitions = format!("dialect: {dialect}\nhooks:\n{}{}", hooks_of("open"), hooks_of("closed"));
+        let dir = hooks(&[("hooks.yaml", &definitions)]);
+        let mut host = TestHost::start(serve(dir.path()).arg("--root").arg(dir.path()));
+        for (nth, reply) in replies.iter().enumerate() {
+            // hookwire's own vocabulary knows no other members at all.
+            let is_fine = *reply == &fine && dialect != "native";
+            let open = host.bash(&format!("open{nth}"));
+            let status = if is_fine { "success" } else { "non_blocking_error" };
+            assert_eq!(
+                (&open["decision"], &open["outcomes"][0]["status"]),
+                (&json!("allow"), &json!(status)),
+                "{dialect} {reply} {open}"
+            );
+            let closed = host.bash(&format!("closed{nth}"));
+            assert_eq!(closed["decision"], if is_fine { "allow" } else { "deny" }, "{dialect} {reply} {closed}");
+        }
+        let check = hookwire().args(["check", "--isolated"]).arg(dir.path().join("hooks.yaml")).output().unwrap();
+        let said = String::from_utf8_lossy(&check.stdout).to_string() + &String::from_utf8_lossy(&check.stderr);
+        let n_told = said.matches("a reply of it counts as a failure").count();
+        assert_eq!(n_told, 2 * (near.len() + usize::from(dialect == "native")), "{dialect} {said}");
+    }
+    // Those whose documents say that a near miss is an allow keep to them.
+    for (dialect, event) in [("hooks-article", "PreToolUse"), ("agentpool", "pre_tool_use")] {
+        let hook = "{ name: h, on: EVENT, fail: closed, command: \"echo '{\\\"approve\\\": false}'\" }"
+            .replace("EVENT", event);
+        let dir = hooks(&[("hooks.yaml", &format!("dialect: {dialect}\nhooks: [{hook}]"))]);
+        let verdict = TestHost::start(serve(dir.path()).arg("--root").arg(dir.path())).bash("ls");
+        assert_eq!(verdict["decision"], "allow", "{dialect} {verdict}");
+    }
+}
+
 /// Python and shells end with the code of a "no" when their script isn't there. It stays a "no", which says what is wrong.
 #[test]
 fn a_deny_says_that_its_command_never_started() {

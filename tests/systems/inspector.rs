@@ -455,6 +455,9 @@ fn a_definition_is_tried_without_its_handlers() {
         let hooks = tried["explanation"]["hooks"].as_array().unwrap();
         let of = |name: &str| hooks.iter().find(|it| it["hook"] == name).unwrap();
         assert_eq!((&of("no-tag")["applies"], &of("mark")["applies"]), (&json!(applies), &json!(true)), "{tried}");
+        let decision = if applies { "deny" } else { "allow" };
+        assert_eq!((&tried["verdict"]["decision"], &tried["expect"]), (&json!(decision), &Value::Null), "{tried}");
+        assert_eq!(tried["notRun"], json!(["mark"]), "{tried}");
         assert_eq!(tried["diagnostics"], json!([]), "{tried}");
     }
     let slip = json!({ "definition": "hooks:\n  - { name: x, on: PreToolUs, deny: No. }", "path": "my.yaml", "event": event("ls") });
@@ -473,6 +476,81 @@ fn a_definition_is_tried_without_its_handlers() {
         assert_eq!(answer["error"]["code"], -32602, "{params}: {answer}");
     }
     assert!(!touched.exists(), "a handler has run");
+}
+
+/// Whoever connects without a token takes no place from the person, however many they are.
+#[test]
+fn strangers_keep_nobody_out_of_the_page() {
+    let desk = Desk::new();
+    let page = desk.inspect().opened();
+    let mut events = page.events();
+    // More than there are places for both kinds together.
+    let silent: Vec<TcpStream> = (0..150).map(|_| TcpStream::connect(("127.0.0.1", page.port)).unwrap()).collect();
+    for _ in 0..3 {
+        assert!(page.call(&json!({ "method": "inspect/hosts" }))["result"]["hosts"].is_array());
+    }
+    // The page that is open goes on.
+    reply(desk.agent("ls"));
+    events.verdict("ls");
+    drop(silent);
+}
+
+/// The verdict of the page is that of `dispatch`, over what a failure means and what is in doubt, and however the verdict
+/// comes about. A case that the page offers is as `hookwire test` finds it.
+#[test]
+fn the_page_says_what_the_host_says() {
+    let desk = Desk::new();
+    let page = desk.inspect().opened();
+    let mut events = page.events();
+    reply(desk.agent("ls"));
+    let host = events.verdict("ls")["host"].as_str().unwrap().to_string();
+    let mut rows = Vec::new();
+    let push = "name: h, on: PreToolUse, if: Bash(git push *)";
+    for decision in ["deny", "ask", "allow"] {
+        for fail in ["", ", fail: open", ", fail: closed", ", fail: ask"] {
+            rows.push((format!("hooks: [{{ {push}, {decision}: Why{fail} }}]"), "git $VERB origin"));
+        }
+        rows.push((format!("hooks: [{{ {push}, {decision}: Why }}]"), "git push origin"));
+    }
+    let rewrite = "{ name: r, on: PreToolUse, if: Bash(npm *), rewrite: { replace: { member: tool.input.command, pattern: ^npm, with: pnpm } } }";
+    for hooks in [
+        format!("defaults: {{ fail: closed }}\nhooks: [{{ {push}, deny: Why }}]"),
+        format!("hooks: [{{ {push}, deny: Why, async: true }}]"),
+        format!("hooks: [{{ {push}, deny: Why, observe: true }}]"),
+        format!("hooks: [{{ {push}, script: \"return deny('Why')\" }}, {{ name: a, on: PreToolUse, allow: Fine }}]"),
+    ] {
+        rows.extend(["git $VERB origin", "git push origin"].map(|command| (hooks.clone(), command)));
+    }
+    rows.push(("policy: { deny: ['Bash(rm *)'] }\nhooks: []".into(), "rm x"));
+    rows.push(("policy: { allow: ['Bash(ls *)'] }\nhooks: []".into(), "rm x"));
+    rows.push((format!("hooks: [{rewrite}, {{ name: d, on: PreToolUse, if: Bash(pnpm *), deny: No. }}]"), "npm i"));
+    rows.push((format!("hooks: [{{ name: d, on: PreToolUse, if: Bash(pnpm *), deny: No. }}, {rewrite}]"), "npm i"));
+    rows.push((format!("hooks: [{rewrite}]"), "npm i"));
+    let (mut decisions, mut cases) = (Vec::new(), String::new());
+    for (nth, (definition, command)) in rows.iter().enumerate() {
+        let event = json!({ "event": "PreToolUse", "tool": { "name": "Bash", "input": { "command": command } } });
+        let tried = page.result("inspect/try", &host, &json!({ "definition": definition, "event": event }));
+        let file = desk.at("project").join(format!("{nth}.yaml"));
+        std::fs::write(&file, definition).unwrap();
+        let mut dispatch = desk.command();
+        dispatch.args(["--format", "json", "dispatch", "--isolated", "--bash", command, "--hooks"]).arg(&file);
+        let output = dispatch.output().unwrap();
+        let judged: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+        let judged = judged.get("verdict").unwrap_or(&judged);
+        let of = |verdict: &Value| ["decision", "decidedBy", "reason", "subject"].map(|it| verdict[it].clone());
+        assert_eq!(of(&tried["verdict"]), of(judged), "{definition} {command}");
+        assert_eq!(tried["notRun"], json!([]), "{tried}");
+        decisions.push(tried["verdict"]["decision"].as_str().unwrap().to_string());
+        if let Some(expect) = tried.get("expect").filter(|it| !it.is_null()) {
+            cases.push_str(&format!("  - {{ bash: {}, expect: {expect} }}\n", json!(command)));
+            std::fs::write(desk.at("project").join(format!("{nth}.test.yaml")), format!("cases:\n{cases}")).unwrap();
+            let tested = desk.command().arg("test").arg(file.with_extension("test.yaml")).output().unwrap();
+            assert!(tested.status.success(), "{definition} {cases}: {}", String::from_utf8_lossy(&tested.stdout));
+            cases.clear();
+        }
+    }
+    // Each decision is among what was held together.
+    assert!(["allow", "ask", "deny"].iter().all(|it| decisions.iter().any(|decision| decision == it)), "{decisions:?}");
 }
 
 #[test]

@@ -106,6 +106,8 @@ export interface ApprovalRequest {
   timeoutMs: number;
   /** The tool. */
   tool?: string | null;
+  /** What the hook says if no answer comes in time. */
+  unanswered?: Decision | null;
 }
 
 /** The news that other questions wait for a person than before. */

@@ -8,7 +8,7 @@ import { approvals, fleet, hosts } from "../store";
 import { oneLine, Quoted } from "../text";
 import { clock, full, span } from "../time";
 import { textOf, useLoaded } from "../load";
-import type { ApprovalReply, Asked, ExplainResult, Json } from "../wire";
+import type { ApprovalReply, Asked, Decision, ExplainResult, Json } from "../wire";
 import { pretty, Rewrite, Subject } from "./event";
 import { FleetProblem, HowToAnswer } from "./fleet";
 import { Mark } from "./marks";
@@ -21,7 +21,7 @@ export function Approvals(): JSX.Element {
   return (
     <div class="page page-narrow">
       <Head title="Approvals">
-        <p class="lead">Hooks that ask, and wait for you. Without an answer in time, the agent doesn’t go on.</p>
+        <p class="lead">Hooks that ask, and wait for you. Each says what counts without an answer in time.</p>
       </Head>
       <div aria-live="polite" class="hidden">
         {all.length > 0 ? `${all.length} waiting` : ""}
@@ -75,6 +75,14 @@ function Left({ until }: { until: number }): JSX.Element {
     <p class={`left ${until - now < 30_000 ? "is-short" : ""}`}>{until > now ? `${span(until - now)} left` : "time is over"}</p>
   );
 }
+
+/** What counts without an answer, as the host says it. An older host doesn't. */
+const UNANSWERED: { [decision in Decision]: string } = {
+  allow: "Without an answer, the hook lets it go on.",
+  ask: "Without an answer, the hook leaves the question to the agent.",
+  defer: "Without an answer, it is put off.",
+  deny: "Without an answer, it is denied.",
+};
 
 function Facts({ approval }: { approval: Asked }): JSX.Element {
   const root = approval.root ?? hosts.value?.find((it) => it.id === approval.host)?.root;
@@ -227,6 +235,7 @@ function Question({ approval }: { approval: Asked }): JSX.Element {
         </div>
         <Left until={approval.askedAt + approval.timeoutMs} />
       </header>
+      {approval.unanswered !== undefined && <p class="quiet-text unanswered">{UNANSWERED[approval.unanswered]}</p>}
       <Facts approval={approval} />
       <Subject
         subject={subject}

@@ -2,7 +2,7 @@
 
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { caseOf, expectationOf } from "../cases";
+import { caseOf } from "../cases";
 import { textOf, useLoaded } from "../load";
 import { LAYER_ORDER, LAYERS, placeText } from "../places";
 import { toggled } from "../query";
@@ -12,9 +12,21 @@ import { call, isUnknown } from "../session";
 import { definitions, fleet, rows, version } from "../store";
 import { oneLine, Quoted, Shown } from "../text";
 import { clock, day, number, times } from "../time";
-import type { Covered, Diagnostic, FileCases, HookCases, HookCounts, HookInfo, ListResult, Recent, TrustReview } from "../wire";
+import type {
+  Covered,
+  Diagnostic,
+  FileCases,
+  HookCases,
+  HookCounts,
+  HookInfo,
+  Judged,
+  ListResult,
+  Recent,
+  Tried,
+  TrustReview,
+} from "../wire";
 import { chosenHost, ChooseHost } from "./choose";
-import { Raw, Section } from "./event";
+import { eventOf, Raw, Section } from "./event";
 import { FleetDefinitions } from "./fleet";
 import { Icon } from "./marks";
 import { Columns, ofNumbers, unseen } from "./parts";
@@ -121,8 +133,13 @@ function OfHost(): JSX.Element {
         </p>
       )}
       {known && <Layers known={known} onOpen={setFile} onLacking={setLacking} />}
-      {lacking !== undefined && (
-        <FirstCase hook={lacking} cases={known?.cases?.files.get(lacking.source.file)} onClose={() => setLacking(undefined)} />
+      {lacking !== undefined && host && (
+        <FirstCase
+          hook={lacking}
+          host={host.id}
+          cases={known?.cases?.files.get(lacking.source.file)}
+          onClose={() => setLacking(undefined)}
+        />
       )}
       {file !== "" && host && (
         <FileView
@@ -326,14 +343,38 @@ function lastOf(hook: string): Row | undefined {
   return last(RUN.deny) ?? last(RUN.ask) ?? last(RUN.rewrote) ?? last(0);
 }
 
+/** An event, judged by one file alone, as the cases beside that file are. */
+async function triedAgain(file: string, judged: Judged, host: string, abort: AbortSignal): Promise<Tried> {
+  const event = eventOf(judged.record);
+  if (event === undefined) return {};
+  const { text } = await call<{ text: string }>("inspect/definition", { file }, host, abort);
+  return call<Tried>("inspect/try", { definition: text, path: file.replace(/.*\//, ""), event }, host, abort);
+}
+
 /** The way to the first case of a hook: a line to copy, made of the last event that the hook had a say in. */
-function FirstCase({ hook, cases, onClose }: { hook: HookInfo; cases: FileCases | undefined; onClose: () => void }): JSX.Element {
+function FirstCase({
+  hook,
+  host,
+  cases,
+  onClose,
+}: {
+  hook: HookInfo;
+  host: string;
+  cases: FileCases | undefined;
+  onClose: () => void;
+}): JSX.Element {
   // Events may still be on their way when somebody asks. The first that is found stays, because people copy it.
   version.value;
   const found = useRef<Row | undefined>(undefined);
   const row = (found.current ??= lastOf(hook.name));
   const judged = row && judgedOf(row);
-  const own = row && judged && caseOf(judged, expectationOf(row, judged, hook.name));
+  const [tried] = useLoaded<Tried>(judged && ((abort) => triedAgain(hook.source.file, judged, host, abort)), [
+    row?.id,
+    host,
+    hook.source.file,
+  ]);
+  const expect = tried.state === "there" ? tried.value.expect : undefined;
+  const own = judged && caseOf(judged, expect);
   const line = own ?? "  - { bash: git push -f, expect: deny }";
   const isThere = cases?.isThere ?? false;
   return (

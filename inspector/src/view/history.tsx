@@ -10,7 +10,7 @@ import { call, isUnknown } from "../session";
 import { fleet, remember } from "../store";
 import { oneLine, Quoted } from "../text";
 import { bytes, full, number, times } from "../time";
-import type { HistoryPage, Judged, RecordState } from "../wire";
+import type { Gap, HistoryPage, Judged, RecordState } from "../wire";
 import { EventPane } from "./event";
 import { closeEvent, openEvent, useViewKeys } from "./opened";
 import { FLEET_KEYS, RECORD_KEYS } from "../query";
@@ -33,6 +33,7 @@ function toRow(judged: Judged): Row {
 interface Found {
   /** Oldest first, as the list takes them. */
   rows: Row[];
+  gaps: readonly Gap[];
   next: string | undefined;
   total: number | undefined;
   /** Of a fleet: back to when was looked. */
@@ -44,8 +45,9 @@ interface Found {
 
 /** What fits the line, page by page; never the reply to an older line. */
 function useFound(q: string): Found {
-  const [found, setFound] = useState<Pick<Found, "rows" | "next" | "total" | "back">>({
+  const [found, setFound] = useState<Pick<Found, "rows" | "gaps" | "next" | "total" | "back">>({
     rows: [],
+    gaps: [],
     next: undefined,
     total: undefined,
     back: undefined,
@@ -62,7 +64,13 @@ function useFound(q: string): Found {
       if (mine !== nth.current) return;
       const more = page.events.map(toRow).reverse();
       const { next, total, lookedBack: back = undefined } = page;
-      setFound((now) => ({ rows: before === undefined ? more : [...more, ...now.rows], next, total, back: back ?? undefined }));
+      setFound((now) => ({
+        rows: before === undefined ? more : [...more, ...now.rows],
+        gaps: before === undefined ? (page.gaps ?? []) : now.gaps,
+        next,
+        total,
+        back: back ?? undefined,
+      }));
     } catch (error) {
       if (mine === nth.current) setProblem({ text: textOf(error), unknown: isUnknown(error) });
     }
@@ -77,7 +85,7 @@ function useFound(q: string): Found {
 
 export function HistoryView(): JSX.Element {
   const { q, event } = route.value;
-  const { rows, next, total, back, problem, isBusy, load } = useFound(q);
+  const { rows, gaps, next, total, back, problem, isBusy, load } = useFound(q);
   const isOfFleet = fleet.value !== undefined;
   useViewKeys();
   return (
@@ -104,6 +112,7 @@ export function HistoryView(): JSX.Element {
           <Recording onChange={() => void load()} />
         )}
         <FleetProblem part="verdicts" />
+        <Gaps all={gaps} />
         <div class="list-box">
           <List
             items={flat(rows, rows.length)}
@@ -207,6 +216,27 @@ function Recording({ onChange }: { onChange: () => void }): JSX.Element {
       </p>
       {problem !== "" && <Problem text={oneLine(problem)} />}
     </div>
+  );
+}
+
+/** What is missing in the time that is looked at. */
+function Gaps({ all }: { all: readonly Gap[] }): JSX.Element | null {
+  if (all.length === 0) return null;
+  const sum = all.reduce((sum, it) => sum + it.events, 0);
+  return (
+    <section class="note note-failed" aria-label="What is missing">
+      <p>
+        <strong>{times(sum, "event isn’t", "events aren’t")} here:</strong> more came than could be written.
+      </p>
+      <ul>
+        {all.slice(0, 5).map((it) => (
+          <li key={`${it.at}${it.host}`}>
+            {full(Date.parse(it.at))}: {times(it.events, "event")} of host {oneLine(it.host).slice(0, 80)}
+          </li>
+        ))}
+      </ul>
+      {all.length > 5 && <p>The last 5 of {number(all.length)} gaps are shown.</p>}
+    </section>
   );
 }
 

@@ -216,26 +216,38 @@ function Status(): JSX.Element {
     dropped.value > 0
       ? `The page keeps the last ${number(MAX_ROWS)} events; ${number(dropped.value)} older ones are in History if they are recorded. `
       : "";
-  const lost = missed.value > 0 ? `${times(missed.value, "event was", "events were")} too many to send. ` : "";
   return (
-    <div class={`status ${isLive ? "is-live" : ""}`} title={`${gone}${lost}`}>
+    <div class={`status ${isLive ? "is-live" : ""}`} title={gone}>
       <span class="status-dot" aria-hidden="true" />
       <span>
         {isLive ? times(n, "host") : link.value === "lost" ? "connection lost" : "connecting"}
         <small>
           {times(rows.length, "event")}
-          {(dropped.value > 0 || missed.value > 0) && ", older ones gone"}
+          {dropped.value > 0 && ", older ones gone"}
+          {missed.value > 0 && <b class="missed">, {number(missed.value)} lost</b>}
         </small>
       </span>
     </div>
   );
 }
 
+/** So many lost events somebody has seen said. */
+const seen = signal(0);
+
 function Lost(): JSX.Element | null {
   const isLost = link.value === "lost";
   const away = fleet.value?.away;
   return (
     <div class="lost" role="alert">
+      {missed.value > seen.value && (
+        <p>
+          <strong>{times(missed.value, "event isn’t", "events aren’t")} on this page:</strong> more came than could be sent. What
+          is counted and drawn here lacks them. If the record is on, History says how many it lacks.{" "}
+          <button type="button" class="link" onClick={() => (seen.value = missed.value)}>
+            Close
+          </button>
+        </p>
+      )}
       {!isLost && away !== undefined && (
         <p>
           <strong>The fleet is away:</strong> {oneLine(away)}. What is shown may be old. The page goes on when a server is

@@ -11,7 +11,7 @@ import { call, isUnknown } from "../session";
 import { find, fleet, rows, version } from "../store";
 import { oneLine, Quoted } from "../text";
 import { clock, day, number, times } from "../time";
-import type { Against, Decision, Diagnostic, ExplainResult, Json, Judged, Tried } from "../wire";
+import type { Against, Decision, Diagnostic, ExplainResult, Json, Judged, Tried, Verdict } from "../wire";
 import { chosenHost, ChooseHost } from "./choose";
 import { eventOf, Raw, Section, Subject } from "./event";
 import { NotInFleet } from "./fleet";
@@ -24,7 +24,6 @@ import { Empty, Head, Problem } from "./shell";
 const pasted = signal("");
 const isPasting = signal(false);
 const EXAMPLE = '{\n  "event": "PreToolUse",\n  "tool": { "name": "Bash", "input": { "command": "git push -f" } }\n}';
-const STRENGTH: readonly Decision[] = ["allow", "ask", "defer", "deny"];
 
 /** The events that somebody may want to try a rule on: the last ones that differ. */
 function candidates(): Row[] {
@@ -161,8 +160,14 @@ function OnHost(): JSX.Element {
             }
           />
         ) : (
-          result?.explanation && (
-            <TriedVerdict explanation={result.explanation} broken={diagnostics.some((it) => it.severity === "error")} />
+          result?.explanation &&
+          result.verdict && (
+            <TriedVerdict
+              explanation={result.explanation}
+              verdict={result.verdict}
+              notRun={result.notRun ?? []}
+              broken={diagnostics.some((it) => it.severity === "error")}
+            />
           )
         )}
       </div>
@@ -170,7 +175,7 @@ function OnHost(): JSX.Element {
       <Save
         row={isPasting.value ? undefined : row}
         judged={judged}
-        explanation={tried.state === "there" && slow === text ? result?.explanation : undefined}
+        tried={tried.state === "there" && slow === text ? result : undefined}
       />
     </div>
   );
@@ -262,28 +267,26 @@ export function Diagnostics({ all }: { all: readonly Diagnostic[] }): JSX.Elemen
   );
 }
 
-/** The strongest of what the hooks would say. */
-export function decisionOf(explanation: ExplainResult): { decision: Decision; by: string; doubt: boolean } {
-  let best = { decision: "allow" as Decision, by: "", doubt: false };
-  for (const it of explanation.hooks) {
-    if (!it.applies || it.observe || it.decision === undefined) continue;
-    // A doubt about a deny or an ask makes an ask.
-    const decision: Decision = it.opaque !== undefined && it.decision === "deny" ? "ask" : it.decision;
-    if (best.by === "" || STRENGTH.indexOf(decision) > STRENGTH.indexOf(best.decision))
-      best = { decision, by: it.hook, doubt: it.opaque !== undefined };
-  }
-  return best;
-}
-
-function TriedVerdict({ explanation, broken }: { explanation: ExplainResult; broken: boolean }): JSX.Element {
-  const { decision, by, doubt } = decisionOf(explanation);
-  const runs = explanation.hooks.filter((it) => it.applies && it.decision === undefined);
-  const tone = toneOf(decision, {
-    decidedBy: by,
-    rewritten: false,
-    failed: false,
-    observed: explanation.hooks.some((it) => it.applies && it.observe) && decision === "allow",
-  });
+/** What the host would answer. It has judged; nothing is decided here. */
+function TriedVerdict({
+  explanation,
+  verdict,
+  notRun,
+  broken,
+}: {
+  explanation: ExplainResult;
+  verdict: Verdict;
+  notRun: readonly string[];
+  broken: boolean;
+}): JSX.Element {
+  const { decision, outcomes } = verdict;
+  const by = verdict.decidedBy ?? "";
+  const doubt = outcomes.some((it) => it.hook === by && it.opaque !== undefined);
+  const failed = outcomes.some((it) => it.error !== undefined);
+  const rewritten = verdict.subject !== undefined;
+  const observed = decision === "allow" && outcomes.some((it) => it.observed !== undefined);
+  const tone = toneOf(decision, { decidedBy: by, rewritten, failed, observed });
+  const command = members(verdict.subject)?.["command"];
   return (
     <section class={`tried edge-${tone}`} aria-label="Verdict">
       <p class="tried-verdict">
@@ -294,12 +297,27 @@ function TriedVerdict({ explanation, broken }: { explanation: ExplainResult; bro
           </>
         )}
         {doubt && <span class="doubt">~ in doubt</span>}
-        {by === "" && runs.length > 0 && (
-          <span class="quiet-text">{runs.map((it) => oneLine(it.hook)).join(", ")} would run, and decide then</span>
-        )}
-        {by === "" && runs.length === 0 && !broken && <span class="quiet-text">no hook of it applies</span>}
+        {by === "" && outcomes.length === 0 && !broken && <span class="quiet-text">no hook of it applies</span>}
       </p>
-      {broken && <p class="note note-failed">What has an error isn’t in force. The verdict is of the rest.</p>}
+      {verdict.reason !== undefined && (
+        <p class="hop-text">
+          <Quoted text={verdict.reason} limit={300} />
+        </p>
+      )}
+      {rewritten && (
+        <p class="hop-text">
+          It goes on as{" "}
+          <code>{oneLine(typeof command === "string" ? command : JSON.stringify(verdict.subject)).slice(0, 300)}</code>
+        </p>
+      )}
+      {notRun.length > 0 && (
+        <p class="note">
+          {notRun.map((it) => oneLine(it)).join(", ")}{" "}
+          {notRun.length === 1 ? "wasn’t run, because it starts" : "weren’t run, because they start"} something or{" "}
+          {notRun.length === 1 ? "counts" : "count"}. The verdict is of the rest.
+        </p>
+      )}
+      {broken && <p class="note note-failed">What has an error isn’t in force as it is written.</p>}
       <ul class="over">
         {explanation.hooks
           .filter((it) => it.source.layer !== "managed" || it.source.file !== "built-in")
@@ -462,19 +480,19 @@ function wordsOf(record: Judged["record"]): string {
 }
 
 /** Cases with the event that the rule is tried on. */
-function suggestedCase(judged: Judged | undefined, explanation: ExplainResult | undefined): string {
-  const line = judged && explanation && caseOf(judged, decisionOf(explanation).decision);
+function suggestedCase(judged: Judged | undefined, tried: Tried | undefined): string {
+  const line = judged && tried?.verdict && caseOf(judged, tried.expect);
   return line === undefined ? "" : `cases:\n${line}\n`;
 }
 
 export function Save({
   row,
   judged,
-  explanation,
+  tried,
 }: {
   row: Row | undefined;
   judged: Judged | undefined;
-  explanation: ExplainResult | undefined;
+  tried: Tried | undefined;
 }): JSX.Element {
   const { text, name, cases } = draft.value;
   const [problem, setProblem] = useState("");
@@ -495,7 +513,7 @@ export function Save({
       );
     }
   };
-  const suggested = suggestedCase(row && judged, explanation);
+  const suggested = suggestedCase(row && judged, tried);
   return (
     <Section level={2} title="Keep it">
       <form

@@ -1,10 +1,10 @@
 //! `hookwire test --update`: what came out becomes what is expected, and nothing else in the file changes.
 
-use crate::definitions::cases::{self, CameOut, Expected};
+use crate::definitions::cases::{self, CameOut};
 use crate::syntax::formats::{self, Format};
 use crate::syntax::node::Step;
 use crate::syntax::writer::{At, Op, rewritten};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::path::Path;
 
 /// A file of cases in which each of these cases, by its position, expects what came out.
@@ -46,14 +46,8 @@ pub(super) fn updated(file: &str, text: &str, news: &[(usize, CameOut)]) -> Resu
 fn members(news: &CameOut) -> [(&'static str, Option<Value>); 5] {
     let outcomes: Map<String, Value> =
         news.outcomes.iter().map(|(hook, part)| (hook.clone(), part.as_str().into())).collect();
-    let expected = match &news.expected {
-        Expected::Command(command) => json!({ "command": command }),
-        Expected::Subject(subject) => json!({ "subject": subject }),
-        Expected::Context(context) => json!({ "context": context }),
-        Expected::Deny | Expected::Ask | Expected::Allow | Expected::Doubt => news.expected.to_string().into(),
-    };
     [
-        ("expect", Some(expected)),
+        ("expect", Some(news.expected.to_value())),
         ("reason", news.reason.as_deref().map(Value::from)),
         ("failure", news.failure.as_deref().map(Value::from)),
         ("outcomes", (!outcomes.is_empty()).then(|| outcomes.into())),
@@ -64,6 +58,7 @@ fn members(news: &CameOut) -> [(&'static str, Option<Value>); 5] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::definitions::cases::Expected;
 
     #[test]
     fn only_what_is_expected_changes() {

@@ -4,7 +4,7 @@ use super::Case;
 use crate::syntax::values::forms;
 use crate::verdict::{Decision, Outcome, Status, Verdict, Would};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// The verdict that a case expects.
@@ -135,6 +135,35 @@ impl Expected {
                 (None, None, Some(context)) => Ok(Expected::Context(context.clone())),
                 _ => Err("expected one of `command`, `subject` and `context`".into()),
             },
+        }
+    }
+
+    /// What a verdict comes to; `None` if a case can't say it.
+    pub(crate) fn of(verdict: &Verdict) -> Option<Expected> {
+        if !verdict.errors.is_empty() {
+            return None;
+        }
+        Some(match (verdict.decision, &verdict.subject, verdict.additional_context.first()) {
+            _ if verdict.doubts().next().is_some() => Expected::Doubt,
+            (Decision::Deny, ..) => Expected::Deny,
+            (Decision::Ask, ..) => Expected::Ask,
+            (Decision::Defer, ..) => return None,
+            (Decision::Allow, Some(subject), _) => match subject["command"].as_str() {
+                Some(command) => Expected::Command(command.to_string()),
+                None => Expected::Subject(subject.clone()),
+            },
+            (Decision::Allow, None, Some(context)) => Expected::Context(context.clone()),
+            (Decision::Allow, None, None) => Expected::Allow,
+        })
+    }
+
+    /// As a case has it.
+    pub(crate) fn to_value(&self) -> Value {
+        match self {
+            Expected::Command(command) => json!({ "command": command }),
+            Expected::Subject(subject) => json!({ "subject": subject }),
+            Expected::Context(context) => json!({ "context": context }),
+            Expected::Deny | Expected::Ask | Expected::Allow | Expected::Doubt => self.to_string().into(),
         }
     }
 
@@ -300,21 +329,7 @@ fn as_written(value: &Value) -> String {
 impl CameOut {
     /// The expectations that a verdict meets; `None` if a case can't say them.
     pub(crate) fn new(case: &Case, verdict: &Verdict) -> Option<CameOut> {
-        if !verdict.errors.is_empty() {
-            return None;
-        }
-        let expected = match (verdict.decision, &verdict.subject, verdict.additional_context.first()) {
-            _ if verdict.doubts().next().is_some() => Expected::Doubt,
-            (Decision::Deny, ..) => Expected::Deny,
-            (Decision::Ask, ..) => Expected::Ask,
-            (Decision::Defer, ..) => return None,
-            (Decision::Allow, Some(subject), _) => match subject["command"].as_str() {
-                Some(command) => Expected::Command(command.to_string()),
-                None => Expected::Subject(subject.clone()),
-            },
-            (Decision::Allow, None, Some(context)) => Expected::Context(context.clone()),
-            (Decision::Allow, None, None) => Expected::Allow,
-        };
+        let expected = Expected::of(verdict)?;
         let reason = verdict.reason.clone().filter(|_| expected.has_reason());
         let outcomes = case.outcomes.keys().map(|hook| (hook.clone(), Part::of(hook, verdict))).collect();
         let failure = failure(verdict).map(|(_, error)| error.to_string());
@@ -341,7 +356,6 @@ impl std::fmt::Display for Expected {
 mod tests {
     use super::super::read;
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn a_verdict_is_held_to_what_is_expected() {

@@ -7,7 +7,7 @@ use super::super::effect::Effect;
 use super::super::error::HandlerError;
 use super::super::kind::{Kind, TextKind};
 use super::guard_kind::{GuardKind, gates};
-use crate::contract::NATIVE;
+use crate::contract::{Fail, NATIVE};
 use crate::event::EventSpec;
 use crate::services::approvals::{self, Remember};
 use crate::support::visible::safe;
@@ -117,6 +117,15 @@ impl Kind for Approval {
             files: call.moment.facts.files_run(),
             paths: call.moment.facts.paths_named(),
             timeout: self.wait.min(hook.timeout),
+            unanswered: match self.default {
+                Fallback::Deny => Decision::Deny,
+                Fallback::Allow => Decision::Allow,
+                Fallback::Fail => match hook.fail.unwrap_or(hook.contract.gates_fail) {
+                    Fail::Open => Decision::Allow,
+                    Fail::Closed => Decision::Deny,
+                    Fail::Ask => Decision::Ask,
+                },
+            },
             remember: self.remember,
         };
         let services = call.services;

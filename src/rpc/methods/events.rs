@@ -3,7 +3,7 @@
 
 use crate::definitions::embedded::is_probe;
 use crate::dialects::asked::{self, Asked};
-use crate::dialects::{self, Dialect};
+use crate::dialects::{self, Dialect, Turn};
 use crate::engine::{self, Engine, Honours, HooksInForce, Question};
 use crate::event::Event;
 use crate::hook_set::HookSet;
@@ -123,7 +123,14 @@ async fn judge(session: &Session, event: Arc<Event>, dialect: &'static Dialect, 
     hooks.files = session.host.joined(hooks.files, &event);
     let question = question(session, event.clone(), deadline, dialect, hooks);
     let judging = session.host.interceptor.intercept(question);
-    let verdict = if length > LONG { aside(judging).await } else { judging.await };
+    let mut verdict = if length > LONG { aside(judging).await } else { judging.await };
+    if let Some((turn, call)) = dialect.turn(&event) {
+        let call = [dialect.name(), event.session(), &call];
+        match turn {
+            Turn::Leaves => session.host.engine.passed_on.leave(&call, &verdict),
+            Turn::Asks => session.host.engine.passed_on.ask(&call, &mut verdict),
+        }
+    }
     Ok(Judged { event, verdict, dialect })
 }
 
@@ -167,8 +174,7 @@ fn question(
     let mut honours = declared.unwrap_or_default();
     if dialect.name() != dialects::NATIVE && (dialect.agent.is_some() || dialect.row(&event.name).is_some()) {
         // A vocabulary has words for some decisions, of which its client may know fewer.
-        let (rewrite, withhold) = (dialect.takes_rewrites(&event), dialect.withholds(&event));
-        let spoken = Honours::from_contract(&dialect.contract, &event, rewrite, withhold);
+        let spoken = dialect.honours(&event);
         honours = declared.map_or(spoken, |declared| Honours {
             ask: spoken.ask && declared.ask,
             defer: spoken.defer && declared.defer,

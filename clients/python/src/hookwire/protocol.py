@@ -119,6 +119,8 @@ class ApprovalRequest(TypedDict):
     timeoutMs: int
     # The tool.
     tool: NotRequired[str | None]
+    # What the hook says if no answer comes in time.
+    unanswered: NotRequired[Decision | None]
 
 
 class ApprovalsChanged(TypedDict):

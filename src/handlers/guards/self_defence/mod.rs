@@ -23,7 +23,7 @@ use super::super::compile::{Compile, Mistake};
 use super::super::error::HandlerError;
 use super::super::kind::Kind;
 use super::guard_kind::{GuardKind, gates};
-use crate::agents::AGENTS;
+use crate::agents::{self, AGENTS};
 use crate::event::EventSpec;
 use crate::matching;
 use crate::matching::call::{self, Item, Subject, Thing};
@@ -173,10 +173,26 @@ impl Kind for SelfDefence {
         let root = call.services.root.clone();
         let harm = move |facts: &Facts| guarded.harm(Judged { facts, asker, layer, root: &root });
         Ok(match call.compute(harm).await? {
+            Some(harm) if runs_asked(call, &harm) => {
+                let why = "only a person may say so, and the agent would ask nobody";
+                Answer::decide(Decision::Deny, format!("{harm}; {why}"))
+            }
             Some(harm) => Answer::decide(Decision::Ask, format!("{harm}; only a person may say so")),
             None => Answer::default(),
         })
     }
+}
+
+/// Whether the agent runs what it is asked about its own settings, as its payload says that it was started.
+fn runs_asked(call: &Call<'_>, harm: &str) -> bool {
+    let event = call.moment.event();
+    let Some(original) = &event.original else { return false };
+    let Ok(agent) = agents::by_name(original.dialect) else { return false };
+    if !agent.runs_asked(&original.payload, true) {
+        return false;
+    }
+    let input = event.at("/tool/input").map(ToString::to_string).unwrap_or_default();
+    agent.folders.iter().any(|folder| harm.contains(folder.as_str()) || input.contains(folder.as_str()))
 }
 
 fn protected(text: &str) -> Result<Protected, String> {
