@@ -587,7 +587,8 @@ mod tests {
     fn whatever_is_sent_the_next_request_is_answered_once() {
         let (connection, _runtime) = connection(std::fs::File::create("/dev/null").unwrap());
         let edits = prop::collection::vec((any::<prop::sample::Index>(), 0..20_usize, 0..20_usize), 1..6);
-        proptest!(ProptestConfig::with_cases(4000), |(seed in 0..SEEDS.len(), edits in edits)| {
+        // `PROPTEST_CASES` says how many.
+        proptest!(|(seed in 0..SEEDS.len(), edits in edits)| {
             let mut sent = SEEDS[seed].as_bytes().to_vec();
             for (at, n_removed, fragment) in edits {
                 let at = at.index(sent.len() + 1);

@@ -1,6 +1,6 @@
 //! A fleet as people use it: the built program, real servers with the example accounts, a publisher and hosts.
 
-#[path = "../../crates/fleet/tests/common/mod.rs"]
+#[path = "../../crates/fleet/tests/fleet/common/mod.rs"]
 pub(super) mod servers;
 
 use super::support::{TestHost, brief, eventually, hookwire};

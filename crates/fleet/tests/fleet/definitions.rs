@@ -1,9 +1,8 @@
 //! From a publisher's directory to what is in force on a host, on real servers.
 
-mod common;
 
 use async_nats::HeaderMap;
-use common::{LONG, Servers, manifest, until};
+use crate::common::{LONG, Servers, manifest, until};
 use hookwire_fleet::bundle::{Files, Manifest, Stage};
 use hookwire_fleet::digest::Sha256;
 use hookwire_fleet::envelope::Signers;

@@ -1,8 +1,8 @@
 //! A host whose clock is wrong: another process of this program, under `faketime`.
 
 use crate::common::{LONG, Servers, Sound, manifest, until};
-use crate::load::{Account, COST, Elsewhere, Load, keep_from, name};
-use crate::{FEW, program_is_there};
+use super::load::{Account, COST, Elsewhere, Load, keep_from, name};
+use super::{FEW, program_is_there};
 use hookwire_fleet::asks::{self, Asker, Decision};
 use hookwire_fleet::bundle::Files;
 use hookwire_fleet::envelope::Signers;
@@ -83,7 +83,7 @@ pub async fn row(program: &Path, seconds: i64) -> Option<Account> {
     let mut host = Command::new("faketime")
         .args(["-f", &format!("{seconds:+}s")])
         .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "skew::a_host_with_another_clock", "--ignored", "--nocapture"])
+        .args(["--exact", "faults::skew::a_host_with_another_clock", "--ignored", "--nocapture"])
         .env(ENVIRONMENT, serde_json::to_string(&told).unwrap())
         // What waits is measured by another clock, which is right.
         .envs([("FAKETIME_DONT_FAKE_MONOTONIC", "1"), ("DONT_FAKE_MONOTONIC", "1")])

@@ -1,11 +1,10 @@
 //! How long an edit takes to be in force on a thousand hosts, and what a host costs: real connections to a real server,
 //! many hosts in one process.
 //!
-//! `cargo test --release -p hookwire-fleet --test thousand -- --ignored --nocapture`; HOSTS says how many.
+//! `cargo test --release -p hookwire-fleet --test fleet -- thousand --ignored --nocapture`; HOSTS says how many.
 
-mod common;
 
-use common::{LONG, Servers, Sound, manifest};
+use crate::common::{LONG, Servers, Sound, manifest};
 use hookwire_fleet::bundle::Files;
 use hookwire_fleet::envelope::Signers;
 use hookwire_fleet::follow::{Follower, Pins, Status};

@@ -1,10 +1,9 @@
 //! Logins by a key, on real servers: by an NKEY that the server lists, and by a token that an operator has signed.
 
-mod common;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
-use common::{LONG, Servers, program, until};
+use crate::common::{LONG, Servers, program, until};
 use hookwire_fleet::server::{Link, Server, ServerError, Settings};
 use hookwire_fleet::streams::{self, Made, Plan};
 use nkeys::KeyPair;

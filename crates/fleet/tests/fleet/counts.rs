@@ -1,8 +1,7 @@
 //! Quotas, budgets and answers on a real server: exact, however many ask at once, and whoever is killed.
 
-mod common;
 
-use common::{LONG, Servers};
+use crate::common::{self, LONG, Servers};
 use futures_util::future::join_all;
 use hookwire_fleet::asks::{self, Answered, Asker, Decision};
 use hookwire_fleet::envelope;

@@ -5,15 +5,11 @@
 //! `FLEET_KILLS` says how many leaders are killed, `FLEET_ROWS` which rows are tried (a part of their names). `--nocapture`
 //! shows the table.
 
-mod common;
-#[path = "faults/load.rs"]
 mod load;
-#[path = "faults/place.rs"]
 mod place;
-#[path = "faults/skew.rs"]
 mod skew;
 
-use common::{LONG, Place, Servers, another_program, program, until};
+use crate::common::{LONG, Place, Servers, another_program, program, until};
 use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use hookwire_fleet::server::Server;
@@ -41,7 +37,7 @@ const FEW: Amounts = Amounts { limit: 300, max: 1_000_000 };
 fn faults_are_survived() {
     let Some(program) = program() else { return };
     if !place::is_inside() {
-        match place::run_inside("faults_are_survived") {
+        match place::run_inside("faults::faults_are_survived") {
             Some(held) => return assert!(held, "see the table above"),
             None => {
                 eprintln!("SKIPPED: a partition and a full disk need the right to make namespaces (root, unshare, ip)")

@@ -1,9 +1,8 @@
 //! The connection and the streams, on real servers.
 
-mod common;
 
 use async_nats::HeaderMap;
-use common::{LONG, Servers, old_program, until};
+use crate::common::{LONG, Servers, old_program, until};
 use hookwire_fleet::name::Identity;
 use hookwire_fleet::server::{Link, PATIENCE, Server, ServerError};
 use hookwire_fleet::streams::{self, Made, Plan};

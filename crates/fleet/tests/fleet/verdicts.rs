@@ -1,8 +1,7 @@
 //! The verdict stream on real servers: nothing lost, nothing twice, whoever is killed meanwhile.
 
-mod common;
 
-use common::{LONG, Servers, until};
+use crate::common::{self, LONG, Servers, until};
 use hookwire_fleet::name::Name;
 use hookwire_fleet::quota::{self, Take};
 use hookwire_fleet::server::{PATIENCE, Server, ServerError};
