@@ -87,6 +87,8 @@ pub(super) struct Scan {
     pub(super) is_early: bool,
     pub(super) looked_at: Vec<Found>,
     pub(super) directories: Vec<(PathBuf, Signature)>,
+    /// The directory of the fleet's definitions.
+    pub(super) published_in: Option<Arc<Path>>,
     /// Of each layer's directory, whether it isn't there.
     pub(super) is_missing: Vec<bool>,
     /// Directories that were walked, by what names them, with the layer and the path by which they were reached first.
@@ -269,7 +271,7 @@ impl Scan {
                 target = self.follow(real, Path::new(&name));
             }
             let metadata = fs::metadata(&target).ok();
-            let is_definition = is_definition_file(Path::new(&name)) && !OF_OTHERS.iter().any(|it| name == *it);
+            let is_definition = is_read(Path::new(&name));
             match metadata {
                 Some(metadata) if metadata.is_dir() && !is_definition => self.directory(&path, &target, depth + 1),
                 metadata if is_definition => {
@@ -328,6 +330,12 @@ fn leads(watch: &mut Watch, dir: PathBuf, name: &OsStr) {
     let interest = watch.entry(dir).or_default();
     interest.names.insert(name.to_os_string());
     interest.contents |= is_file;
+}
+
+/// Whether a file below a directory of definitions is read as one.
+pub(super) fn is_read(path: &Path) -> bool {
+    let is_of_others = OF_OTHERS.iter().any(|it| path.file_name().is_some_and(|name| name == *it));
+    is_definition_file(path) && !is_of_others && !path.iter().any(is_hidden)
 }
 
 /// Whether a name has an ending of definitions, or nearly, and is none: `guard.jsonc`, `guard.yaml.txt`.

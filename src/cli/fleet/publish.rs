@@ -15,7 +15,9 @@ use hookwire_fleet::follow::Judge;
 use hookwire_fleet::hosts::now;
 use hookwire_fleet::key::SecretKey;
 use hookwire_fleet::name::Name;
-use hookwire_fleet::publish::{Became, Channel, Published, Reports, expires_in, files_of, history, publish};
+use hookwire_fleet::publish::{
+    Became, Channel, Published, Reports, expires_in, files_of, history, publish, replace_canary,
+};
 use hookwire_fleet::server::Server;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -86,8 +88,10 @@ fn permille(text: &str) -> Result<u16, String> {
 pub(in crate::cli) fn run(args: &PublishArgs, out: &mut Output) -> Result<Finding, Failure> {
     let given = args.dir.as_deref().map(|dir| checked(dir, out)).transpose()?;
     if args.dry_run {
-        return match (&args.dir, args.against) {
-            (Some(dir), Some(since)) => super::super::ending::run(async |_| against(args, dir, since, out).await),
+        return match (&args.dir, given, args.against) {
+            (Some(dir), Some(files), Some(since)) => {
+                super::super::ending::run(async |_| against(args, (&files, dir), since, out).await)
+            }
             _ => Ok(Finding::Fine),
         };
     }
@@ -109,13 +113,12 @@ fn checked(dir: &Path, out: &mut Output) -> Result<Files, Failure> {
     if files.entries.is_empty() {
         return Err(about("there is nothing in it".into()));
     }
-    let soundness = |code| Soundness { code, cases: try_cases };
-    soundness(true).check(dir).map_err(about)?;
+    (Soundness { code: true, cases: try_cases }).check(&files, dir).map_err(about)?;
     if !out.json {
-        let cases = if has_cases(dir) { ", all cases as expected" } else { "; there are no cases" };
+        let cases = if has_cases(&files) { ", all cases as expected" } else { "; there are no cases" };
         out.line(&format!("checked {}{cases}", number_of(files.entries.len(), "file")));
     }
-    if let Err(problem) = (Soundness { code: false, cases: |_| Ok(()) }).check(dir) {
+    if let Err(problem) = (Soundness { code: false, cases: |_| Ok(()) }).permits(&files, dir) {
         tell(format_args!("hosts that permit no code will refuse it: {problem}"));
     }
     Ok(files)
@@ -206,9 +209,17 @@ impl Sender<'_> {
                 Failure(format!("{problem}; pin the key that has signed it, or name the next --revision"))
             })
         };
+        // It is in force on no host that has these keys pinned, and each tells of it.
+        let stale = seen.canary.problem.as_ref().filter(|_| canary.is_none());
+        let revision = match (args.revision, stale) {
+            (Some(revision), _) => revision,
+            (None, None) => next()?,
+            // The one before is for what takes the canary's place.
+            (None, Some(_)) => next()?.saturating_add(1),
+        };
         let manifest = Manifest {
             channel: channel.clone(),
-            revision: args.revision.map_or_else(next, Ok)?,
+            revision,
             stage: canary.map_or(Stage::All, |permille| Stage::Canary { permille }),
             created: now(),
             expires: expires_in(args.expires),
@@ -226,6 +237,18 @@ impl Sender<'_> {
             };
             let digest: String = sent.digest.to_string().chars().take(12).collect();
             out.line(&format!("published revision {} to {to}: {digest}", manifest.revision));
+        }
+        if let Some(problem) = stale {
+            let replaced = replace_canary(self.server, &manifest, &self.keys.iter().collect::<Vec<_>>(), seen).await;
+            match replaced {
+                Ok(()) if out.json => {}
+                Ok(()) => {
+                    out.line(&format!("took away the canary of {channel}, which can't be believed: {}", safe(problem)))
+                }
+                Err(error) => {
+                    tell(format_args!("the canary of {channel} can't be believed ({problem}) and stays: {error}"))
+                }
+            }
         }
         let became = reports.next(channel, &sent, args.wait).await;
         Ok((Done { manifest, took: began.elapsed() }, became))
@@ -273,7 +296,12 @@ impl Sender<'_> {
 }
 
 /// Shows what a bundle would change about what the fleet has judged.
-async fn against(args: &PublishArgs, dir: &Path, since: Duration, out: &mut Output) -> Result<Finding, Failure> {
+async fn against(
+    args: &PublishArgs,
+    bundle: (&Files, &Path),
+    since: Duration,
+    out: &mut Output,
+) -> Result<Finding, Failure> {
     let (server, followed) = args.server.connect().await?;
     let Some(Followed { pins, .. }) = followed else {
         let problem = "your settings pin no keys, so nobody knows what is published now; name a settings file with \
@@ -285,7 +313,7 @@ async fn against(args: &PublishArgs, dir: &Path, since: Duration, out: &mut Outp
     if let Some(problem) = &seen.all.problem {
         return Err(Failure(format!("what {channel} has at the moment can't be believed: {problem}")));
     }
-    super::against::compare(&server, &seen, dir, since, out).await
+    super::against::compare(&server, &seen, bundle, since, out).await
 }
 
 /// The channel, and whose signatures are believed there.
@@ -316,6 +344,11 @@ async fn earlier(
     let newest = seen.all.published.as_ref().map_or(0, |it| it.manifest.revision);
     let canary = seen.canary.published.clone().filter(|it| it.manifest.revision > newest);
     let Some(wanted) = roll_back else {
+        if let Some(problem) = &seen.canary.problem {
+            return Err(Failure(format!(
+                "the canary of {channel} can't be believed: {problem}; `hookwire publish DIR` replaces it"
+            )));
+        }
         return canary
             .ok_or_else(|| Failure(format!("{channel} has no canary that is newer than what all hosts have")));
     };
