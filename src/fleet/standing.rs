@@ -74,3 +74,31 @@ pub(crate) fn state(host: &Reported, newest: Option<u64>) -> State {
 fn lost(n: u64) -> String {
     format!("{} lost", number_of(usize::try_from(n).unwrap_or(usize::MAX), "verdict"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::state;
+    use hookwire_fleet::hosts::{Report, Reported};
+    use hookwire_fleet::name::Identity;
+    use std::time::Duration;
+
+    #[test]
+    fn a_host_that_is_not_heard_of_is_missed_until_somebody_takes_it_out() {
+        for (ago, ended, lost, is_wrong, words) in [
+            (10, false, 0, false, "follows no channel"),
+            (10, false, 7, true, "7 verdicts lost"),
+            (10, true, 0, false, "has ended"),
+            (9000, true, 0, false, "has ended"),
+            (9000, true, 7, true, "7 verdicts lost"),
+            (91, false, 0, true, "silent since"),
+            (9_000_000, false, 0, true, "--forget host-a.p1"),
+        ] {
+            let who = Identity { host: "host-a".parse().unwrap(), instance: "p1".parse().unwrap() };
+            let report = Report { ended, lost, ..Report::default() };
+            let state = state(&Reported { who, report, ago: Duration::from_secs(ago) }, Some(3));
+            let found = (state.is_wrong, state.words.contains(words));
+            // One that is there and has nothing in force is behind.
+            assert_eq!(found, (is_wrong || ago == 10 && !ended, true), "{ago} {ended} {lost}: {}", state.words);
+        }
+    }
+}

@@ -12,14 +12,15 @@ use crate::support::amounts::number_of;
 use hookwire_fleet::bundle::{Files, Manifest, Stage};
 use hookwire_fleet::envelope::Signers;
 use hookwire_fleet::follow::Judge;
-use hookwire_fleet::hosts::now;
+use hookwire_fleet::hosts::{Reported, all, now};
 use hookwire_fleet::key::SecretKey;
-use hookwire_fleet::name::Name;
+use hookwire_fleet::name::{Identity, Name};
 use hookwire_fleet::publish::{
-    Became, Channel, Published, Reports, expires_in, files_of, history, publish, replace_canary,
+    Became, Channel, Published, Reports, Sent, expires_in, files_of, history, publish, replace_canary,
 };
 use hookwire_fleet::server::Server;
 use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -66,7 +67,7 @@ pub(in crate::cli) struct PublishArgs {
     /// A word for people who look at it.
     #[arg(long, value_name = "TEXT")]
     message: Option<String>,
-    /// How long to wait for the first host that says what became of it.
+    /// How long to wait for the first host that says what became of it; the others have 5 seconds more at most.
     #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = humantime::parse_duration)]
     wait: Duration,
     /// Only check the definitions and try their cases.
@@ -77,6 +78,10 @@ pub(in crate::cli) struct PublishArgs {
     #[arg(long, value_name = "DURATION", requires = "dry_run", value_parser = humantime::parse_duration)]
     against: Option<Duration>,
 }
+
+/// How long all other hosts are waited for, once one has said what became of a bundle, and how many refusals are shown.
+const MOMENT: Duration = Duration::from_secs(5);
+const MAX_SHOWN: usize = 5;
 
 fn permille(text: &str) -> Result<u16, String> {
     let wrong = || "write a part of a hundred, from 0.1 to 99.9".to_string();
@@ -194,7 +199,7 @@ impl Sender<'_> {
         Ok(files_of(self.server, &earlier.manifest).await?)
     }
 
-    /// Publishes files as the next revision, and waits for the first host that says what became of them.
+    /// Publishes files as the next revision, and waits for hosts that say what became of them.
     async fn put(
         &self,
         files: &Files,
@@ -202,7 +207,7 @@ impl Sender<'_> {
         message: Option<String>,
         seen: &Channel,
         out: &mut Output,
-    ) -> Result<(Done, Option<Became>), Failure> {
+    ) -> Result<(Done, Vec<Became>), Failure> {
         let (args, channel) = (self.args, self.channel);
         let next = || {
             seen.next_revision().map_err(|problem| {
@@ -250,8 +255,31 @@ impl Sender<'_> {
                 }
             }
         }
-        let became = reports.next(channel, &sent, args.wait).await;
+        let became = self.hear(&mut reports, &manifest, &sent).await;
         Ok((Done { manifest, took: began.elapsed() }, became))
+    }
+
+    /// What hosts say of a bundle: the first one is waited for, and then, for a moment, all others that are there.
+    async fn hear(&self, reports: &mut Reports, manifest: &Manifest, sent: &Sent) -> Vec<Became> {
+        let (known, _) = all(self.server).await.unwrap_or_default();
+        let is_meant = |it: &Reported| {
+            it.is_there() && it.report.channel.as_ref() == Some(self.channel) && manifest.is_for(it.who.host.as_str())
+        };
+        let mut missing: BTreeSet<Identity> = known.into_iter().filter(is_meant).map(|it| it.who).collect();
+        let mut said: BTreeMap<Identity, Became> = BTreeMap::new();
+        let mut end = Instant::now() + self.args.wait;
+        while let Some(became) = reports.next(self.channel, sent, end.saturating_duration_since(Instant::now())).await {
+            if said.is_empty() {
+                end = end.min(Instant::now() + MOMENT);
+            }
+            let (Became::InForce(who, _) | Became::Refused(who, _)) = &became;
+            missing.remove(who);
+            said.insert(who.clone(), became);
+            if missing.is_empty() {
+                break;
+            }
+        }
+        said.into_values().collect()
     }
 
     /// Watches a canary, and takes it back if it does clearly worse.
@@ -367,36 +395,47 @@ async fn earlier(
     before.ok_or_else(|| none("no other files that were published before"))
 }
 
-/// Says what a host made of it.
-fn tell_what_became(became: Option<Became>, sent: &Done, wait: Duration, out: &mut Output) -> Finding {
+/// Says what hosts made of it.
+fn tell_what_became(became: Vec<Became>, sent: &Done, wait: Duration, out: &mut Output) -> Finding {
     let (revision, took) = (sent.manifest.revision, sent.took);
-    let (who, refused) = match &became {
-        Some(Became::InForce(who, _)) => (Some(who), None),
-        Some(Became::Refused(who, reason)) => (Some(who), Some(reason)),
-        None => (None, None),
-    };
-    if out.json {
-        out.json(&json!({ "revision": revision, "host": who.map(ToString::to_string), "refused": refused,
-            "inForce": who.is_some() && refused.is_none() }));
-    } else {
-        match (who, refused) {
-            (Some(who), Some(reason)) => {
-                let word = out.tone(Tone::Bad, "refused");
-                out.line(&format!("{word} by {who}: {}", safe(reason)));
-                out.line("It is in force on no host that refuses it. Mend it and publish again, or `--roll-back`.");
-            }
-            (Some(who), None) => {
-                let word = out.tone(Tone::Good, "in force");
-                out.line(&format!(
-                    "{word} on {who} after {:.1} s; `hookwire fleet status` shows all",
-                    took.as_secs_f64()
-                ));
-            }
-            (None, _) => out.line(&format!(
-                "no host has said within {} what became of it; `hookwire fleet status` shows those that are there",
-                humantime::format_duration(wait)
-            )),
+    let (mut taken, mut refused) = (Vec::new(), Vec::new());
+    for became in became {
+        match became {
+            Became::InForce(who, _) => taken.push(who),
+            Became::Refused(who, reason) => refused.push((who, reason)),
         }
     }
-    if refused.is_some() { Finding::Found } else { Finding::Fine }
+    let finding = if refused.is_empty() { Finding::Fine } else { Finding::Found };
+    if out.json {
+        let first = refused.first().map(|(who, _)| who).or(taken.first());
+        out.json(&json!({ "revision": revision, "host": first.map(ToString::to_string),
+            "refused": refused.first().map(|(_, reason)| reason), "inForce": !taken.is_empty() && refused.is_empty(),
+            "hosts": taken.len() + refused.len(),
+            "refusedBy": refused.iter().map(|(who, _)| who.to_string()).collect::<Vec<_>>() }));
+        return finding;
+    }
+    for (who, reason) in refused.iter().take(MAX_SHOWN) {
+        let word = out.tone(Tone::Bad, "refused");
+        out.line(&format!("{word} by {who}: {}", safe(reason)));
+    }
+    let word = out.tone(Tone::Good, "in force");
+    let after = format!("after {:.1} s; `hookwire fleet status` shows all", took.as_secs_f64());
+    match (&*taken, refused.len()) {
+        ([], 0) => out.line(&format!(
+            "no host has said within {} what became of it; `hookwire fleet status` shows those that are there",
+            humantime::format_duration(wait)
+        )),
+        ([], _) => {
+            out.line("It is in force on no host that has answered. Mend it and publish again, or `--roll-back`.")
+        }
+        ([first, others @ ..], n_refused) => {
+            let others = match others.len() {
+                0 => String::new(),
+                n => format!(" and {}", number_of(n, "other")),
+            };
+            let refusing = if n_refused == 0 { String::new() } else { format!(", but {n_refused} refused it,") };
+            out.line(&format!("{word} on {first}{others}{refusing} {after}"));
+        }
+    }
+    finding
 }
