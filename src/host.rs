@@ -7,6 +7,7 @@ use crate::definitions::layer_dir::{Kept, LayerDir};
 use crate::definitions::load::{Changes, Loaded, Loader, Look};
 use crate::definitions::neighbours::Neighbours;
 use crate::definitions::published_sets::PublishedSets;
+use crate::definitions::signed::Signed;
 use crate::definitions::watch::{self, Watching};
 use crate::dialects::Dialect;
 use crate::engine::{Effects, Engine, Honours, Interceptor, PassThrough};
@@ -46,8 +47,8 @@ pub struct HostOptions {
     pub projects: Projects,
     /// Load the machine's and the user's definitions.
     pub system: bool,
-    /// The directory of what a fleet has published, between the machine's and the user's.
-    pub fleet: Option<PathBuf>,
+    /// What a fleet has published, between the machine's and the user's.
+    pub fleet: Option<Signed>,
     /// Whether a definition that is broken when the host starts is judged by what an earlier host has kept of it.
     pub last_good: LastGood,
     /// Hosts and ports that `http` hooks may reach beyond the public internet.
@@ -145,8 +146,8 @@ impl HostOptions {
         if self.system {
             add(Layer::Managed, places::MACHINE.into(), Kept::AsItIs);
         }
-        if let Some(published) = &self.fleet {
-            add(Layer::Fleet, published.clone(), Kept::AsItIs);
+        if let Some(signed) = &self.fleet {
+            add(Layer::Fleet, signed.place().into(), Kept::Signed(signed.clone()));
         }
         if self.system {
             for dir in places::user_dirs() {

@@ -2,10 +2,11 @@
 
 use super::output::Output;
 use super::{Failure, Finding, StandingArgs};
+use crate::definitions::signed::Signed;
 use crate::host::{Host, HostOptions};
 use hookwire_ask::exchange::Question;
 use hookwire_ask::said::Said;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use tokio::runtime::Runtime;
 
@@ -57,7 +58,7 @@ impl Joined {
     pub(super) fn finish(&self) {}
 }
 
-pub(super) fn published(_: Option<&str>, _: bool) -> Result<Option<PathBuf>, Failure> {
+pub(super) fn published(_: Option<&str>, _: bool) -> Result<Option<Signed>, Failure> {
     Ok(None)
 }
 

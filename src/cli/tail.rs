@@ -269,8 +269,12 @@ pub(super) fn print(record: &Clean, out: &mut Output) {
     }
     if let Some(lost) = record["lost"].as_u64() {
         let lost = number_of(usize::try_from(lost).unwrap_or(usize::MAX), "event");
-        let why = "they came faster than they were read";
-        return out.line(&out.tone(Tone::Warn, &format!("{lost} lost: {why}")));
+        let whose = record["of"]["host"].as_str().map(|host| format!(" by {}", safe(host))).unwrap_or_default();
+        let why = match whose.is_empty() {
+            true => "they came faster than they were read",
+            false => "they came faster than they were read, or its disk was full",
+        };
+        return out.line(&out.tone(Tone::Warn, &format!("{lost} lost{whose}: {why}")));
     }
     if let Some(ended) = record.get("ended") {
         return print_end(ended, out);

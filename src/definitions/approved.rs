@@ -169,15 +169,20 @@ impl State {
 pub(crate) fn stand_in(dir: &Path, problem: &str) -> (String, String) {
     let root = dir.parent().unwrap_or(dir).display();
     let message = format!("what was trusted of {root} is broken: {problem}; `hookwire trust {root}` makes it anew");
+    let text = deny_gates("broken-trust", &safe(&message));
+    (message, text)
+}
+
+/// Definitions that deny every tool call.
+pub(super) fn deny_gates(name: &str, message: &str) -> String {
     let gates = ["PreToolUse", "PermissionRequest"];
-    let hook = json!({ "name": "broken-trust", "on": gates, "deny": safe(&message) });
-    (message, json!({ "hooks": [hook] }).to_string())
+    json!({ "hooks": [{ "name": name, "on": gates, "deny": message }] }).to_string()
 }
 
 impl Record {
     fn approved(&self, state: &Path) -> Approved {
         let Record { root, files, named, links, programs, .. } = self.clone();
-        Approved { root, state: state.to_path_buf(), files, named, links, programs }
+        Approved { root, state: state.to_path_buf(), files, named, links, programs, is_bundle: false }
     }
 
     /// The root that a record names, sound or not: to tell people which project it is about.

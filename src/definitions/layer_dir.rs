@@ -1,5 +1,6 @@
 //! A directory of definitions, before any file of it is read.
 
+use super::signed::Signed;
 use crate::syntax::source::Layer;
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -25,6 +26,8 @@ pub enum Kept {
     Approved(Vec<PathBuf>),
     /// As it is, and it's told how that differs from the approved state.
     Compared(Vec<PathBuf>),
+    /// As somebody has signed it, in memory: the directory itself isn't read.
+    Signed(Signed),
 }
 
 /// Editors' swap and backup files.

@@ -4,13 +4,15 @@
 use super::approved::{self, DEFINITIONS, tree};
 use super::cases::is_definition_file;
 pub(crate) use super::file_state::unreadable;
-use super::file_state::{Defined, FileState, Named, Place, file_problem};
+use super::file_state::{Defined, FileState, Named, NamedText, Place, file_problem};
 use super::last_good::{Book, LastGood, Texts};
 use super::layer_dir::{Kept, LayerDir};
 use super::links::Links;
 use super::scan::{
-    Files, Found, Key, Loss, Scan, Watch, at_path, has_misspelt_ending, is_about_trust, path_diagnostic,
+    Files, Found, Key, Loss, Scan, Watch, at_path, has_misspelt_ending, is_about_trust, is_found_as_definitions,
+    path_diagnostic,
 };
+use super::signed::{self, SignedSet, Standing};
 use super::worktrees::{self, Twins};
 use crate::handlers::Means;
 use crate::handlers::approved::Approved;
@@ -45,6 +47,8 @@ pub struct Loader {
     /// The last load was too early; see [`Scan::is_early`].
     was_early: bool,
     watch: Watch,
+    /// The directory of the fleet's definitions that are in force.
+    published_in: Option<Arc<Path>>,
     published: Arc<HookSet>,
     /// The definitions of the published set by layer and name.
     in_force: InForce,
@@ -126,6 +130,7 @@ impl Loader {
             losses: HashMap::new(),
             was_early: false,
             watch: Watch::new(),
+            published_in: None,
             published: Arc::default(),
             in_force: InForce::new(),
             own: Vec::new(),
@@ -194,6 +199,7 @@ impl Loader {
         self.was_early = scan.is_early && !self.was_early;
         if !self.was_early {
             self.files = scan.files;
+            self.published_in = scan.published_in;
         }
         self.restless = scan.restless;
         self.losses = scan.losses;
@@ -244,6 +250,10 @@ impl Loader {
             scan.index = index;
             scan.found.clear();
             scan.is_missing.push(false);
+            if let Kept::Signed(signed) = &dir.kept {
+                self.scan_signed(index, dir, &signed.standing(), &mut scan);
+                continue;
+            }
             let here = fs::metadata(&dir.path).ok().filter(Metadata::is_dir);
             if here.is_some_and(|it| scan.is_loaded_by_outer(&it, &dir.path)) {
                 scan.follow_path(&dir.path);
@@ -251,7 +261,7 @@ impl Loader {
                 continue;
             }
             match &dir.kept {
-                Kept::AsItIs => {}
+                Kept::AsItIs | Kept::Signed(_) => {}
                 Kept::Approved(states) => {
                     self.scan_approved(index, dir, states, &mut scan);
                     continue;
@@ -489,19 +499,56 @@ impl Loader {
         self.keep(index, &dir.path, scan);
         let (message, text) = approved::stand_in(&dir.path, problem);
         scan.problems.push(path_diagnostic(link, "broken-trust", message));
-        let key = (index, link.to_path_buf());
+        self.put_stand_in(index, link, text, scan);
+    }
+
+    /// Has a text in force as if it were a file.
+    fn put_stand_in(&self, index: usize, path: &Path, text: String, scan: &mut Scan) {
+        let key = (index, path.to_path_buf());
         let before = self.files.get(&key);
-        let place = Place {
-            path: link,
-            real: link,
-            signature: None,
-            is_found: false,
-            layer: dir.layer,
-            approved: None,
-            means: &self.means,
-        };
-        let state = read_state(place, &Ok((text, Signature::of_nothing())), before, false, &mut scan.links, None);
+        let found = Found { path: path.into(), real: path.into(), signature: None, is_found: false };
+        let place = self.place(index, &found, None);
+        let read = Ok((text, Signature::of_nothing()));
+        let state = read_state(place, &read, before, false, &named_on_disk(&mut scan.links, None));
         scan.files.insert(key, state);
+    }
+
+    /// Takes what a fleet has published, from memory.
+    fn scan_signed(&self, index: usize, dir: &LayerDir, standing: &Standing, scan: &mut Scan) {
+        let set = match standing {
+            Standing::Set(set) => set,
+            Standing::Nothing(why) => {
+                scan.problems.push(path_diagnostic(&dir.path, "broken-fleet", why.clone()));
+                self.put_stand_in(index, &dir.path, signed::stand_in(why), scan);
+                return;
+            }
+        };
+        scan.published_in = Some(set.dir.clone());
+        for (file, content) in set.files.iter().filter(|(file, _)| is_found_as_definitions(file)) {
+            let (path, real) = (dir.path.join(file), set.dir.join(file));
+            let key = (index, path.clone());
+            // Another set's scripts are elsewhere.
+            let before = self.files.get(&key).filter(|before| before.real == real);
+            let mut is_stale = false;
+            for named in before.iter().flat_map(|before| &before.named).filter(|it| set.content(&it.path).is_none()) {
+                is_stale |= named.racy || signature(&scan.links.real(&named.path)) != named.signature;
+            }
+            let text = String::from_utf8(content.to_vec());
+            let read = text.map(|text| (text, Signature::of_nothing())).map_err(|error| Unread::not_text(&error));
+            let found = Found { path, real, signature: Some(Signature::of_nothing()), is_found: true };
+            let place = self.place(index, &found, Some(&set.approved));
+            let state = {
+                let on_disk = named_on_disk(&mut scan.links, None);
+                let named = |path: &Path| named_in_set(set, path).unwrap_or_else(|| on_disk(path));
+                read_state(place, &read, before, is_stale, &named)
+            };
+            for Named { path, signature, .. } in state.named.iter().filter(|it| set.content(&it.path).is_none()) {
+                let real = scan.follow_path(path);
+                let (path, signature) = (path.clone(), *signature);
+                scan.looked_at.push(Found { path, real, signature, is_found: false });
+            }
+            scan.files.insert(key, state);
+        }
     }
 
     /// Reads one file again if it may have changed. `None`: it is new and not finished yet.
@@ -557,7 +604,7 @@ impl Loader {
         let reads = self.reads.as_ref();
         let read = read_once(reads, &found.real);
         let place = self.place(index, found, approved);
-        let state = read_state(place, &read, before, is_stale, &mut scan.links, reads);
+        let state = read_state(place, &read, before, is_stale, &named_on_disk(&mut scan.links, reads));
         // A link that was turned elsewhere leads to a file that was written before.
         if let Some(before) = before.filter(|before| before.real == found.real && state.takes_from(before))
             && !self.stands(&(index, found.path.clone()), state.signature, look, scan)
@@ -569,7 +616,13 @@ impl Loader {
             return Some(state);
         }
         if let Some(kept) = self.restore(index, found) {
-            return Some(read_state(place, &read, Some(&Arc::new(kept)), is_stale, &mut scan.links, reads));
+            return Some(read_state(
+                place,
+                &read,
+                Some(&Arc::new(kept)),
+                is_stale,
+                &named_on_disk(&mut scan.links, reads),
+            ));
         }
         let unusable = self.books[index].as_ref().and_then(Book::unusable);
         Some(match (&state.told, unusable) {
@@ -623,7 +676,7 @@ impl Loader {
         let (hash, before) = (self.hash(&left_out), self.published.clone());
         let is_told = *before.notices == *notices && *before.told == *told;
         // The same files under another revision are another set: a verdict tells by its generation which one judged.
-        let published_in = self.published_in();
+        let published_in = self.published_in.clone();
         let is_as_published = before.published_in == published_in;
         if before.generation == 0 || before.hash != hash || *before.broken != *broken || !is_told || !is_as_published {
             let policies = self.files.values().filter_map(|state| state.policy.clone());
@@ -648,21 +701,6 @@ impl Loader {
             unsettled,
             again: None,
         }
-    }
-
-    /// The real directory that all files of the fleet's layer come from. `None` in the middle of a change, too.
-    fn published_in(&self) -> Option<Arc<Path>> {
-        let (index, dir) = self.dirs.iter().enumerate().find(|(_, dir)| dir.layer == Layer::Fleet)?;
-        let real_dir = |((_, path), state): (&Key, &Arc<FileState>)| {
-            let below = path.strip_prefix(&dir.path).ok()?;
-            state
-                .real
-                .ends_with(below)
-                .then(|| state.real.ancestors().nth(below.components().count()).map(Arc::from))?
-        };
-        let mut dirs = self.known(index).map(real_dir);
-        let first: Arc<Path> = dirs.next()??;
-        dirs.all(|it| it.as_ref() == Some(&first)).then_some(first)
     }
 
     /// Names the content in force: every file's text, and for a file that is broken the hooks that
@@ -732,8 +770,7 @@ fn read_state(
     read: &Result<(String, Signature), Unread>,
     before: Option<&Arc<FileState>>,
     is_stale: bool,
-    links: &mut Links,
-    reads: Option<&Reads>,
+    named: &dyn Fn(&Path) -> NamedText,
 ) -> Arc<FileState> {
     let (text, signature) = match read {
         Ok((text, signature)) => (text, *signature),
@@ -760,15 +797,28 @@ fn read_state(
         }
         return Arc::new(FileState { real: place.real.into(), signature: Some(signature), racy, ..(**before).clone() });
     }
+    let place = Place { signature: Some(signature), ..place };
+    Arc::new(place.compile(text.as_str().into(), None, before.map(|it| &**it), named))
+}
+
+/// Reads a file that a definition names.
+fn named_on_disk<'a>(links: &'a mut Links, reads: Option<&'a Reads>) -> impl Fn(&Path) -> NamedText + 'a {
     let links = RefCell::new(links);
-    let read = |path: &Path| {
+    move |path| {
         let real = links.borrow_mut().real(path);
         let result = read_once(reads, &real);
         let signature = result.as_ref().map_or_else(|_| self::signature(&real), |(_, signature)| Some(*signature));
         (result.map(|(text, _)| text).map_err(|error| error.to_string()), signature)
-    };
-    let place = Place { signature: Some(signature), ..place };
-    Arc::new(place.compile(text.as_str().into(), None, before.map(|it| &**it), &read))
+    }
+}
+
+/// The file of a set that a definition names. `None`: it is elsewhere.
+fn named_in_set(set: &SignedSet, path: &Path) -> Option<NamedText> {
+    let text = set.content(path)?.and_then(|content| {
+        let text = String::from_utf8(content.to_vec());
+        text.map_err(|error| Unread::not_text(&error).to_string())
+    });
+    Some((text, None))
 }
 
 /// How the definitions of two sets differ. A hook that has only moved to another file hasn't changed.

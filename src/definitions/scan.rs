@@ -87,6 +87,8 @@ pub(super) struct Scan {
     pub(super) is_early: bool,
     pub(super) looked_at: Vec<Found>,
     pub(super) directories: Vec<(PathBuf, Signature)>,
+    /// The directory of the fleet's definitions.
+    pub(super) published_in: Option<Arc<Path>>,
     /// Of each layer's directory, whether it isn't there.
     pub(super) is_missing: Vec<bool>,
     /// Directories that were walked, by what names them, with the layer and the path by which they were reached first.
@@ -330,9 +332,10 @@ fn leads(watch: &mut Watch, dir: PathBuf, name: &OsStr) {
     interest.contents |= is_file;
 }
 
-/// Whether a name in a directory of definitions is read.
-pub(crate) fn is_found_as_definitions(name: &Path) -> bool {
-    is_definition_file(name) && !OF_OTHERS.iter().any(|it| name == Path::new(it))
+/// Whether a file below a directory of definitions is read as one.
+pub(crate) fn is_found_as_definitions(path: &Path) -> bool {
+    let is_of_others = OF_OTHERS.iter().any(|it| path.file_name().is_some_and(|name| name == *it));
+    is_definition_file(path) && !is_of_others && !path.iter().any(is_hidden)
 }
 
 /// Whether a name has an ending of definitions, or nearly, and is none: `guard.jsonc`, `guard.yaml.txt`.

@@ -27,6 +27,7 @@ const MAX_LOOKED: usize = 1000;
 
 /// What runs for a host that is in a fleet.
 pub(crate) struct Acts {
+    member: Arc<Member>,
     verdicts: Verdicts,
     counts: FleetCounts,
 }
@@ -36,19 +37,17 @@ impl Acts {
     ///
     /// # Errors
     /// Verdicts can't be spooled, or the address of the chat can't be read; for people.
-    pub(crate) fn start(host: &Arc<Host>, runtime: &Handle, member: &Member) -> Result<Acts, String> {
+    pub(crate) fn start(host: &Arc<Host>, runtime: &Handle, member: &Arc<Member>) -> Result<Acts, String> {
         let (services, server) = (&host.engine.services, &member.server);
         let counts = services.fleet.clone();
         counts.join(server).map_err(|error| error.to_string())?;
         let spools = spools(member)?;
-        let by_bundle = ByBundle {
-            sets: host.published_sets.clone(),
-            pins: member.settings.definitions.as_ref().map(|it| it.pins.clone()),
-            tally: member.tally.clone(),
-            known: None,
-        };
+        let by_bundle =
+            ByBundle { sets: host.published_sets.clone(), known: member.known.clone(), tally: member.tally.clone() };
         let verdicts = Verdicts::start(host, runtime, server, spools.clone(), by_bundle);
         let verdicts = verdicts.map_err(|error| format!("{}: {error}", spools.display()))?;
+        // Nobody else sets it.
+        let _ = member.sending.set(verdicts.progress());
         let giving = counts.clone();
         runtime.spawn(async move {
             loop {
@@ -74,12 +73,12 @@ impl Acts {
                 }
             }
         }
-        Ok(Acts { verdicts, counts })
+        Ok(Acts { member: member.clone(), verdicts, counts })
     }
 
     /// Spools what was judged last, gives back what is left of budgets, and gives the servers a moment for both.
     pub(crate) async fn finish(&self) {
-        tokio::join!(self.verdicts.finish(MOMENT), self.counts.give_back(true, MOMENT));
+        tokio::join!(self.verdicts.finish(MOMENT), self.counts.give_back(true, MOMENT), self.member.tell_end(MOMENT));
     }
 }
 

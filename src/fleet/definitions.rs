@@ -2,24 +2,32 @@
 //! host reports of them.
 
 use super::Member;
-use super::settings::{Followed, Settings};
+use super::settings::{self, CHANNEL, Settings};
 use crate::definitions::cases::{self, is_cases_file};
 use crate::definitions::layer_dir::{Kept, LayerDir};
 use crate::definitions::load::{Loader, Look};
+use crate::definitions::signed::{Signed, SignedSet, Standing};
 use crate::handlers::{Effect, Handler, Means};
 use crate::hook::Hook;
 use crate::host::{Host, Published};
-use crate::support::file::read_text;
 use crate::syntax::diagnostic::Severity;
 use crate::syntax::source::Layer;
+use hookwire_fleet::bundle::Files;
 use hookwire_fleet::follow::{Follower, Judge, Status, report_pause, stale_since};
-use hookwire_fleet::hosts::{self, Report};
+use hookwire_fleet::hosts::Report;
+use hookwire_fleet::name::Name;
 use hookwire_fleet::server::Link;
-use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
+
+/// How long a host that has nothing to judge by waits for its fleet before it judges the first event.
+const FIRST_LOOK: Duration = Duration::from_secs(2);
+
+/// How much of the digest of keys names a directory, and how many of these are looked at.
+const N_DIGITS: usize = 12;
+const MAX_LOOKED: usize = 64;
 
 /// How often a host of a canary reports.
 pub(crate) const CANARY_PAUSE: Duration = Duration::from_secs(5);
@@ -36,24 +44,18 @@ pub(crate) struct Soundness {
 }
 
 impl Judge for Soundness {
-    fn check(&self, files: &Path) -> Result<(), String> {
-        // The loader's paths are whole ones.
-        let files = &std::path::absolute(files).map_err(|error| error.to_string())?;
-        let known = |text: String| text.replace(&format!("{}/", files.display()), "");
-        check(files, self.code).map_err(known)?;
+    fn check(&self, files: &Files, dir: &Path) -> Result<(), String> {
+        self.permits(files, dir)?;
         match has_cases(files) {
-            true => (self.cases)(files).map_err(known),
+            true => (self.cases)(dir).map_err(|problem| below(&problem, dir)),
             false => Ok(()),
         }
     }
 
-    fn stand_in(&self, problem: &str) -> (String, String) {
-        let message = format!(
-            "the fleet's definitions on this machine are broken: {problem}; they come again as soon as a server is reached"
-        );
-        let gates = ["PreToolUse", "PermissionRequest"];
-        let hook = json!({ "name": "broken-fleet", "on": gates, "deny": message });
-        ("broken-fleet.json".into(), json!({ "hooks": [hook] }).to_string())
+    fn permits(&self, files: &Files, dir: &Path) -> Result<(), String> {
+        // The loader's paths are whole ones.
+        let dir = std::path::absolute(dir).map_err(|error| error.to_string())?;
+        check(files, &dir, self.code).map_err(|problem| below(&problem, &dir))
     }
 
     fn version(&self) -> &str {
@@ -61,12 +63,24 @@ impl Judge for Soundness {
     }
 }
 
-/// Whether the definitions in a directory compile, and have no code if they may not.
-fn check(files: &Path, code: bool) -> Result<(), String> {
-    let dir = LayerDir { layer: Layer::Fleet, path: files.to_path_buf(), kept: Kept::AsItIs };
+/// A text with the paths of a bundle's files as its publisher knows them.
+fn below(text: &str, dir: &Path) -> String {
+    text.replace(&format!("{}/", dir.display()), "")
+}
+
+/// The files of a bundle, for the loader.
+fn signed_set(files: &Files, dir: &Path) -> Arc<SignedSet> {
+    let digests = files.entries.iter().map(|it| it.sha256.to_string());
+    let files = files.iter().zip(digests).map(|((path, content), digest)| (path, content, digest));
+    Arc::new(SignedSet::new(dir, files))
+}
+
+/// Whether definitions compile, and have no code if they may not. Those in memory are looked at, not the directory's.
+fn check(files: &Files, dir: &Path, code: bool) -> Result<(), String> {
+    let layer_dir = LayerDir { layer: Layer::Fleet, path: dir.into(), kept: Kept::Signed(signed(files, dir)) };
     // A bundle knows no project, and one that is broken doesn't come into force.
-    let means = Means { root: files.to_path_buf(), is_trial: true, ..Means::default() };
-    let loaded = Loader::new(vec![dir], means).load(Look::Now);
+    let means = Means { root: dir.into(), is_trial: true, ..Means::default() };
+    let loaded = Loader::new(vec![layer_dir], means).load(Look::Now);
     let mut errors = loaded.diagnostics.iter().filter(|it| it.severity == Severity::Error);
     if let Some(first) = errors.next() {
         let more = match errors.count() {
@@ -93,12 +107,11 @@ fn check(files: &Path, code: bool) -> Result<(), String> {
             handler.key(),
         ));
     }
-    match case_files(files).find(|file| sets_the_scene(file)) {
+    match case_files(files).find(|(file, content)| sets_the_scene(file, content)) {
         None => Ok(()),
-        Some(file) => Err(format!(
-            "{}: `setup` of its cases would run a command here; `code = true` under [definitions] in the machine's \
-             fleet.conf permits that",
-            file.display()
+        Some((file, _)) => Err(format!(
+            "{file}: `setup` of its cases would run a command here; `code = true` under [definitions] in the machine's \
+             fleet.conf permits that"
         )),
     }
 }
@@ -116,67 +129,125 @@ fn runs_code(handler: &Handler) -> bool {
     }
 }
 
-/// Whether there is anything to try in a directory.
-pub(crate) fn has_cases(files: &Path) -> bool {
+/// Whether there is anything to try in a bundle.
+pub(crate) fn has_cases(files: &Files) -> bool {
     case_files(files).next().is_some()
 }
 
-/// The files of cases in a directory of a bundle, whose depth is bounded.
-fn case_files(dir: &Path) -> impl Iterator<Item = PathBuf> {
-    let mut found = Vec::new();
-    let mut dirs = vec![dir.to_path_buf()];
-    while let Some(dir) = dirs.pop() {
-        for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {
-            let path = entry.path();
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => dirs.push(path),
-                Ok(kind) if kind.is_file() && is_cases_file(&path) => found.push(path),
-                Ok(_) | Err(_) => {}
-            }
-        }
-    }
-    found.sort();
-    found.into_iter()
+fn case_files(files: &Files) -> impl Iterator<Item = (&str, &[u8])> {
+    files.iter().filter(|(path, _)| is_cases_file(Path::new(path)))
 }
 
 /// Whether a file of cases has a `setup`. One that can't be read is told when its cases are tried.
-fn sets_the_scene(file: &Path) -> bool {
-    let text = read_text(file).unwrap_or_default();
-    cases::read(&file.display().to_string(), &text).is_ok_and(|it| it.setup.is_some())
+fn sets_the_scene(file: &str, content: &[u8]) -> bool {
+    cases::read(file, &String::from_utf8_lossy(content)).is_ok_and(|it| it.setup.is_some())
 }
 
 /// Opens what is kept of the channel that is followed, verified. `None`: none is.
 ///
 /// # Errors
 /// It can't be kept; for people.
-pub(crate) fn open(settings: &Settings, cases: TryCases) -> Result<Option<Follower>, String> {
-    let Some(Followed { pins, code }) = &settings.definitions else { return Ok(None) };
+fn open(settings: &Settings, cases: TryCases) -> Result<Option<Follower>, String> {
+    let Some(settings::Followed { pins, code }) = &settings.definitions else { return Ok(None) };
     // Other keys are another fleet: what was in force by these says nothing of those. And what one host has found sound
     // with code isn't so for one that permits none.
     let keys: Vec<String> = pins.signers.keys().map(ToString::to_string).collect();
     let digest = crate::support::digest::of_bytes(format!("{} {code}", keys.join(" ")).as_bytes());
-    let dir = super::data()?.join(format!("{}-{}", pins.channel, digest.get(..12).unwrap_or_default()));
+    let dir = super::data()?.join(format!("{}-{}", pins.channel, digest.get(..N_DIGITS).unwrap_or_default()));
     let judge = Arc::new(Soundness { code: *code, cases });
-    let follower = Follower::open(&dir, pins.clone(), judge);
-    follower.map(Some).map_err(|error| format!("{}: {error}", dir.display()))
+    let mut follower =
+        Follower::open(&dir, pins.clone(), judge).map_err(|error| format!("{}: {error}", dir.display()))?;
+    follower.adopt(&of_other_keys(&dir, &pins.channel));
+    Ok(Some(follower))
+}
+
+/// Where this user's hosts keep what they have of the same channel by other keys.
+fn of_other_keys(dir: &Path, channel: &Name) -> Vec<PathBuf> {
+    let start = format!("{channel}-");
+    let is_of_channel = |path: &PathBuf| {
+        let rest = path.file_name().and_then(|name| name.to_str()?.strip_prefix(&*start));
+        path != dir && rest.is_some_and(|rest| rest.len() == N_DIGITS)
+    };
+    let entries = dir.parent().and_then(|parent| std::fs::read_dir(parent).ok());
+    entries.into_iter().flatten().flatten().map(|it| it.path()).filter(is_of_channel).take(MAX_LOOKED).collect()
+}
+
+/// A bundle for a host that is to judge by it, in force or not.
+pub(crate) fn signed(files: &Files, dir: &Path) -> Signed {
+    Signed::new(dir.into(), Standing::Set(signed_set(files, dir)))
+}
+
+/// What a host judges by of what was published, as its follower has it.
+pub(crate) struct Followed {
+    follower: Follower,
+    pub(crate) signed: Signed,
+}
+
+impl Followed {
+    /// From what is kept on this machine.
+    ///
+    /// # Errors
+    /// See [`open`].
+    pub(crate) fn open(settings: &Settings, cases: TryCases) -> Result<Option<Followed>, String> {
+        let Some(follower) = open(settings, cases)? else { return Ok(None) };
+        let standing = standing(&follower.status().borrow(), settings);
+        let signed = Signed::new(follower.files(), standing);
+        Ok(Some(Followed { follower, signed }))
+    }
+
+    /// Gives the fleet a moment if there is nothing to judge by.
+    pub(crate) async fn first_look(&mut self, member: &Member) {
+        if self.follower.status().borrow().bundle.is_none() {
+            self.follower.first_look(&member.server, FIRST_LOOK).await;
+        }
+        self.take(member);
+    }
+
+    /// Has the next load take what is in force; says whether it is something else than before.
+    fn take(&self, member: &Member) -> bool {
+        take(&self.signed, &self.follower.status().borrow(), member)
+    }
+}
+
+fn take(signed: &Signed, status: &Status, member: &Member) -> bool {
+    member.known.note(status);
+    signed.replace(standing(status, &member.settings))
+}
+
+/// What there is to judge by. Where keys are pinned, nothing that can be believed is no reason to let anything pass.
+fn standing(status: &Status, settings: &Settings) -> Standing {
+    if let Some(bundle) = &status.bundle {
+        return Standing::Set(signed_set(&bundle.files, &bundle.dir));
+    }
+    let channel = settings.definitions.as_ref().map_or(CHANNEL, |it| it.pins.channel.as_str());
+    let why = match (&status.broken, &status.refused, &status.unread) {
+        (_, Some(refused), _) => format!("what is published is refused: {}", refused.reason),
+        (Some(broken), ..) => format!("what this machine had kept is broken: {broken}"),
+        (.., Some(unread)) => format!("nothing is kept on this machine, and {unread}"),
+        (None, None, None) => "nothing is published there yet".into(),
+    };
+    Standing::Nothing(format!(
+        "{} pins keys, and nothing of the fleet's channel {channel} can be believed, so every tool call is denied: {why}. \
+         It ends as soon as signed definitions come; ask whoever publishes to {channel}",
+        settings.place()
+    ))
 }
 
 /// Follows the channel for a host, and reports what is in force, until the host is gone. Needs a tokio runtime.
-pub(crate) async fn follow(host: Weak<Host>, member: Arc<Member>, follower: Option<Follower>) {
+pub(crate) async fn follow(host: Weak<Host>, member: Arc<Member>, followed: Option<Followed>) {
     let nothing = watch::Sender::new(Status::default());
-    let mut status = follower.as_ref().map_or_else(|| nothing.subscribe(), Follower::status);
-    let files = follower.as_ref().map(Follower::files);
-    let _following = follower.map(|it| Task(tokio::spawn(it.run(member.server.clone()))));
+    let mut status = followed.as_ref().map_or_else(|| nothing.subscribe(), |it| it.follower.status());
+    let signed = followed.as_ref().map(|it| it.signed.clone());
+    let _following = followed.map(|it| Task(tokio::spawn(it.follower.run(member.server.clone()))));
     let Some(mut changes) = host.upgrade().map(|it| it.changes()) else { return };
     let mut link = member.server.link();
-    let (mut swaps, mut is_stale, mut trouble) = (0, false, None);
+    let (mut is_stale, mut trouble) = (false, None);
     // The first connection takes a moment, which is no trouble.
     let mut is_late = false;
     loop {
         let now = status.borrow_and_update().clone();
         let Some(host) = host.upgrade() else { return };
-        if now.swaps != swaps {
-            swaps = now.swaps;
+        if signed.as_ref().is_some_and(|signed| take(signed, &now, &member)) {
             let reloaded = host.clone();
             // Its own change of the set is no news any more.
             let _ = tokio::task::spawn_blocking(move || reloaded.reload()).await;
@@ -187,14 +258,14 @@ pub(crate) async fn follow(host: Weak<Host>, member: Arc<Member>, follower: Opti
             tracing::warn!("The fleet's definitions have expired. They stay in force until newer ones are published.");
         }
         is_stale = stale;
-        let report = report(&now, &member, &host.published(), files.as_deref());
+        let report = report(&now, &member, &host.published(), signed.as_ref().map(Signed::place));
         drop(host);
         let is_up = matches!(*link.borrow_and_update(), Link::Up(_));
         if is_up {
             let _ = member.server.ready(Duration::from_secs(5)).await;
         }
         // While the server is away, this says so at once.
-        let problem = hosts::put(&member.server, member.who(), report).await.err().map(|it| it.to_string());
+        let problem = member.report(report).await.err().map(|it| it.to_string());
         // Said once, not twice a minute.
         if trouble.is_none()
             && let Some(problem) = &problem
@@ -207,7 +278,7 @@ pub(crate) async fn follow(host: Weak<Host>, member: Arc<Member>, follower: Opti
         let is_canary = now.in_force.as_ref().is_some_and(|it| it.canary);
         let pause = if is_canary { CANARY_PAUSE } else { report_pause() };
         tokio::select! {
-            changed = status.changed() => if changed.is_err() && files.is_some() { return },
+            changed = status.changed() => if changed.is_err() && signed.is_some() { return },
             changed = link.changed() => if changed.is_err() { return },
             _ = changes.recv() => {}
             () = tokio::time::sleep(pause) => is_late = true,
@@ -227,11 +298,13 @@ impl Drop for Task {
 fn report(status: &Status, member: &Member, published: &Published, files: Option<&Path>) -> Report {
     let of_bundle = |file: &str| files.is_some_and(|files| Path::new(file).starts_with(files));
     let errors = published.diagnostics.iter().filter(|it| it.severity == Severity::Error && of_bundle(&it.file));
-    let below = |text: String| match files {
-        Some(files) => text.replace(&format!("{}/", files.display()), ""),
-        None => text,
-    };
-    let broken = status.broken.iter().cloned();
+    let errors = errors.map(|it| files.map_or_else(|| it.one_line(), |files| below(&it.one_line(), files)));
+    let errors = errors.filter(|_| status.bundle.is_some());
+    let changed = status.changed.as_ref().map(|changed| {
+        format!(
+            "somebody has changed the published files on this machine, and what was signed stays in force: {changed}"
+        )
+    });
     Report {
         version: env!("CARGO_PKG_VERSION").into(),
         channel: member.settings.definitions.as_ref().map(|it| it.pins.channel.clone()),
@@ -240,7 +313,9 @@ fn report(status: &Status, member: &Member, published: &Published, files: Option
         stale_since: status.in_force.as_ref().and_then(stale_since),
         generation: published.hooks.generation,
         hash: published.hooks.hash.to_string(),
-        errors: broken.chain(errors.map(|it| below(it.one_line()))).collect(),
+        errors: status.broken.iter().cloned().chain(changed).chain(errors).collect(),
         judged: member.tally.counted(),
+        lost: member.lost(),
+        ended: false,
     }
 }

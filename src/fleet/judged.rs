@@ -2,11 +2,11 @@
 
 use crate::definitions::published_sets::PublishedSets;
 use crate::verdict::{Decision, Verdict};
-use hookwire_fleet::follow::{Pins, in_force_in};
+use hookwire_fleet::follow::Status;
 use hookwire_fleet::hosts::InForce;
 use hookwire_fleet::rates::{Counts, Judged};
 use parking_lot::Mutex;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// How many bundles a host counts for: the one in force and those before it, newest last.
@@ -40,28 +40,42 @@ impl Tally {
     }
 }
 
+/// The last bundles, by the directories that name them in a host's sets.
+#[derive(Debug, Default)]
+pub(crate) struct Known(Mutex<Vec<(PathBuf, InForce)>>);
+
+/// How many of them: the one in force, and those by which events were judged a moment ago.
+const MAX_KNOWN: usize = 8;
+
+impl Known {
+    /// Notes what is in force, before the host judges by it.
+    pub(super) fn note(&self, status: &Status) {
+        let Some(bundle) = &status.bundle else { return };
+        let mut known = self.0.lock();
+        if known.iter().any(|(dir, _)| *dir == bundle.dir) {
+            return;
+        }
+        if known.len() == MAX_KNOWN {
+            known.remove(0);
+        }
+        known.push((bundle.dir.clone(), bundle.in_force().clone()));
+    }
+}
+
 /// Tells of verdicts by which bundle they were made.
 pub(super) struct ByBundle {
     pub(super) sets: Arc<PublishedSets>,
-    /// Whose bundles are believed; `None`: none is followed.
-    pub(super) pins: Option<Pins>,
+    pub(super) known: Arc<Known>,
     pub(super) tally: Arc<Tally>,
-    /// The last directory that was looked at, and the bundle that it holds.
-    pub(super) known: Option<(Arc<Path>, Option<InForce>)>,
 }
 
 impl ByBundle {
     /// The bundle that was in force when a verdict was made, which is counted. There is none where nothing was published
-    /// yet, and where something stands in for a bundle that is broken.
-    pub(super) fn of(&mut self, verdict: &str) -> Option<InForce> {
-        let pins = self.pins.as_ref()?;
+    /// yet, and where nothing can be believed.
+    pub(super) fn of(&self, verdict: &str) -> Option<InForce> {
         let verdict: Verdict = serde_json::from_str(verdict).ok()?;
         let dir = self.sets.of(verdict.generation)?;
-        if self.known.as_ref().is_none_or(|(known, _)| *known != dir) {
-            let by = in_force_in(&dir, pins);
-            self.known = Some((dir, by));
-        }
-        let by = self.known.as_ref()?.1.clone()?;
+        let by = self.known.0.lock().iter().find(|(known, _)| **known == *dir)?.1.clone();
         self.tally.count(&by, &verdict);
         Some(by)
     }

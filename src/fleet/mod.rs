@@ -14,13 +14,16 @@ pub(crate) mod standing;
 pub(crate) mod stream;
 mod verdicts;
 
+use hookwire_fleet::hosts::{self, Report};
 use hookwire_fleet::name::Identity;
-use hookwire_fleet::server::Server;
+use hookwire_fleet::server::{Server, ServerError};
+use hookwire_fleet::verdicts::Progress;
 use instance::Instance;
-use judged::Tally;
+use judged::{Known, Tally};
 use settings::Settings;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A host's part in a fleet: the connection, and who it is there. The connection may be away.
 #[derive(Debug)]
@@ -31,7 +34,20 @@ pub(crate) struct Member {
     pub(crate) server: Server,
     /// What it has judged by the last bundles.
     tally: Arc<Tally>,
+    /// The last bundles.
+    known: Arc<Known>,
+    /// How far its verdicts are on their way.
+    sending: std::sync::OnceLock<tokio::sync::watch::Receiver<Progress>>,
     instance: Instance,
+    /// Locked while something is said.
+    reported: tokio::sync::Mutex<Reported>,
+}
+
+/// What a host has said of itself.
+#[derive(Debug, Default)]
+struct Reported {
+    last: Report,
+    has_ended: bool,
 }
 
 impl Member {
@@ -43,7 +59,39 @@ impl Member {
         let at = |problem: String| format!("{}: {problem}", settings.place());
         let server = Server::start(&settings.server).map_err(|error| at(error.to_string()))?;
         let instance = Instance::of_host(server.host().clone(), root)?;
-        Ok(Member { settings, server, tally: Arc::default(), instance })
+        let (tally, known, sending, reported) = Default::default();
+        Ok(Member { settings, server, tally, known, sending, instance, reported })
+    }
+
+    /// How many of its verdicts are lost.
+    fn lost(&self) -> u64 {
+        self.sending.get().map_or(0, |it| it.borrow().lost)
+    }
+
+    /// Tells the fleet how this host is, unless it has told its end.
+    async fn report(&self, report: Report) -> Result<(), ServerError> {
+        let mut reported = self.reported.lock().await;
+        if reported.has_ended {
+            return Ok(());
+        }
+        reported.last = report.clone();
+        hosts::put(&self.server, self.who(), report).await
+    }
+
+    /// Tells the fleet that this host ends as it should: nobody has to look for it.
+    async fn tell_end(&self, within: Duration) {
+        if self.server.usable().is_err() {
+            return;
+        }
+        let told = async {
+            let mut reported = self.reported.lock().await;
+            reported.has_ended = true;
+            let report = Report { ended: true, lost: self.lost(), ..reported.last.clone() };
+            hosts::put(&self.server, self.who(), report).await
+        };
+        if !matches!(tokio::time::timeout(within, told).await, Ok(Ok(()))) {
+            tracing::info!("The fleet doesn't know that this host ends.");
+        }
     }
 
     /// Who the host is.

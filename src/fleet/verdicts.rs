@@ -8,13 +8,14 @@ use crate::journal::{Ended, Follower, Journal, News, Record};
 use crate::support::json::parse;
 use hookwire_fleet::server::Server;
 use hookwire_fleet::spool::Spool;
-use hookwire_fleet::verdicts::{Outbound, limits};
+use hookwire_fleet::verdicts::{Outbound, Progress, limits};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::runtime::Handle;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 /// How long the last events may take to be spooled, of which secrets are taken out first. Only a disk that hangs needs it.
@@ -62,6 +63,11 @@ impl Verdicts {
             handle.block_on(reading.run(&stopped, &end_at));
         })?;
         Ok(Verdicts { journal: host.journal.clone(), server: server.clone(), outbound, stop, until, done })
+    }
+
+    /// How far it is with sending, and each change of it.
+    pub(super) fn progress(&self) -> watch::Receiver<Progress> {
+        self.outbound.progress()
     }
 
     /// Spools what has been judged until now, and gives the server a moment to take it. What it doesn't take is sent by
@@ -112,13 +118,18 @@ impl Reading {
     }
 
     /// Spools what has come.
-    fn keep(&mut self, news: &News) {
-        let lost = (news.lost > 0).then(|| json!({ "lost": news.lost }));
-        let judged: Vec<Value> =
-            news.judged.iter().filter_map(|it| judged(&it.record()?, &mut self.by_bundle)).collect();
+    fn keep(&self, news: &News) {
+        self.outbound.lose(news.lost);
+        let judged: Vec<Value> = news.judged.iter().filter_map(|it| judged(&it.record()?, &self.by_bundle)).collect();
         let ended = news.ended.iter().filter_map(|it| ended(it));
-        let records = lost.into_iter().chain(judged).chain(ended);
-        let lines: Vec<Vec<u8>> = records.filter_map(|record| line(record, &self.project)).collect();
+        let (mut lines, mut n_long) = (Vec::new(), 0);
+        for record in judged.into_iter().chain(ended) {
+            match line(record, &self.project) {
+                Some(line) => lines.push(line),
+                None => n_long += 1,
+            }
+        }
+        self.outbound.lose(n_long);
         match self.outbound.keep(&lines) {
             Ok(0) => {}
             Ok(refused) => {
@@ -132,7 +143,7 @@ impl Reading {
 }
 
 /// A record with the bundle by which it was judged.
-fn judged(record: &Record<'_>, by_bundle: &mut ByBundle) -> Option<Value> {
+fn judged(record: &Record<'_>, by_bundle: &ByBundle) -> Option<Value> {
     let mut value = parse(&serde_json::to_string(record).ok()?).ok()?;
     if let Some(by) = by_bundle.of(record.verdict.get()) {
         value["published"] = json!({ "revision": by.revision, "digest": by.digest });

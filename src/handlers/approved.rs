@@ -1,5 +1,6 @@
 //! What a person has approved of a project: its definitions, and the scripts that they name, are read and run from a copy
-//! that only a person makes anew; other files that a hook runs must be as they were then.
+//! that only a person makes anew; other files that a hook runs must be as they were then. What a fleet has published is
+//! held to its digests in the same way.
 
 use super::programs::{Programs, is_the_systems, starter, trusted_dirs};
 use crate::support::digest;
@@ -12,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-/// The approved state of a project: a directory that is never changed.
+/// The approved state of a project, or a bundle of a fleet: a directory that is never changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Approved {
     /// The project's root.
@@ -27,6 +28,9 @@ pub struct Approved {
     pub links: BTreeMap<PathBuf, PathBuf>,
     /// The programs that hooks start by name; `None` in a state that an earlier version made.
     pub programs: Option<Programs>,
+    /// It is a bundle: `root` and `state` are the directory of its files. What its hooks run elsewhere is this machine's,
+    /// and was signed by nobody.
+    pub is_bundle: bool,
 }
 
 /// The file that holds the record, in an approved state.
@@ -53,6 +57,21 @@ pub fn bin(state: &Path) -> PathBuf {
 }
 
 impl Approved {
+    /// The files of a bundle, with the digests that were signed.
+    pub(crate) fn of_bundle(dir: &Path, files: BTreeMap<PathBuf, String>) -> Approved {
+        Approved { root: dir.into(), state: dir.into(), files, is_bundle: true, ..Approved::default() }
+    }
+
+    /// The copy of the project's files.
+    pub(super) fn tree(&self) -> PathBuf {
+        if self.is_bundle { self.state.clone() } else { tree(&self.state) }
+    }
+
+    /// Where the copy of a file is.
+    pub(super) fn copy_of(&self, file: &Path) -> PathBuf {
+        if self.is_bundle { self.state.join(file) } else { copy_of(&self.state, file) }
+    }
+
     /// The `PATH` of its hooks: the programs that were found when it was approved, then where they were looked for.
     pub(super) fn path(&self) -> Option<String> {
         let programs = self.programs.as_ref()?;
@@ -68,12 +87,12 @@ impl Approved {
 
     /// Where a directory of the copy is in the project.
     pub(super) fn original(&self, dir: &Path) -> PathBuf {
-        dir.strip_prefix(tree(&self.state)).map_or_else(|_| dir.to_path_buf(), |rest| self.root.join(rest))
+        dir.strip_prefix(self.tree()).map_or_else(|_| dir.to_path_buf(), |rest| self.root.join(rest))
     }
 
     /// A text with the places of the copy as people know them, in the project.
     pub(crate) fn as_written(&self, text: &str) -> String {
-        let copy = tree(&self.state);
+        let copy = self.tree();
         let (copy, root) = (copy.to_string_lossy(), self.root.to_string_lossy());
         text.replace(&format!("{copy}/"), &format!("{root}/")).replace("/./", "/")
     }
@@ -84,9 +103,12 @@ impl Approved {
     /// # Errors
     /// It isn't, or can't be read; for people.
     pub(crate) fn verify(&self) -> Result<(), String> {
-        let mut expected = BTreeSet::from([record_file(&self.state), tree(&self.state)]);
+        let mut expected = match self.is_bundle {
+            true => BTreeSet::new(),
+            false => BTreeSet::from([record_file(&self.state), tree(&self.state)]),
+        };
         for (file, digest) in &self.files {
-            let copy = copy_of(&self.state, file);
+            let copy = self.copy_of(file);
             let is_file = fs::symlink_metadata(&copy).is_ok_and(|about| about.is_file());
             match digest_of(&copy) {
                 Ok(Some(now)) if is_file && now == *digest => {}
@@ -125,7 +147,8 @@ impl Approved {
                 let path = entry.path();
                 if !expected.contains(&path) {
                     let shown = path.strip_prefix(&self.state).unwrap_or(&path).display();
-                    return Err(format!("the copy has `{shown}`, which nobody has trusted"));
+                    let whose = if self.is_bundle { "signed" } else { "trusted" };
+                    return Err(format!("the copy has `{shown}`, which nobody has {whose}"));
                 }
                 if entry.file_type().map_err(unread)?.is_dir() {
                     dirs.push(path);

@@ -3,7 +3,6 @@
 //! This file knows what a definition may say and what a function gets and gives back; the processes are
 //! [`workers`](super::workers)' matter.
 
-use super::approved::tree;
 use super::call::{Call, HookView};
 use super::compile::{Compile, Mistake};
 use super::digits::{self, Handed};
@@ -252,7 +251,7 @@ impl Callable {
         if let Runtime::Python { venvs, search, .. } = &mut launch.runtime
             && is_projects
         {
-            let modules = launch.approved.as_ref().map_or_else(|| root.to_path_buf(), |it| tree(&it.state));
+            let modules = launch.approved.as_ref().map_or_else(|| root.to_path_buf(), |it| it.tree());
             for (list, path) in [(&mut *venvs, root.join(".venv")), (search, modules)] {
                 if !list.contains(&path) {
                     list.push(path);

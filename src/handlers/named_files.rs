@@ -1,6 +1,6 @@
 //! The files that commands name, and commands as they run from the copy of what was approved.
 
-use super::approved::{Approved, copy_of};
+use super::approved::Approved;
 use super::pins::Pins;
 use super::programs;
 use crate::contract::PROJECT_VARIABLES;
@@ -254,7 +254,7 @@ impl Approved {
         if path.starts_with(&self.state) {
             return Some(normalise(path));
         }
-        self.key(path, cwd).map(|key| copy_of(&self.state, &key))
+        self.key(path, cwd).map(|key| self.copy_of(&key))
     }
 }
 

@@ -33,7 +33,10 @@ impl Pins {
     /// Something isn't as it was approved; finishes "failed to ...".
     pub(crate) fn check(&self) -> Result<Seal, String> {
         let approved = &self.approved;
-        approved.verify().map_err(|problem| format!("run what was trusted: {problem}; see `hookwire trust`"))?;
+        approved.verify().map_err(|problem| match approved.is_bundle {
+            true => format!("run what was published: {problem}"),
+            false => format!("run what was trusted: {problem}; see `hookwire trust`"),
+        })?;
         for name in &self.names {
             approved.programs.as_ref().map_or(Ok(Path::new("")), |programs| programs.place(name))?;
         }
@@ -41,6 +44,9 @@ impl Pins {
         for file in &self.files {
             let shown = file.display();
             let trusted = approved.digest_of(file);
+            if approved.is_bundle && trusted.is_none() {
+                continue;
+            }
             let Some(before) = signature(file) else {
                 // Whoever is about to put another one there has taken it away for a moment.
                 if trusted.is_some() {
@@ -98,7 +104,7 @@ impl Approved {
         if let Ok(rest) = file.strip_prefix(copy_of(&self.state, Path::new("/"))) {
             return self.files.get(&Path::new("/").join(rest));
         }
-        if let Ok(rest) = file.strip_prefix(super::approved::tree(&self.state)) {
+        if let Ok(rest) = file.strip_prefix(self.tree()) {
             return self.files.get(rest);
         }
         let below = file.strip_prefix(&self.root).ok().and_then(|below| self.files.get(below));

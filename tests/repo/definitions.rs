@@ -85,6 +85,7 @@ fn every_mistake_is_told_with_its_place() {
                 "not-trusted",
                 "changed-since-trusted",
                 "broken-trust",
+                "broken-fleet",
             ];
             assert!(codes.contains(code) || elsewhere.contains(&code), "no case for `{code}`");
         }

@@ -44,7 +44,7 @@ impl Scene {
             (output.status.code() == Some(0)).then(|| said(&output))
         });
         assert_eq!(made.lines().filter(|it| it.ends_with("made")).count(), 8, "{made}");
-        scene.key = said(&scene.run(&["fleet", "key", "team.key"])).lines().last().unwrap().to_string();
+        scene.key = scene.new_key("team.key");
         scene.write_settings("publisher.conf", "publisher");
         scene.write_settings("host.conf", "host-a");
         scene
@@ -52,8 +52,29 @@ impl Scene {
 
     /// Writes the settings of an account that believes the team's key.
     pub(super) fn write_settings(&self, name: &str, user: &str) {
-        let pins = format!("[definitions]\nkeys = [{:?}]\n", self.key);
+        self.write_pins(name, user, &[&self.key], "");
+    }
+
+    /// Writes the settings of an account that believes these keys.
+    fn write_pins(&self, name: &str, user: &str, keys: &[&str], more: &str) {
+        let pins = format!("[definitions]\nkeys = {keys:?}\n{more}");
         self.write(name, &format!("{}{pins}", self.servers.settings_text(user)));
+    }
+
+    /// Makes another key, and gives its public half.
+    fn new_key(&self, name: &str) -> String {
+        said(&self.run(&["fleet", "key", name])).lines().last().unwrap().to_string()
+    }
+
+    /// What a host has on its disk of what is in force.
+    fn published_file(&self, name: &str) -> PathBuf {
+        let stores = fs::read_dir(self.at("data/fleet")).unwrap().map(|it| it.unwrap().path());
+        stores.map(|it| it.join("current/files").join(name)).find(|it| it.exists()).unwrap()
+    }
+
+    fn status(&self) -> (Option<i32>, String) {
+        let output = self.run(&["fleet", "status", "--fleet", "publisher.conf"]);
+        (output.status.code(), said(&output))
     }
 
     pub(super) fn at(&self, name: &str) -> PathBuf {
@@ -96,7 +117,10 @@ async fn what_a_team_publishes_judges_on_every_host() {
     let Some(program) = program() else { return };
     let mut scene = Scene::new(&program);
     let mut host = scene.host();
-    assert_eq!(brief(&host.bash("git push --force")), "allow");
+    // Keys are pinned, and nobody has signed anything.
+    let verdict = host.bash("ls");
+    assert!(brief(&verdict).starts_with("deny by broken-fleet"), "{verdict}");
+    assert!(brief(&verdict).contains("nothing is published there yet"), "{verdict}");
 
     scene.write("team/guard.yaml", GUARD);
     scene.write("team/guard.test.yaml", CASES);
@@ -156,9 +180,7 @@ async fn what_a_team_publishes_judges_on_every_host() {
 
     // What somebody has changed on the disk isn't believed, and nothing passes in its place.
     host.close();
-    let stores = fs::read_dir(scene.at("data/fleet")).unwrap().map(|it| it.unwrap().path());
-    let guard = stores.map(|it| it.join("current/files/guard.yaml")).find(|it| it.exists()).unwrap();
-    fs::write(guard, "hooks: []").unwrap();
+    fs::write(scene.published_file("guard.yaml"), "hooks: []").unwrap();
     let mut host = scene.host();
     let verdict = host.bash("ls");
     assert!(verdict["reason"].as_str().unwrap_or_default().contains("guard.yaml was changed"), "{verdict}");
@@ -176,6 +198,183 @@ async fn what_a_team_publishes_judges_on_every_host() {
     let (code, text) = scene.publish(&["--promote"]);
     assert!(code == Some(0) && text.contains("the files of revision 4, again") && text.contains("in force"), "{text}");
     host.close();
+}
+
+/// Somebody edits what a host has on its disk while the host runs: the host judges by what was signed, runs nothing else, tells
+/// everybody, and writes the files anew. No server is needed for that.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_of_what_was_published_is_an_alarm_and_changes_nothing() {
+    let Some(program) = program() else { return };
+    let scene = Scene::new(&program);
+    scene.write("team/guard.yaml", GUARD);
+    assert_eq!(scene.publish(&["team", "--wait", "0s"]).0, Some(0));
+    // The first event of a new machine is judged by what is published.
+    let mut host = scene.host();
+    assert!(brief(&host.bash("git push --force")).contains("deny by no-force-push"));
+
+    let marker = scene.at("started");
+    let hook = json!({ "name": "x", "on": "PreToolUse", "command": format!("touch {}", marker.display()) });
+    let file = scene.published_file("guard.yaml");
+    fs::write(&file, json!({ "hooks": [hook] }).to_string()).unwrap();
+    fs::write(file.with_file_name("more.yaml"), json!({ "hooks": [hook] }).to_string()).unwrap();
+    for _ in 0..16 {
+        host.request("hooks/reload", json!({}));
+        assert!(brief(&host.bash("git push --force")).contains("deny by no-force-push"));
+    }
+    assert_eq!(brief(&host.bash("ls")), "allow");
+    assert!(!marker.exists());
+    // What comes next is news, with which the disk is looked at.
+    scene.write("team/code.yaml", &json!({ "hooks": [hook] }).to_string());
+    let (code, text) = scene.publish(&["team"]);
+    assert!(code == Some(1) && text.contains("code = true"), "{text}");
+    let text = eventually("the alarm is in the fleet's state", || {
+        let (code, text) = scene.status();
+        (code == Some(1) && text.contains("somebody has changed")).then_some(text)
+    });
+    assert!(text.contains("guard.yaml was changed") && text.contains("revision 1 in force"), "{text}");
+    assert_eq!(fs::read_to_string(scene.published_file("guard.yaml")).unwrap(), GUARD);
+    assert!(brief(&host.bash("git push --force")).contains("deny by no-force-push"));
+    host.close();
+}
+
+/// A bundle's script runs only as it was signed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_script_of_a_bundle_runs_only_as_it_was_signed() {
+    let Some(program) = program() else { return };
+    let scene = Scene::new(&program);
+    scene.write_pins("host.conf", "host-a", &[&scene.key], "code = true\n");
+    scene.write("team/guard.yaml", "hooks: [{ name: check, on: PreToolUse, fail: closed, command: 'sh ./check.sh' }]");
+    scene.write("team/check.sh", "echo no, by the script >&2; exit 2\n");
+    assert_eq!(scene.publish(&["team", "--wait", "0s"]).0, Some(0));
+    let mut host = scene.host();
+    // The project has a file of that name, too.
+    scene.write("project/check.sh", "exit 0\n");
+    let verdict = host.bash("ls");
+    assert!(brief(&verdict).contains("no, by the script"), "{verdict}");
+    for (name, text) in [("check.sh", "exit 0\n"), ("beside.sh", "")] {
+        let file = scene.published_file("guard.yaml").with_file_name(name);
+        let before = fs::read(&file).ok();
+        fs::write(&file, text).unwrap();
+        let verdict = host.bash("ls");
+        let said = verdict.to_string();
+        assert!(verdict["decision"] == "deny" && said.contains("run what was published"), "{verdict}");
+        match before {
+            Some(before) => fs::write(&file, before).unwrap(),
+            None => fs::remove_file(&file).unwrap(),
+        }
+    }
+    assert!(brief(&host.bash("ls")).contains("no, by the script"));
+    host.close();
+}
+
+/// Keys are pinned and nothing can be believed: tool calls are denied with the reason, and everything else goes on. What both
+/// the old and the new keys of a machine believe stays in force.
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_are_changed_to_the_letter_and_nothing_passes_without_them() {
+    let Some(program) = program() else { return };
+    let mut scene = Scene::new(&program);
+    let (old, new) = (scene.key.clone(), scene.new_key("new.key"));
+    scene.write("team/guard.yaml", GUARD);
+    assert_eq!(scene.publish(&["team", "--wait", "0s"]).0, Some(0));
+    // A canary that was promoted stays where it was.
+    scene.write("team/guard.yaml", &GUARD.replace("off.", "off now."));
+    assert_eq!(scene.publish(&["team", "--canary", "99.9", "--wait", "0s"]).0, Some(0));
+    assert_eq!(scene.publish(&["--promote", "--wait", "0s"]).0, Some(0));
+
+    // Only the new one, too early: nobody has signed by it.
+    scene.write_pins("early.conf", "host-a", &[&new], "");
+    let start = |scene: &Scene, settings: &str, data: &str| {
+        let mut command = hookwire();
+        command.current_dir(scene.dir.path()).arg("--user-dir").arg(scene.at("user")).arg("--data-dir");
+        command.arg(scene.at(data)).args(["serve", "--root", "project", "--fleet", settings]).stdin(Stdio::piped());
+        TestHost::start(&mut command)
+    };
+    let mut host = start(&scene, "early.conf", "early");
+    let verdict = host.bash("ls");
+    assert!(brief(&verdict).starts_with("deny by broken-fleet"), "{verdict}");
+    assert!(brief(&verdict).contains("0 of the pinned keys have signed it"), "{verdict}");
+    let after =
+        host.dispatch(json!({ "event": "PostToolUse", "tool": { "name": "Bash", "input": {}, "output": "x" } }));
+    assert_eq!(after["decision"], "allow", "{after}");
+    host.close();
+
+    // Both are pinned, on machines and by the publisher; the new one signs; then only the new one is pinned.
+    for (name, user) in [("host.conf", "host-a"), ("publisher.conf", "publisher")] {
+        scene.write_pins(name, user, &[&old, &new], "");
+    }
+    let mut host = scene.host();
+    assert!(brief(&host.bash("git push --force")).contains("off now."));
+    let by_new = |scene: &Scene, more: &[&str]| {
+        let output = scene.run(&[&["publish", "--fleet", "publisher.conf", "--key", "new.key"], more].concat());
+        (output.status.code(), said(&output))
+    };
+    scene.write("team/guard.yaml", &GUARD.replace("off.", "off by the new key."));
+    let (code, text) = by_new(&scene, &["team"]);
+    assert!(code == Some(0) && text.contains("in force on host-a"), "{text}");
+    host.close();
+    for (name, user) in [("host.conf", "host-a"), ("publisher.conf", "publisher")] {
+        scene.write_pins(name, user, &[&new], "");
+    }
+    let mut host = scene.host();
+    assert!(brief(&host.bash("git push --force")).contains("off by the new key."));
+    let (_, text) = scene.status();
+    assert!(text.contains("canary: 0 of the pinned keys"), "{text}");
+    // A plain publishing takes the old canary away.
+    scene.write("team/guard.yaml", &GUARD.replace("off.", "off again."));
+    let (code, text) = by_new(&scene, &["team"]);
+    assert!(code == Some(0) && text.contains("took away the canary of main"), "{text}");
+    assert!(brief(&host.bash("git push --force")).contains("off again."));
+    let (code, text) = eventually("the host has looked", || {
+        let (code, text) = scene.status();
+        (!text.contains("refuses")).then_some((code, text))
+    });
+    assert!(code == Some(0) && !text.contains("canary"), "{text}");
+    let (code, text) = by_new(&scene, &["--promote"]);
+    assert!(code == Some(2) && text.contains("no canary that is newer"), "{text}");
+    host.close();
+
+    // The network is away, and a machine that has the old directory of both keys only goes on.
+    scene.servers.kill(0);
+    let stores = fs::read_dir(scene.at("data/fleet")).unwrap().map(|it| it.unwrap().path());
+    for store in stores.filter(|it| it.join("current/files/guard.yaml").exists()) {
+        if fs::read_to_string(store.join("current/files/guard.yaml")).unwrap().contains("off again.") {
+            fs::remove_dir_all(store).unwrap();
+        }
+    }
+    let mut host = scene.host();
+    assert!(brief(&host.bash("git push --force")).contains("off by the new key."));
+    host.close();
+    // A machine that has nothing denies, and says whom to ask.
+    let mut host = start(&scene, "host.conf", "fresh");
+    let verdict = host.bash("ls");
+    let reason = verdict["reason"].as_str().unwrap_or_default();
+    assert!(verdict["decision"] == "deny" && reason.contains("nothing is kept on this machine"), "{verdict}");
+    assert!(reason.contains("ask whoever publishes to main"), "{verdict}");
+    host.close();
+}
+
+/// A host that ends says so; one that doesn't is missed, see the unit test of its state.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_has_ended_is_told_apart() {
+    let Some(program) = program() else { return };
+    let scene = Scene::new(&program);
+    scene.write("team/guard.yaml", GUARD);
+    let mut host = scene.host();
+    assert_eq!(scene.publish(&["team"]).0, Some(0));
+    let (code, text) = scene.status();
+    assert!(code == Some(0) && text.contains("in force on 1 of 1 host"), "{text}");
+    let forget = |scene: &Scene| {
+        let output = scene.run(&["fleet", "status", "--fleet", "admin.conf", "--forget", "host-a"]);
+        (output.status.code(), said(&output))
+    };
+    let (code, text) = forget(&scene);
+    assert!(code == Some(1) && text.contains("stays: it has reported"), "{text}");
+    host.rest();
+    let (code, text) = scene.status();
+    assert!(code == Some(0) && text.contains("has ended") && text.contains("in force on 0 of 0 hosts"), "{text}");
+    let (code, text) = forget(&scene);
+    assert!(code == Some(0) && text.contains("is taken out"), "{text}");
+    assert!(scene.status().1.contains("No host has ever reported."), "{}", scene.status().1);
 }
 
 /// What `hookwire hook` tells Claude Code of a forced push; it starts the project's host.

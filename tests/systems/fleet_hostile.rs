@@ -101,6 +101,15 @@ fn of_another_host() -> Vec<Sent> {
                 Told(QUERY, "is no record of an event"),
             )
         },
+        Sent {
+            headers: "Hw-Numbers: 1-1\r\n",
+            ..sent(
+                "a word of lost verdicts",
+                "hw.audit.host-b.s4",
+                "{\"lost\":3}\n",
+                Told("fleet query --format json --fleet auditor.conf since:1h", "\"lost\":3"),
+            )
+        },
         sent(
             "a question that nests",
             "hw.ask.host-b.p1.q1",

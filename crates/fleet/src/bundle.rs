@@ -235,6 +235,12 @@ impl Files {
         Ok(files)
     }
 
+    /// Each file's path with its content.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        let content = |entry: &Entry| self.contents.get(&entry.sha256).map_or(&[][..], Vec::as_slice);
+        self.entries.iter().map(move |entry| (entry.path.as_str(), content(entry)))
+    }
+
     /// Writes them below a directory, for whoever looks at them there. A host's store writes more carefully.
     ///
     /// # Errors
@@ -287,11 +293,11 @@ fn walk(dir: &Path) -> Result<Vec<(PathBuf, String)>, BadBundle> {
     Ok(found)
 }
 
-/// Whether a directory holds exactly the files of a manifest.
+/// The files of a directory, read once, if they are exactly those of a manifest: what was compared is what is given.
 ///
 /// # Errors
 /// The first thing that differs, for people.
-pub fn verify(dir: &Path, manifest: &Manifest) -> Result<(), String> {
+pub fn verified(dir: &Path, manifest: &Manifest) -> Result<Files, String> {
     let found = Files::read(dir).map_err(|error| error.to_string())?;
     let wanted: BTreeMap<&str, &Entry> = manifest.files.iter().map(|it| (it.path.as_str(), it)).collect();
     for entry in &found.entries {
@@ -304,13 +310,13 @@ pub fn verify(dir: &Path, manifest: &Manifest) -> Result<(), String> {
     let is_there = |path: &str| found.entries.iter().any(|it| it.path == path);
     match wanted.keys().find(|path| !is_there(path)) {
         Some(path) => Err(format!("{path} is missing")),
-        None => Ok(()),
+        None => Ok(found),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Entry, Files, MAX_FILES, Manifest, Sha256, Stage, check, check_path, verify};
+    use super::{Entry, Files, MAX_FILES, Manifest, Sha256, Stage, check, check_path, verified};
 
     #[test]
     fn a_path_stays_where_it_belongs() {
@@ -406,15 +412,15 @@ mod tests {
         let files = Files::read(dir.path()).unwrap();
         assert_eq!(files.entries.iter().map(|it| &*it.path).collect::<Vec<_>>(), ["guard.yaml", "lib/check.sh"]);
         let manifest = manifest(Stage::All, files.entries);
-        assert_eq!(verify(dir.path(), &manifest), Ok(()));
+        assert_eq!(verified(dir.path(), &manifest).map(|it| it.entries.len()), Ok(2));
         std::fs::write(at("guard.yaml"), "hooks: {}").unwrap();
-        assert!(verify(dir.path(), &manifest).unwrap_err().contains("changed"));
+        assert!(verified(dir.path(), &manifest).unwrap_err().contains("changed"));
         std::fs::write(at("guard.yaml"), "hooks: []").unwrap();
         std::fs::write(at("more.yaml"), "").unwrap();
-        assert!(verify(dir.path(), &manifest).unwrap_err().contains("not in the manifest"));
+        assert!(verified(dir.path(), &manifest).unwrap_err().contains("not in the manifest"));
         std::fs::remove_file(at("more.yaml")).unwrap();
         std::fs::remove_file(at("lib/check.sh")).unwrap();
-        assert!(verify(dir.path(), &manifest).unwrap_err().contains("missing"));
+        assert!(verified(dir.path(), &manifest).unwrap_err().contains("missing"));
         std::os::unix::fs::symlink("/etc/passwd", at("link")).unwrap();
         assert!(Files::read(dir.path()).unwrap_err().to_string().contains("link"));
     }

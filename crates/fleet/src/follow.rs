@@ -1,15 +1,18 @@
 //! Following a channel: what was published comes, is verified, checked and swapped in; what isn't sound is refused, and
 //! the last good one stays.
 //!
+//! What is in force is in memory, as it was verified. The disk has a copy for the next start and for programs that are
+//! started from it; a change of that copy is told and undone, and counts for nothing.
+//!
 //! No consumer is made. The server's notice says that something changed, and a direct get at each connection, at each
 //! notice and every half minute reads it; so a notice that is lost costs half a minute, not a version.
 
-use crate::bundle::Stage;
+use crate::bundle::{Files, Stage};
 use crate::digest::Sha256;
 use crate::hosts::{EVERY, InForce, Refused, now};
 use crate::server::{Link, PATIENCE, Server, ServerError, is_at_least, jitter, numbers};
-pub use crate::store::Pins;
 use crate::store::{Believed, Current, Store};
+pub use crate::store::{Bundle, Pins};
 use crate::streams::{self, BLOBS, DEFS};
 use futures_util::{FutureExt, StreamExt};
 use std::collections::{BTreeMap, VecDeque};
@@ -20,14 +23,17 @@ use tokio::sync::watch;
 
 /// What a host makes of files that are bytes to this crate.
 pub trait Judge: Send + Sync + 'static {
-    /// Whether the definitions in a directory are sound and may be in force here. May take long.
+    /// Whether definitions are sound and may be in force here. `dir` has the files, too. May take long.
     ///
     /// # Errors
     /// Why not, for people.
-    fn check(&self, files: &Path) -> Result<(), String>;
+    fn check(&self, files: &Files, dir: &Path) -> Result<(), String>;
 
-    /// The name and text of a definition file that takes the place of a set which was in force and is broken.
-    fn stand_in(&self, problem: &str) -> (String, String);
+    /// Whether definitions that were found sound before may be in force by this host's settings. Takes a moment.
+    ///
+    /// # Errors
+    /// Why not, for people.
+    fn permits(&self, files: &Files, dir: &Path) -> Result<(), String>;
 
     /// The version of the host's program.
     fn version(&self) -> &str;
@@ -38,10 +44,14 @@ pub trait Judge: Send + Sync + 'static {
 pub struct Status {
     /// What is in force.
     pub in_force: Option<InForce>,
+    /// The same, with its files.
+    pub bundle: Option<Arc<Bundle>>,
     /// The newest that was refused, while it is newer than what is in force.
     pub refused: Option<Refused>,
-    /// What was in force is broken, and something stands in for it; why.
+    /// What this machine had kept can't be believed, and nothing is in force; why.
     pub broken: Option<String>,
+    /// How somebody has changed what the disk has of the set in force, since that is in force.
+    pub changed: Option<String>,
     /// Why the channel couldn't be read at the last attempt.
     pub unread: Option<String>,
     /// Counts the times that another set came into force here, so that each is news.
@@ -62,21 +72,46 @@ const MAX_REFUSED: usize = 16;
 const REFUSED_FOR: Duration = Duration::from_secs(600);
 
 impl Follower {
-    /// Opens the directory, and verifies what is in force in it before anybody reads it. Where that is broken, the judge's
-    /// stand-in is in force.
+    /// Opens the directory, and verifies what is kept in it. Where that is broken, nothing is in force.
     ///
     /// # Errors
     /// The directory can't be made or written.
     pub fn open(dir: &Path, pins: Pins, judge: Arc<dyn Judge>) -> std::io::Result<Follower> {
         let store = Store::open(dir, pins)?;
-        let mut status = Status::default();
+        let mut status = Status { unread: Some("no server was asked yet".into()), ..Status::default() };
         verify(&store, &*judge, &mut status)?;
         Ok(Follower { store, judge, status: watch::Sender::new(status), refused: VecDeque::new() })
     }
 
-    /// The directory of the files in force. It may not be there, and another one takes its place at once.
+    /// Where people find the files in force on the disk. The directory may not be there, and another one takes its place
+    /// at once.
     pub fn files(&self) -> PathBuf {
         self.store.files()
+    }
+
+    /// Where nothing was ever kept, goes on from the newest set that one of these other directories has and these pins
+    /// believe: after a change of keys, what both the old and the new ones have signed stays in force.
+    pub fn adopt(&mut self, others: &[PathBuf]) {
+        if self.status.borrow().bundle.is_some() || !matches!(self.store.current(), Current::Nothing) {
+            return;
+        }
+        let kept = others.iter().filter_map(|dir| Store::open(dir, self.store.pins().clone()).ok()?.current().good());
+        let Some(newest) = kept.max_by_key(|it| it.in_force().revision) else { return };
+        match swap(&self.store, &*self.judge, &newest.believed, &newest.files.contents) {
+            Ok(bundle) => self.in_force(bundle),
+            Err(reason) => tracing::warn!("What was in force by other keys isn't by these: {reason}"),
+        }
+    }
+
+    /// Looks once, if a server is reached in this time.
+    pub async fn first_look(&mut self, server: &Server, within: Duration) {
+        let look = async {
+            if server.ready(within).await.is_ok() {
+                self.look(server).await;
+            }
+        };
+        // A set that is written too late is found on the disk.
+        let _ = tokio::time::timeout(within, look).await;
     }
 
     /// How the channel is, now and at each change.
@@ -156,7 +191,7 @@ impl Follower {
     async fn try_look(&mut self, server: &Server) -> Result<(), ServerError> {
         let channel = &self.store.pins().channel;
         let subjects = [(streams::channel(channel), false), (streams::canary(channel), true)];
-        let mut best: Option<Believed> = None;
+        let mut found: Vec<Believed> = Vec::new();
         let mut refusal = None;
         for (subject, is_canary) in subjects {
             let Some(message) = server.last(DEFS, &subject, PATIENCE).await? else { continue };
@@ -167,23 +202,24 @@ impl Follower {
                 continue;
             }
             match self.believe(&message.payload, is_canary, server) {
-                Ok(Some(believed)) => {
-                    if best.as_ref().is_none_or(|best| best.manifest.revision < believed.manifest.revision) {
-                        best = Some(believed);
-                    }
-                }
-                Ok(None) => {}
+                Ok(believed) => found.extend(believed),
                 Err(reason) => {
-                    let refused = Refused { revision: None, digest, reason };
+                    let which = if is_canary { "the canary: " } else { "" };
+                    let refused = Refused { revision: None, digest, reason: format!("{which}{reason}") };
                     self.remember(refused.clone());
                     refusal = newer(refusal, refused);
                 }
             }
         }
-        if let Some(believed) = best {
+        // Each by itself: a canary that is refused is no reason to go without what all hosts have.
+        found.sort_by_key(|it| std::cmp::Reverse(it.manifest.revision));
+        for (n_refused, believed) in found.into_iter().enumerate() {
             let (revision, digest) = (believed.manifest.revision, Sha256::of(&believed.envelope));
+            if n_refused > 0 && self.status.borrow().in_force.as_ref().is_some_and(|it| it.revision > revision) {
+                break;
+            }
             match self.take(server, believed).await? {
-                Ok(()) => {}
+                Ok(()) => break,
                 Err(reason) => {
                     let refused = Refused { revision: Some(revision), digest, reason };
                     self.remember(refused.clone());
@@ -209,13 +245,11 @@ impl Follower {
     /// Puts a manifest in force that is believed, unless it is already. The inner error says why not; the outer one is of
     /// the server and passes.
     async fn take(&mut self, server: &Server, believed: Believed) -> Result<Result<(), String>, ServerError> {
-        // It was verified just now.
-        if self.status.borrow().in_force.as_ref().is_some_and(|it| it.digest == believed.digest) {
+        let current = self.status.borrow().bundle.clone();
+        if current.as_ref().is_some_and(|it| it.believed.digest == believed.digest) {
             return Ok(Ok(()));
         }
-        let store = self.store.clone();
-        let current = tokio::task::spawn_blocking(move || store.current().good()).await.unwrap_or_default();
-        if let Err(reason) = self.may_follow(&believed, current.as_ref()) {
+        if let Err(reason) = self.may_follow(&believed, current.as_ref().map(|it| &it.believed)) {
             return Ok(Err(reason));
         }
         let mut contents = BTreeMap::new();
@@ -223,7 +257,7 @@ impl Follower {
             if contents.contains_key(&entry.sha256) {
                 continue;
             }
-            let known = current.as_ref().and_then(|it| self.store.known(&it.manifest, &entry.sha256));
+            let known = current.as_ref().and_then(|it| it.files.contents.get(&entry.sha256).cloned());
             let content = match known {
                 Some(content) => content,
                 None => match fetch(server, entry).await? {
@@ -236,8 +270,8 @@ impl Follower {
         let (store, judge) = (self.store.clone(), self.judge.clone());
         let swapped = tokio::task::spawn_blocking(move || swap(&store, &*judge, &believed, &contents)).await;
         match swapped {
-            Ok(Ok(in_force)) => {
-                self.in_force(in_force);
+            Ok(Ok(bundle)) => {
+                self.in_force(bundle);
                 Ok(Ok(()))
             }
             Ok(Err(reason)) => Ok(Err(reason)),
@@ -262,12 +296,8 @@ impl Follower {
         Ok(())
     }
 
-    fn in_force(&self, in_force: InForce) {
-        self.tell(|status| {
-            status.swaps += 1;
-            status.broken = None;
-            status.in_force = Some(in_force);
-        });
+    fn in_force(&self, bundle: Bundle) {
+        self.tell(|status| status.swap(bundle));
     }
 
     fn remember(&mut self, refused: Refused) {
@@ -288,10 +318,20 @@ impl Follower {
     }
 }
 
-/// The refusal that people should hear of: the one of the higher revision.
+impl Status {
+    /// Another set is in force.
+    fn swap(&mut self, bundle: Bundle) {
+        self.swaps += 1;
+        (self.broken, self.changed) = (None, None);
+        self.in_force = Some(bundle.in_force().clone());
+        self.bundle = Some(Arc::new(bundle));
+    }
+}
+
+/// The refusal that people should hear of: the one of the higher revision, else the one of what all hosts have.
 fn newer(one: Option<Refused>, other: Refused) -> Option<Refused> {
     match one {
-        Some(one) if one.revision > other.revision => Some(one),
+        Some(one) if one.revision >= other.revision => Some(one),
         _ => Some(other),
     }
 }
@@ -336,40 +376,79 @@ fn swap(
     judge: &dyn Judge,
     believed: &Believed,
     contents: &BTreeMap<Sha256, Vec<u8>>,
-) -> Result<InForce, String> {
-    let staged = store.stage(believed, contents, |files| judge.check(files))?;
+) -> Result<Bundle, String> {
+    let staged = store.stage(believed, contents, |files, dir| judge.check(files, dir))?;
     let _lock = store.lock().map_err(|error| format!("it can't be written: {error}"))?;
     let current = store.current().good();
-    if let Some(current) = current.as_ref().filter(|it| it.digest == believed.digest) {
-        return Ok(current.in_force());
+    if let Some(current) = current {
+        if current.believed.digest == believed.digest {
+            return Ok(current);
+        }
+        after_highest(store, believed, Some(&current.believed))?;
+    } else {
+        after_highest(store, believed, None)?;
     }
-    after_highest(store, believed, current.as_ref())?;
-    store.turn(believed, staged)?;
-    Ok(believed.in_force())
+    store.turn(believed, staged)
 }
 
-/// Holds what is in force on the disk to what was signed, and has something stand in for it where it is broken.
+/// Holds what the disk has to what was signed. What is in memory was verified: where the disk has something else, that is
+/// told and written anew, unless another host of this user has put a newer set there.
 fn verify(store: &Store, judge: &dyn Judge, status: &mut Status) -> std::io::Result<()> {
     let _lock = store.lock()?;
-    match store.current() {
-        Current::Nothing => {}
-        // Another host of this user may have put it there.
-        Current::Good(believed) => {
-            let in_force = believed.in_force();
-            if status.in_force.as_ref() != Some(&in_force) || status.broken.is_some() {
-                status.swaps += 1;
-                (status.in_force, status.broken) = (Some(in_force), None);
+    let current = store.current();
+    let Some(known) = status.bundle.clone() else {
+        let problem = match current {
+            Current::Nothing => return Ok(()),
+            // Whoever can write here could have put a signed set here that this host had refused.
+            Current::Good(found) => match judge.permits(&found.files, &found.dir) {
+                Ok(()) => {
+                    status.swap(*found);
+                    return Ok(());
+                }
+                Err(problem) => problem,
+            },
+            Current::Broken(problem) => problem,
+        };
+        if status.broken.as_ref() != Some(&problem) {
+            tracing::error!("The definitions of the fleet are broken: {problem}");
+            status.broken = Some(problem);
+        }
+        return Ok(());
+    };
+    let problem = match current {
+        Current::Good(found) if found.believed.digest == known.believed.digest => {
+            store.keep_highest(&known.believed)?;
+            if *known != *found {
+                // Another host of this user has written it anew.
+                let changed = status.changed.take();
+                status.swap(*found);
+                status.changed = changed;
+            }
+            return Ok(());
+        }
+        Current::Good(found) if found.in_force().revision > known.in_force().revision => {
+            match judge.permits(&found.files, &found.dir) {
+                Ok(()) => {
+                    status.swap(*found);
+                    return Ok(());
+                }
+                Err(problem) => problem,
             }
         }
-        // What stands in is no set either.
-        Current::Broken(_) if status.broken.is_some() && store.has_stand_in() => {}
-        Current::Broken(problem) => {
-            tracing::error!("The definitions of the fleet are broken: {problem}");
-            let (file, text) = judge.stand_in(&problem);
-            store.stand_in(&file, &text)?;
-            status.swaps += 1;
-            (status.in_force, status.broken) = (None, Some(problem));
+        Current::Good(found) => format!("revision {} was put there, which isn't in force", found.in_force().revision),
+        Current::Broken(problem) => problem,
+        Current::Nothing => "they are gone".into(),
+    };
+    tracing::error!(
+        "Somebody has changed the fleet's definitions on this machine's disk: {problem}. What was signed stays in force."
+    );
+    status.changed = Some(problem.clone());
+    match store.write_anew(&known) {
+        Ok(anew) => {
+            status.swap(anew);
+            status.changed = Some(problem);
         }
+        Err(error) => tracing::error!("They can't be written anew: {error}"),
     }
     Ok(())
 }
@@ -377,11 +456,6 @@ fn verify(store: &Store, judge: &dyn Judge, status: &mut Status) -> std::io::Res
 /// Since when what is in force has expired, in seconds since 1970, if it has.
 pub fn stale_since(in_force: &InForce) -> Option<u64> {
     (in_force.expires <= now()).then_some(in_force.expires)
-}
-
-/// What was signed of the files in a directory of a set, which were verified when they came.
-pub fn in_force_in(files: &Path, pins: &Pins) -> Option<InForce> {
-    crate::store::believed_in(files, pins).ok().map(|it| it.in_force())
 }
 
 /// How long until a report is due when nothing happens, with jitter.

@@ -6,8 +6,9 @@ use crate::digest::Sha256;
 use crate::name::{Identity, Name};
 use crate::rates::Judged;
 use crate::server::{PATIENCE, Server, ServerError};
-use crate::streams;
+use crate::streams::{self, HOST_AGE};
 use async_nats::HeaderMap;
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -18,6 +19,10 @@ const MAX_TEXT: usize = 500;
 const MAX_ERRORS: usize = 8;
 /// For how many bundles a report has counts.
 const MAX_JUDGED: usize = 8;
+/// How long a host is listed that has ended, in seconds.
+const ENDED_FOR: u64 = 24 * 60 * 60;
+/// The header by which the server lets a message go after so long.
+pub(crate) const TTL: &str = "Nats-TTL";
 /// The most hosts that are listed.
 const MAX_HOSTS: usize = 100_000;
 
@@ -43,6 +48,10 @@ pub struct Report {
     pub errors: Vec<String>,
     /// What became of the events that it has judged by the last bundles.
     pub judged: Vec<Judged>,
+    /// How many of its verdicts aren't in the stream and never will be, since it started.
+    pub lost: u64,
+    /// It has ended as it should: nobody has to look for it.
+    pub ended: bool,
 }
 
 /// A bundle in force.
@@ -102,11 +111,32 @@ impl Report {
 /// # Errors
 /// See [`ServerError`].
 pub async fn put(server: &Server, who: &Identity, report: Report) -> Result<(), ServerError> {
+    let has_ended = report.ended;
     let payload = serde_json::to_vec(&report.bounded()).map_err(|error| ServerError::Other(error.to_string()))?;
-    server.publish(&streams::host(who), HeaderMap::new(), payload.into(), PATIENCE).await.map(drop)
+    let (subject, payload) = (streams::host(who), Bytes::from(payload));
+    if has_ended {
+        let mut headers = HeaderMap::new();
+        headers.insert(TTL, format!("{ENDED_FOR}s"));
+        if server.publish(&subject, headers, payload.clone(), PATIENCE).await.is_ok() {
+            return Ok(());
+        }
+        // An older version has made the stream, which lets all reports go anyway.
+    }
+    server.publish(&subject, HeaderMap::new(), payload, PATIENCE).await.map(drop)
 }
 
-/// A host that has reported within [`streams::HOST_AGE`].
+/// Whether a host is heard of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It has reported within [`HOST_AGE`].
+    There,
+    /// It has said that it ends.
+    Ended,
+    /// It was there, and hasn't said that it ends.
+    Silent,
+}
+
+/// A host that the fleet knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reported {
     /// Who, as the server's permissions know it.
@@ -117,7 +147,33 @@ pub struct Reported {
     pub ago: Duration,
 }
 
-/// All hosts that are there. What can't be read is left out and counted.
+impl Reported {
+    /// Whether it is heard of.
+    pub fn presence(&self) -> Presence {
+        match (self.report.ended, self.ago > HOST_AGE) {
+            (true, _) => Presence::Ended,
+            (false, true) => Presence::Silent,
+            (false, false) => Presence::There,
+        }
+    }
+
+    /// Whether it judges at this moment, as far as anybody knows.
+    pub fn is_there(&self) -> bool {
+        self.presence() == Presence::There
+    }
+}
+
+/// Takes what a host has reported out of what the fleet knows. It comes again if it reports again.
+///
+/// # Errors
+/// See [`ServerError`]; the account may not.
+pub async fn forget(server: &Server, who: &Identity) -> Result<(), ServerError> {
+    let stream = server.stream(streams::HOSTS, PATIENCE).await?;
+    let purged = stream.purge().filter(streams::host(who)).await;
+    purged.map(drop).map_err(|error| ServerError::Other(format!("{who} can't be taken out: {error}")))
+}
+
+/// All hosts that the fleet knows. What can't be read is left out and counted.
 ///
 /// # Errors
 /// See [`ServerError`].

@@ -65,11 +65,11 @@ impl Channel {
     /// The revision of the next manifest.
     ///
     /// # Errors
-    /// What is there can't be believed, so nobody knows its revision.
+    /// What all hosts have can't be believed, so nobody knows its revision. A canary that can't be believed is in force
+    /// nowhere where these keys are pinned.
     pub fn next_revision(&self) -> Result<u64, String> {
-        let problem = self.all.problem.as_ref().or(self.canary.problem.as_ref());
-        if let Some(problem) = problem {
-            return Err(format!("what the channel has at the moment can't be believed: {problem}"));
+        if let Some(problem) = &self.all.problem {
+            return Err(format!("what the channel has for all hosts can't be believed: {problem}"));
         }
         let of = |slot: &Slot| slot.published.as_ref().map_or(0, |it| it.manifest.revision);
         let last = of(&self.all).max(of(&self.canary));
@@ -158,14 +158,44 @@ pub async fn publish(
     let mut headers = HeaderMap::new();
     headers.insert("Nats-Expected-Last-Subject-Sequence", slot.sequence.to_string());
     let sent = Sent { digest: Sha256::of(&payload), envelope: Sha256::of(&envelope) };
-    match server.publish(&subject, headers, envelope.clone().into(), PATIENCE).await {
-        Ok(_) => Ok(sent),
+    put_manifest(server, &manifest.channel, &subject, headers, envelope).await?;
+    Ok(sent)
+}
+
+/// Puts a canary in the place of one that can't be believed: the same files under the revision before, so that no host
+/// takes it, and none is told of the other any more.
+///
+/// # Errors
+/// See [`PublishError`].
+pub async fn replace_canary(
+    server: &Server,
+    published: &Manifest,
+    keys: &[&SecretKey],
+    seen: &Channel,
+) -> Result<(), PublishError> {
+    let revision = published.revision.saturating_sub(1);
+    let manifest = Manifest { revision, stage: Stage::Canary { permille: 1 }, ..published.clone() };
+    let envelope = sign(KIND, &manifest.to_payload(), keys);
+    let mut headers = HeaderMap::new();
+    headers.insert("Nats-Expected-Last-Subject-Sequence", seen.canary.sequence.to_string());
+    put_manifest(server, &manifest.channel, &streams::canary(&manifest.channel), headers, envelope).await
+}
+
+async fn put_manifest(
+    server: &Server,
+    channel: &Name,
+    subject: &str,
+    headers: HeaderMap,
+    envelope: Vec<u8>,
+) -> Result<(), PublishError> {
+    match server.publish(subject, headers, envelope.clone().into(), PATIENCE).await {
+        Ok(_) => Ok(()),
         // It may be ours that was stored, although no answer came: what stands there now tells.
         Err(error @ (ServerError::TimedOut(_) | ServerError::Conflict(_))) => {
-            let now = server.last(DEFS, &subject, PATIENCE).await?;
+            let now = server.last(DEFS, subject, PATIENCE).await?;
             match (now.is_some_and(|it| it.payload == envelope), error) {
-                (true, _) => Ok(sent),
-                (false, ServerError::Conflict(_)) => Err(PublishError::Meanwhile(manifest.channel.clone())),
+                (true, _) => Ok(()),
+                (false, ServerError::Conflict(_)) => Err(PublishError::Meanwhile(channel.clone())),
                 (false, error) => Err(error.into()),
             }
         }

@@ -53,7 +53,7 @@ pub struct Spool {
     sent: u64,
     /// Where the record behind `sent` begins in its segment, if that is known.
     at: Option<(u64, u64)>,
-    /// A write has failed, and what it left can't be taken back.
+    /// A write has failed, and what it left couldn't be taken back yet.
     is_torn: bool,
     _lock: File,
 }
@@ -189,10 +189,9 @@ impl Spool {
     /// # Errors
     /// They can't be written; then none is kept.
     pub fn append<'a>(&mut self, records: impl IntoIterator<Item = &'a [u8]>) -> io::Result<Appended> {
-        if self.is_torn {
-            return Err(io::Error::other(
-                "an earlier write failed and left a part; the spool is whole after a restart",
-            ));
+        if let Some(last) = self.segments.last().filter(|_| self.is_torn) {
+            private().write(true).open(segment_path(&self.dir, last.first))?.set_len(last.bytes)?;
+            self.is_torn = false;
         }
         let (mut lines, mut appended) = (Vec::new(), Appended::default());
         let held: u64 = self.segments.iter().map(|it| it.bytes).sum();

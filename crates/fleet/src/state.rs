@@ -4,6 +4,7 @@
 //! An end of a value's life is kept with it, by the clock of whoever wrote it, because the server gives a value that is
 //! replaced no end of its own accord.
 
+use crate::hosts::TTL;
 use crate::name::Name;
 use crate::retry::publish_surely;
 use crate::server::{Server, ServerError, jitter};
@@ -16,8 +17,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::time::{Duration, Instant, SystemTime};
 
-/// The header by which the server lets a message go after so many seconds.
-const TTL: &str = "Nats-TTL";
 /// The header of what a client of buckets takes for removed, and its word.
 const OPERATION: &str = "KV-Operation";
 const REMOVED: &str = "DEL";

@@ -2,9 +2,10 @@
 //!
 //! `current` is a link to `sets/NAME`, where `files` are the bundle's and `envelope.json` holds the bytes that came, so
 //! that they can be verified again at each start. A set is complete on the disk before the link is turned to it at once.
+//! Whoever reads a set reads each file once and keeps what was verified: a file that is changed afterwards changes nothing.
 //! The hosts of one user share a store; a lock lets one of them change it at a time.
 
-use crate::bundle::{self, KIND, Manifest};
+use crate::bundle::{self, Files, KIND, Manifest};
 use crate::digest::Sha256;
 use crate::envelope::{Signers, open};
 use crate::hosts::InForce;
@@ -17,6 +18,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -61,6 +63,37 @@ impl Believed {
     }
 }
 
+/// A set that was verified, in memory. What the disk has of it may be changed by others.
+#[derive(Debug)]
+pub struct Bundle {
+    pub(crate) believed: Believed,
+    in_force: InForce,
+    /// Its files.
+    pub files: Arc<Files>,
+    /// The directory that they were in when they were verified: programs are started from there, each after another look.
+    pub dir: PathBuf,
+}
+
+impl Bundle {
+    /// What a report says of it.
+    pub fn in_force(&self) -> &InForce {
+        &self.in_force
+    }
+
+    fn new(believed: Believed, files: Files, set: &Path) -> Bundle {
+        let in_force = believed.in_force();
+        Bundle { believed, in_force, files: Arc::new(files), dir: set.join(FILES) }
+    }
+}
+
+impl PartialEq for Bundle {
+    fn eq(&self, other: &Bundle) -> bool {
+        self.in_force == other.in_force && self.dir == other.dir
+    }
+}
+
+impl Eq for Bundle {}
+
 /// The directory of a followed channel.
 #[derive(Clone, Debug)]
 pub(crate) struct Store {
@@ -76,21 +109,21 @@ pub(crate) struct Highest {
 }
 
 /// What is in force at the moment.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum Current {
     /// Nothing ever was.
     Nothing,
     /// This is.
-    Good(Box<Believed>),
+    Good(Box<Bundle>),
     /// Something was, and isn't as it was signed.
     Broken(String),
 }
 
 impl Current {
     /// The set in force, if it is as it was signed.
-    pub(crate) fn good(self) -> Option<Believed> {
+    pub(crate) fn good(self) -> Option<Bundle> {
         match self {
-            Current::Good(believed) => Some(*believed),
+            Current::Good(bundle) => Some(*bundle),
             Current::Nothing | Current::Broken(_) => None,
         }
     }
@@ -101,7 +134,6 @@ const SETS: &str = "sets";
 const FILES: &str = "files";
 const ENVELOPE: &str = "envelope.json";
 const HIGHEST: &str = "highest.json";
-const STAND_IN: &str = "broken";
 const STAGING: &str = ".new-";
 /// How many sets stay beside the one in force, for hosts that are reading them.
 const KEPT: usize = 2;
@@ -109,7 +141,7 @@ const KEPT: usize = 2;
 impl Store {
     pub(crate) fn open(dir: &Path, pins: Pins) -> io::Result<Store> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(dir.join(SETS))?;
-        Ok(Store { dir: dir.to_path_buf(), pins })
+        Ok(Store { dir: std::path::absolute(dir)?, pins })
     }
 
     pub(crate) fn pins(&self) -> &Pins {
@@ -142,7 +174,7 @@ impl Store {
     /// What is in force, held to what was signed.
     pub(crate) fn current(&self) -> Current {
         match self.read_current() {
-            Ok(Some(believed)) => Current::Good(Box::new(believed)),
+            Ok(Some(bundle)) => Current::Good(Box::new(bundle)),
             Ok(None) => match self.highest() {
                 Ok(None) => Current::Nothing,
                 Ok(Some(highest)) => Current::Broken(format!("revision {} was in force and is gone", highest.revision)),
@@ -152,29 +184,19 @@ impl Store {
         }
     }
 
-    /// Whether something stands in for a broken set.
-    pub(crate) fn has_stand_in(&self) -> bool {
-        let target = fs::read_link(self.dir.join(CURRENT)).unwrap_or_default();
-        target.file_name().is_some_and(|it| it.as_encoded_bytes().starts_with(STAND_IN.as_bytes()))
-    }
-
-    fn read_current(&self) -> Result<Option<Believed>, String> {
+    fn read_current(&self) -> Result<Option<Bundle>, String> {
         let set = match fs::read_link(self.dir.join(CURRENT)) {
             Ok(target) => self.dir.join(target),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(format!("{}: {error}", self.dir.join(CURRENT).display())),
         };
-        let believed = believed_in(&set.join(FILES), &self.pins)?;
-        bundle::verify(&set.join(FILES), &believed.manifest)
+        let at = set.join(ENVELOPE);
+        let envelope =
+            read_bounded(&at, MAX_MANIFEST as u64 + 1).map_err(|error| format!("{}: {error}", at.display()))?;
+        let believed = Believed::read(&envelope, &self.pins)?;
+        let files = bundle::verified(&set.join(FILES), &believed.manifest)
             .map_err(|problem| format!("{}: {problem}", set.display()))?;
-        Ok(Some(believed))
-    }
-
-    /// The content of a file, if the set in force has it.
-    pub(crate) fn known(&self, current: &Manifest, sha256: &Sha256) -> Option<Vec<u8>> {
-        let entry = current.files.iter().find(|it| it.sha256 == *sha256)?;
-        let content = read_bounded(&self.files().join(&entry.path), entry.size).ok()?;
-        (Sha256::of(&content) == *sha256).then_some(content)
+        Ok(Some(Bundle::new(believed, files, &set)))
     }
 
     /// Writes a set beside the others and has it checked, which may take long. Nobody reads it yet.
@@ -185,8 +207,8 @@ impl Store {
         &self,
         believed: &Believed,
         contents: &BTreeMap<Sha256, Vec<u8>>,
-        check: impl FnOnce(&Path) -> Result<(), String>,
-    ) -> Result<TempDir, String> {
+        check: impl FnOnce(&Files, &Path) -> Result<(), String>,
+    ) -> Result<Staged, String> {
         let staging = self.staging().map_err(unwritten)?;
         let files = staging.path().join(FILES);
         fs::create_dir(&files).map_err(unwritten)?;
@@ -196,38 +218,37 @@ impl Store {
             write_synced(&files, &entry.path, content, mode).map_err(unwritten)?;
         }
         write_synced(staging.path(), ENVELOPE, &believed.envelope, 0o644).map_err(unwritten)?;
-        bundle::verify(&files, &believed.manifest)?;
-        check(&files)?;
+        check(&bundle::verified(&files, &believed.manifest)?, &files)?;
         // What a check may have left beside the files, such as compiled scripts, isn't signed.
-        bundle::verify(&files, &believed.manifest)?;
+        let files = bundle::verified(&files, &believed.manifest)?;
         sync_dirs(staging.path()).map_err(unwritten)?;
-        Ok(staging)
+        Ok(Staged { staging, files })
     }
 
     /// Turns to a set that was written. The store is locked.
     ///
     /// # Errors
     /// It can't be written; for people. The set before stays.
-    pub(crate) fn turn(&self, believed: &Believed, staged: TempDir) -> Result<(), String> {
+    pub(crate) fn turn(&self, believed: &Believed, staged: Staged) -> Result<Bundle, String> {
         let digest: String = believed.digest.to_string().chars().take(16).collect();
         let name = format!("{}-{digest}", believed.manifest.revision);
-        let name = self.turn_to(staged, &name).map_err(unwritten)?;
-        let highest = Highest { revision: believed.manifest.revision, digest: believed.digest };
-        self.keep_highest(highest).map_err(unwritten)?;
+        let name = self.turn_to(staged.staging, &name).map_err(unwritten)?;
+        self.keep_highest(believed).map_err(unwritten)?;
         self.prune(&name);
-        Ok(())
+        Ok(Bundle::new(believed.clone(), staged.files, &self.dir.join(SETS).join(name)))
+    }
+
+    /// Writes a set anew that is in memory, and turns to that. The store is locked.
+    ///
+    /// # Errors
+    /// It can't be written; for people.
+    pub(crate) fn write_anew(&self, bundle: &Bundle) -> Result<Bundle, String> {
+        let staged = self.stage(&bundle.believed, &bundle.files.contents, |_, _| Ok(()))?;
+        self.turn(&bundle.believed, staged)
     }
 
     fn staging(&self) -> io::Result<TempDir> {
         tempfile::Builder::new().prefix(STAGING).tempdir_in(self.dir.join(SETS))
-    }
-
-    /// Puts these definitions in the place of a set that is broken. The store is locked.
-    pub(crate) fn stand_in(&self, file: &str, text: &str) -> io::Result<()> {
-        let staging = self.staging()?;
-        write_synced(&staging.path().join(FILES), file, text.as_bytes(), 0o644)?;
-        sync_dirs(staging.path())?;
-        self.turn_to(staging, STAND_IN).map(drop)
     }
 
     /// Gives a written set its name, and turns the link to it.
@@ -247,7 +268,12 @@ impl Store {
         Ok(name)
     }
 
-    fn keep_highest(&self, highest: Highest) -> io::Result<()> {
+    /// Writes down that this is the highest revision, unless that is known.
+    pub(crate) fn keep_highest(&self, believed: &Believed) -> io::Result<()> {
+        let highest = Highest { revision: believed.manifest.revision, digest: believed.digest };
+        if self.highest().is_ok_and(|known| known == Some(highest)) {
+            return Ok(());
+        }
         let mut file = tempfile::NamedTempFile::new_in(&self.dir)?;
         serde_json::to_writer(&mut file, &highest)?;
         file.as_file().sync_all()?;
@@ -272,14 +298,10 @@ impl Store {
     }
 }
 
-/// What stands beside a set's files and was signed. The files themselves aren't looked at.
-///
-/// # Errors
-/// It can't be read or believed; for people.
-pub(crate) fn believed_in(files: &Path, pins: &Pins) -> Result<Believed, String> {
-    let at = files.with_file_name(ENVELOPE);
-    let envelope = read_bounded(&at, MAX_MANIFEST as u64 + 1).map_err(|error| format!("{}: {error}", at.display()))?;
-    Believed::read(&envelope, pins)
+/// A set that was written beside the others.
+pub(crate) struct Staged {
+    staging: TempDir,
+    files: Files,
 }
 
 fn unwritten(error: io::Error) -> String {

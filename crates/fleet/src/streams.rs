@@ -226,7 +226,8 @@ pub fn table(plan: &Plan) -> Vec<Config> {
             max_messages_per_subject: 1,
             max_message_size: size(MAX_REPORT),
             max_bytes: 256 << 20,
-            max_age: HOST_AGE,
+            // A host that isn't heard of any more stays until somebody takes it out; one that has ended says how long.
+            allow_message_ttl: true,
             ..base(HOSTS, ALL_HOSTS, "hookwire: what hosts report of themselves")
         },
         Config {

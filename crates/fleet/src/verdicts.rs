@@ -51,6 +51,8 @@ pub fn limits() -> Limits {
 pub struct Progress {
     /// How many records wait.
     pub waiting: u64,
+    /// How many records aren't in the stream and never will be, since the process has started.
+    pub lost: u64,
     /// Why the last attempt failed, if it did.
     pub trouble: Option<String>,
 }
@@ -63,8 +65,8 @@ struct Shared {
     spool: Mutex<Spool>,
     written: Notify,
     progress: watch::Sender<Progress>,
-    /// How many records there was no room for since one was kept.
-    refused: Mutex<u64>,
+    /// How many records were lost that the stream doesn't tell of yet.
+    untold: Mutex<u64>,
 }
 
 impl std::fmt::Debug for Outbound {
@@ -76,35 +78,53 @@ impl std::fmt::Debug for Outbound {
 impl Outbound {
     /// Records go by this spool from now on. [`drain`](Self::drain) sends them.
     pub fn new(spool: Spool) -> Outbound {
-        let progress = Progress { waiting: spool.waiting(), trouble: None };
+        let progress = Progress { waiting: spool.waiting(), lost: 0, trouble: None };
         Outbound(Arc::new(Shared {
             spool: Mutex::new(spool),
             written: Notify::new(),
             progress: watch::Sender::new(progress),
-            refused: Mutex::new(0),
+            untold: Mutex::new(0),
         }))
     }
 
-    /// Keeps records, each a JSON value on one line; when this returns, the disk has them. Blocks. Where there was no room
-    /// for some, a record `{"lost":N}` stands in their place as soon as there is; gives how many there was no room for now.
+    /// Keeps records, each a JSON value on one line; when this returns, the disk has them. Blocks. Where some were lost, a
+    /// record `{"lost":N}` stands in their place as soon as the disk takes it; gives how many there was no room for now.
     ///
     /// # Errors
-    /// The disk doesn't take them.
+    /// The disk doesn't take them; they are counted as lost.
     pub fn keep(&self, records: &[Vec<u8>]) -> std::io::Result<u64> {
-        let mut refused = self.0.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        let lost = (*refused > 0).then(|| format!("{{\"lost\":{refused}}}").into_bytes());
         let mut spool = self.spool();
-        if let Some(lost) = lost
-            && spool.append([&*lost])?.kept == 1
-        {
-            *refused = 0;
-        }
-        let appended = spool.append(records.iter().map(Vec::as_slice))?;
-        *refused += appended.refused;
+        let kept = self.tell_lost(&mut spool).and_then(|()| spool.append(records.iter().map(Vec::as_slice)));
+        let n_lost = match &kept {
+            Ok(appended) => appended.refused,
+            Err(_) => records.len() as u64,
+        };
+        self.lose(n_lost);
         self.tell_waiting(&spool);
         drop(spool);
         self.0.written.notify_one();
-        Ok(appended.refused)
+        kept.map(|appended| appended.refused)
+    }
+
+    /// Counts records that were lost before they came here.
+    pub fn lose(&self, n: u64) {
+        if n > 0 {
+            *self.untold() += n;
+            self.0.progress.send_modify(|it| it.lost += n);
+        }
+    }
+
+    /// Writes down how many were lost, if the disk takes it now.
+    fn tell_lost(&self, spool: &mut Spool) -> std::io::Result<()> {
+        let mut untold = self.untold();
+        if *untold > 0 && spool.append([&*format!("{{\"lost\":{untold}}}").into_bytes()])?.kept == 1 {
+            *untold = 0;
+        }
+        Ok(())
+    }
+
+    fn untold(&self) -> MutexGuard<'_, u64> {
+        self.0.untold.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How far it is, and each change of it.
@@ -165,6 +185,9 @@ impl Outbound {
     /// of its last record, if that is known.
     async fn send_waiting(&self, server: &Server, stored: &mut Option<(u64, u64)>) -> Result<(), ServerError> {
         let mut n_conflicts = 0;
+        // Nothing else may come that it could stand before.
+        let this = self.clone();
+        self.on_disk(move |spool| this.tell_lost(spool)).await?;
         loop {
             let Some(batch) = self.on_disk(Spool::batch).await? else { return Ok(()) };
             let subject = self.subject(server)?;

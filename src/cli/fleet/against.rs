@@ -7,22 +7,24 @@ use super::super::output::{Output, Tone, safe};
 use super::super::rows::{About, event_summary, print_head, print_row};
 use super::super::{Failure, Finding};
 use super::verdicts::{read, start};
+use crate::definitions::signed::Signed;
 use crate::dialects::native;
 use crate::dialects::recorded::Recorded;
 use crate::engine::NOT_RUN;
+use crate::fleet::definitions::signed;
 use crate::host::{Host, HostOptions, LastGood, Projects, Purpose};
 use crate::support::amounts::number_of;
 use crate::verdict::{Decision, Verdict};
+use hookwire_fleet::bundle::Files;
 use hookwire_fleet::publish::{Channel, files_of};
 use hookwire_fleet::server::Server;
 use lru::LruCache;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use tempfile::TempDir;
 
 /// How many projects have hosts of their own here at a time: rules may name files below a project's root.
 const MAX_PROJECTS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(31);
@@ -37,16 +39,22 @@ const REDACTED: &str = "[redacted]";
 pub(super) async fn compare(
     server: &Server,
     seen: &Channel,
-    bundle: &Path,
+    bundle: (&Files, &Path),
     since: Duration,
     out: &mut Output,
 ) -> Result<Finding, Failure> {
     let published = seen.all.published.as_ref().map(|it| &it.manifest);
-    let place = match published {
-        Some(manifest) => Some(written(&files_of(server, manifest).await?)?),
+    let before = match published {
+        Some(manifest) => Some(files_of(server, manifest).await?),
         None => None,
     };
-    let mut sides = Sides::new(place.as_ref().map(|it| it.path().to_path_buf()), bundle.to_path_buf());
+    // Scripts of what is published are there to be looked at, and nowhere else.
+    let place = super::super::scratch::scratch("fleet")?;
+    if let Some(files) = &before {
+        files.write(place.path()).map_err(|error| Failure(error.to_string()))?;
+    }
+    let after = signed(bundle.0, &std::path::absolute(bundle.1)?);
+    let mut sides = Sides::new(before.map(|files| signed(&files, place.path())), after);
     let (now, mut found) = (SystemTime::now(), Found::default());
     let begin = now.checked_sub(since).unwrap_or(SystemTime::UNIX_EPOCH);
     let end = (now + SLACK).duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
@@ -65,26 +73,20 @@ pub(super) async fn compare(
     Ok(if found.n_changed > 0 { Finding::Found } else { Finding::Fine })
 }
 
-fn written(files: &hookwire_fleet::bundle::Files) -> Result<TempDir, Failure> {
-    let place = super::super::scratch::scratch("fleet")?;
-    files.write(place.path()).map_err(|error| Failure(error.to_string()))?;
-    Ok(place)
-}
-
 /// The hosts that judge again: by what is published, if anything is, and by the new bundle.
 struct Sides {
-    before: Option<PathBuf>,
-    after: PathBuf,
+    before: Option<Signed>,
+    after: Signed,
     of_projects: LruCache<String, [Arc<Host>; 2]>,
 }
 
 impl Sides {
-    fn new(before: Option<PathBuf>, after: PathBuf) -> Sides {
+    fn new(before: Option<Signed>, after: Signed) -> Sides {
         Sides { before, after, of_projects: LruCache::new(MAX_PROJECTS) }
     }
 
     fn of_project(&mut self, root: &str) -> [Arc<Host>; 2] {
-        let host = |fleet: Option<PathBuf>| {
+        let host = |fleet: Option<Signed>| {
             Host::new(HostOptions {
                 root: root.into(),
                 projects: Projects::None,

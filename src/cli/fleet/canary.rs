@@ -36,7 +36,7 @@ impl<'a> Pair<'a> {
 
     /// The rates that these hosts report.
     pub(super) fn compare_hosts(&self, hosts: &[Reported]) -> Compared {
-        let of_channel = hosts.iter().filter(|it| it.report.channel.as_ref() == Some(self.channel));
+        let of_channel = hosts.iter().filter(|it| it.is_there() && it.report.channel.as_ref() == Some(self.channel));
         let judged = of_channel.flat_map(|it| &it.report.judged);
         Compared::of(judged, self.canary.manifest.revision, &self.before.manifest.content())
     }

@@ -2,18 +2,19 @@
 
 use super::super::Failure;
 use super::cases::try_cases;
+use crate::definitions::signed::Signed;
+use crate::fleet::Member;
 use crate::fleet::acts::Acts;
+use crate::fleet::definitions::{self, Followed};
 use crate::fleet::settings::Settings;
-use crate::fleet::{Member, definitions};
 use crate::host::{Host, HostOptions};
-use hookwire_fleet::follow::Follower;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use tokio::runtime::{Handle, Runtime};
 
 /// A host's way into a fleet, if there is one for it.
 #[derive(Default)]
-pub(in crate::cli) struct Joining(Option<(Arc<Member>, Option<Follower>)>);
+pub(in crate::cli) struct Joining(Option<(Arc<Member>, Option<Followed>)>);
 
 impl Joining {
     /// Verifies what was published earlier and begins to connect, before the host reads its definitions.
@@ -24,13 +25,18 @@ impl Joining {
         runtime: &Runtime,
     ) -> Result<Joining, Failure> {
         let Some(settings) = Settings::find(given, system).map_err(Failure)? else { return Ok(Joining(None)) };
-        let follower = definitions::open(&settings, try_cases).map_err(Failure)?;
-        if follower.is_none() {
+        let mut followed = Followed::open(&settings, try_cases).map_err(Failure)?;
+        if followed.is_none() {
             tracing::info!("{}: no key is pinned, so no published definitions are followed.", settings.place());
         }
-        let _guard = runtime.enter();
-        let member = Member::join(settings, root).map_err(Failure)?;
-        Ok(Joining(Some((Arc::new(member), follower))))
+        let member = {
+            let _guard = runtime.enter();
+            Member::join(settings, root).map_err(Failure)?
+        };
+        if let Some(followed) = &mut followed {
+            runtime.block_on(followed.first_look(&member));
+        }
+        Ok(Joining(Some((Arc::new(member), followed))))
     }
 
     /// The host's part in the fleet.
@@ -40,8 +46,8 @@ impl Joining {
 
     /// The options of a host that has joined.
     pub(in crate::cli) fn options(&self, options: HostOptions) -> HostOptions {
-        let followed = self.0.as_ref().and_then(|(_, follower)| Some(follower.as_ref()?.files()));
-        HostOptions { fleet: followed, ..options }
+        let signed = self.0.as_ref().and_then(|(_, followed)| Some(followed.as_ref()?.signed.clone()));
+        HostOptions { fleet: signed, ..options }
     }
 
     /// Follows and reports from now on; verdicts, counts and questions go to the servers.
@@ -49,11 +55,11 @@ impl Joining {
     /// # Errors
     /// Nothing can be kept for it on this machine.
     pub(in crate::cli) fn follow(self, host: &Arc<Host>, runtime: &Runtime) -> Result<Joined, Failure> {
-        let Some((member, follower)) = self.0 else { return Ok(Joined(None)) };
+        let Some((member, followed)) = self.0 else { return Ok(Joined(None)) };
         let acts = Acts::start(host, runtime.handle(), &member);
         let acts = acts.map_err(|problem| Failure(format!("{}: {problem}", member.settings.place())))?;
         let joined = Joined(Some((Arc::new(acts), runtime.handle().clone())));
-        runtime.spawn(definitions::follow(Arc::downgrade(host), member, follower));
+        runtime.spawn(definitions::follow(Arc::downgrade(host), member, followed));
         Ok(joined)
     }
 }
@@ -71,9 +77,9 @@ impl Joined {
     }
 }
 
-/// The directory of what was published and is in force on this machine, verified, for a command that joins nothing.
-pub(in crate::cli) fn published(given: Option<&str>, system: bool) -> Result<Option<PathBuf>, Failure> {
+/// What was published and is in force on this machine, verified, for a command that joins nothing.
+pub(in crate::cli) fn published(given: Option<&str>, system: bool) -> Result<Option<Signed>, Failure> {
     let Some(settings) = Settings::find(given, system).map_err(Failure)? else { return Ok(None) };
-    let follower = definitions::open(&settings, try_cases).map_err(Failure)?;
-    Ok(follower.map(|it| it.files()))
+    let followed = Followed::open(&settings, try_cases).map_err(Failure)?;
+    Ok(followed.map(|it| it.signed))
 }

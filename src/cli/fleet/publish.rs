@@ -12,12 +12,15 @@ use crate::support::amounts::number_of;
 use hookwire_fleet::bundle::{Files, Manifest, Stage};
 use hookwire_fleet::envelope::Signers;
 use hookwire_fleet::follow::Judge;
-use hookwire_fleet::hosts::now;
+use hookwire_fleet::hosts::{Reported, all, now};
 use hookwire_fleet::key::SecretKey;
-use hookwire_fleet::name::Name;
-use hookwire_fleet::publish::{Became, Channel, Published, Reports, expires_in, files_of, history, publish};
+use hookwire_fleet::name::{Identity, Name};
+use hookwire_fleet::publish::{
+    Became, Channel, Published, Reports, Sent, expires_in, files_of, history, publish, replace_canary,
+};
 use hookwire_fleet::server::Server;
 use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -64,7 +67,7 @@ pub(in crate::cli) struct PublishArgs {
     /// A word for people who look at it.
     #[arg(long, value_name = "TEXT")]
     message: Option<String>,
-    /// How long to wait for the first host that says what became of it.
+    /// How long to wait for the first host that says what became of it; the others have 5 seconds more at most.
     #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = humantime::parse_duration)]
     wait: Duration,
     /// Only check the definitions and try their cases.
@@ -76,6 +79,10 @@ pub(in crate::cli) struct PublishArgs {
     against: Option<Duration>,
 }
 
+/// How long all other hosts are waited for, once one has said what became of a bundle, and how many refusals are shown.
+const MOMENT: Duration = Duration::from_secs(5);
+const MAX_SHOWN: usize = 5;
+
 fn permille(text: &str) -> Result<u16, String> {
     let wrong = || "write a part of a hundred, from 0.1 to 99.9".to_string();
     let percent: f64 = text.trim_end_matches('%').parse().map_err(|_| wrong())?;
@@ -86,8 +93,10 @@ fn permille(text: &str) -> Result<u16, String> {
 pub(in crate::cli) fn run(args: &PublishArgs, out: &mut Output) -> Result<Finding, Failure> {
     let given = args.dir.as_deref().map(|dir| checked(dir, out)).transpose()?;
     if args.dry_run {
-        return match (&args.dir, args.against) {
-            (Some(dir), Some(since)) => super::super::ending::run(async |_| against(args, dir, since, out).await),
+        return match (&args.dir, given, args.against) {
+            (Some(dir), Some(files), Some(since)) => {
+                super::super::ending::run(async |_| against(args, (&files, dir), since, out).await)
+            }
             _ => Ok(Finding::Fine),
         };
     }
@@ -109,13 +118,12 @@ fn checked(dir: &Path, out: &mut Output) -> Result<Files, Failure> {
     if files.entries.is_empty() {
         return Err(about("there is nothing in it".into()));
     }
-    let soundness = |code| Soundness { code, cases: try_cases };
-    soundness(true).check(dir).map_err(about)?;
+    (Soundness { code: true, cases: try_cases }).check(&files, dir).map_err(about)?;
     if !out.json {
-        let cases = if has_cases(dir) { ", all cases as expected" } else { "; there are no cases" };
+        let cases = if has_cases(&files) { ", all cases as expected" } else { "; there are no cases" };
         out.line(&format!("checked {}{cases}", number_of(files.entries.len(), "file")));
     }
-    if let Err(problem) = (Soundness { code: false, cases: |_| Ok(()) }).check(dir) {
+    if let Err(problem) = (Soundness { code: false, cases: |_| Ok(()) }).permits(&files, dir) {
         tell(format_args!("hosts that permit no code will refuse it: {problem}"));
     }
     Ok(files)
@@ -191,7 +199,7 @@ impl Sender<'_> {
         Ok(files_of(self.server, &earlier.manifest).await?)
     }
 
-    /// Publishes files as the next revision, and waits for the first host that says what became of them.
+    /// Publishes files as the next revision, and waits for hosts that say what became of them.
     async fn put(
         &self,
         files: &Files,
@@ -199,16 +207,24 @@ impl Sender<'_> {
         message: Option<String>,
         seen: &Channel,
         out: &mut Output,
-    ) -> Result<(Done, Option<Became>), Failure> {
+    ) -> Result<(Done, Vec<Became>), Failure> {
         let (args, channel) = (self.args, self.channel);
         let next = || {
             seen.next_revision().map_err(|problem| {
                 Failure(format!("{problem}; pin the key that has signed it, or name the next --revision"))
             })
         };
+        // It is in force on no host that has these keys pinned, and each tells of it.
+        let stale = seen.canary.problem.as_ref().filter(|_| canary.is_none());
+        let revision = match (args.revision, stale) {
+            (Some(revision), _) => revision,
+            (None, None) => next()?,
+            // The one before is for what takes the canary's place.
+            (None, Some(_)) => next()?.saturating_add(1),
+        };
         let manifest = Manifest {
             channel: channel.clone(),
-            revision: args.revision.map_or_else(next, Ok)?,
+            revision,
             stage: canary.map_or(Stage::All, |permille| Stage::Canary { permille }),
             created: now(),
             expires: expires_in(args.expires),
@@ -227,8 +243,43 @@ impl Sender<'_> {
             let digest: String = sent.digest.to_string().chars().take(12).collect();
             out.line(&format!("published revision {} to {to}: {digest}", manifest.revision));
         }
-        let became = reports.next(channel, &sent, args.wait).await;
+        if let Some(problem) = stale {
+            let replaced = replace_canary(self.server, &manifest, &self.keys.iter().collect::<Vec<_>>(), seen).await;
+            match replaced {
+                Ok(()) if out.json => {}
+                Ok(()) => {
+                    out.line(&format!("took away the canary of {channel}, which can't be believed: {}", safe(problem)))
+                }
+                Err(error) => {
+                    tell(format_args!("the canary of {channel} can't be believed ({problem}) and stays: {error}"))
+                }
+            }
+        }
+        let became = self.hear(&mut reports, &manifest, &sent).await;
         Ok((Done { manifest, took: began.elapsed() }, became))
+    }
+
+    /// What hosts say of a bundle: the first one is waited for, and then, for a moment, all others that are there.
+    async fn hear(&self, reports: &mut Reports, manifest: &Manifest, sent: &Sent) -> Vec<Became> {
+        let (known, _) = all(self.server).await.unwrap_or_default();
+        let is_meant = |it: &Reported| {
+            it.is_there() && it.report.channel.as_ref() == Some(self.channel) && manifest.is_for(it.who.host.as_str())
+        };
+        let mut missing: BTreeSet<Identity> = known.into_iter().filter(is_meant).map(|it| it.who).collect();
+        let mut said: BTreeMap<Identity, Became> = BTreeMap::new();
+        let mut end = Instant::now() + self.args.wait;
+        while let Some(became) = reports.next(self.channel, sent, end.saturating_duration_since(Instant::now())).await {
+            if said.is_empty() {
+                end = end.min(Instant::now() + MOMENT);
+            }
+            let (Became::InForce(who, _) | Became::Refused(who, _)) = &became;
+            missing.remove(who);
+            said.insert(who.clone(), became);
+            if missing.is_empty() {
+                break;
+            }
+        }
+        said.into_values().collect()
     }
 
     /// Watches a canary, and takes it back if it does clearly worse.
@@ -273,7 +324,12 @@ impl Sender<'_> {
 }
 
 /// Shows what a bundle would change about what the fleet has judged.
-async fn against(args: &PublishArgs, dir: &Path, since: Duration, out: &mut Output) -> Result<Finding, Failure> {
+async fn against(
+    args: &PublishArgs,
+    bundle: (&Files, &Path),
+    since: Duration,
+    out: &mut Output,
+) -> Result<Finding, Failure> {
     let (server, followed) = args.server.connect().await?;
     let Some(Followed { pins, .. }) = followed else {
         let problem = "your settings pin no keys, so nobody knows what is published now; name a settings file with \
@@ -285,7 +341,7 @@ async fn against(args: &PublishArgs, dir: &Path, since: Duration, out: &mut Outp
     if let Some(problem) = &seen.all.problem {
         return Err(Failure(format!("what {channel} has at the moment can't be believed: {problem}")));
     }
-    super::against::compare(&server, &seen, dir, since, out).await
+    super::against::compare(&server, &seen, bundle, since, out).await
 }
 
 /// The channel, and whose signatures are believed there.
@@ -316,6 +372,11 @@ async fn earlier(
     let newest = seen.all.published.as_ref().map_or(0, |it| it.manifest.revision);
     let canary = seen.canary.published.clone().filter(|it| it.manifest.revision > newest);
     let Some(wanted) = roll_back else {
+        if let Some(problem) = &seen.canary.problem {
+            return Err(Failure(format!(
+                "the canary of {channel} can't be believed: {problem}; `hookwire publish DIR` replaces it"
+            )));
+        }
         return canary
             .ok_or_else(|| Failure(format!("{channel} has no canary that is newer than what all hosts have")));
     };
@@ -334,36 +395,47 @@ async fn earlier(
     before.ok_or_else(|| none("no other files that were published before"))
 }
 
-/// Says what a host made of it.
-fn tell_what_became(became: Option<Became>, sent: &Done, wait: Duration, out: &mut Output) -> Finding {
+/// Says what hosts made of it.
+fn tell_what_became(became: Vec<Became>, sent: &Done, wait: Duration, out: &mut Output) -> Finding {
     let (revision, took) = (sent.manifest.revision, sent.took);
-    let (who, refused) = match &became {
-        Some(Became::InForce(who, _)) => (Some(who), None),
-        Some(Became::Refused(who, reason)) => (Some(who), Some(reason)),
-        None => (None, None),
-    };
-    if out.json {
-        out.json(&json!({ "revision": revision, "host": who.map(ToString::to_string), "refused": refused,
-            "inForce": who.is_some() && refused.is_none() }));
-    } else {
-        match (who, refused) {
-            (Some(who), Some(reason)) => {
-                let word = out.tone(Tone::Bad, "refused");
-                out.line(&format!("{word} by {who}: {}", safe(reason)));
-                out.line("It is in force on no host that refuses it. Mend it and publish again, or `--roll-back`.");
-            }
-            (Some(who), None) => {
-                let word = out.tone(Tone::Good, "in force");
-                out.line(&format!(
-                    "{word} on {who} after {:.1} s; `hookwire fleet status` shows all",
-                    took.as_secs_f64()
-                ));
-            }
-            (None, _) => out.line(&format!(
-                "no host has said within {} what became of it; `hookwire fleet status` shows those that are there",
-                humantime::format_duration(wait)
-            )),
+    let (mut taken, mut refused) = (Vec::new(), Vec::new());
+    for became in became {
+        match became {
+            Became::InForce(who, _) => taken.push(who),
+            Became::Refused(who, reason) => refused.push((who, reason)),
         }
     }
-    if refused.is_some() { Finding::Found } else { Finding::Fine }
+    let finding = if refused.is_empty() { Finding::Fine } else { Finding::Found };
+    if out.json {
+        let first = refused.first().map(|(who, _)| who).or(taken.first());
+        out.json(&json!({ "revision": revision, "host": first.map(ToString::to_string),
+            "refused": refused.first().map(|(_, reason)| reason), "inForce": !taken.is_empty() && refused.is_empty(),
+            "hosts": taken.len() + refused.len(),
+            "refusedBy": refused.iter().map(|(who, _)| who.to_string()).collect::<Vec<_>>() }));
+        return finding;
+    }
+    for (who, reason) in refused.iter().take(MAX_SHOWN) {
+        let word = out.tone(Tone::Bad, "refused");
+        out.line(&format!("{word} by {who}: {}", safe(reason)));
+    }
+    let word = out.tone(Tone::Good, "in force");
+    let after = format!("after {:.1} s; `hookwire fleet status` shows all", took.as_secs_f64());
+    match (&*taken, refused.len()) {
+        ([], 0) => out.line(&format!(
+            "no host has said within {} what became of it; `hookwire fleet status` shows those that are there",
+            humantime::format_duration(wait)
+        )),
+        ([], _) => {
+            out.line("It is in force on no host that has answered. Mend it and publish again, or `--roll-back`.")
+        }
+        ([first, others @ ..], n_refused) => {
+            let others = match others.len() {
+                0 => String::new(),
+                n => format!(" and {}", number_of(n, "other")),
+            };
+            let refusing = if n_refused == 0 { String::new() } else { format!(", but {n_refused} refused it,") };
+            out.line(&format!("{word} on {first}{others}{refusing} {after}"));
+        }
+    }
+    finding
 }

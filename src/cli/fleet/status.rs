@@ -1,6 +1,6 @@
 //! `hookwire fleet status`: the hosts, and what is in force there.
 
-use super::super::output::{Output, Tone, safe};
+use super::super::output::{Output, Tone, safe, tell};
 use super::super::{Failure, Finding};
 use super::ServerArgs;
 use super::canary::Pair;
@@ -8,9 +8,10 @@ use crate::fleet::settings::{CHANNEL, Followed};
 use crate::fleet::standing::{State, state};
 use crate::support::amounts::number_of;
 use hookwire_fleet::bundle::Stage;
-use hookwire_fleet::hosts::{Reported, all, now};
+use hookwire_fleet::hosts::{Presence, Reported, all, forget, now};
 use hookwire_fleet::name::Name;
 use hookwire_fleet::publish::{Channel, Published, Slot};
+use hookwire_fleet::server::Server;
 use serde_json::json;
 use std::time::Duration;
 
@@ -21,11 +22,17 @@ pub(super) struct StatusArgs {
     /// Only the hosts of this channel.
     #[arg(long, value_name = "NAME")]
     channel: Option<Name>,
+    /// Take a machine's hosts that aren't heard of any more, or one of them, out of what the fleet knows, as an administrator.
+    #[arg(long, value_name = "HOST|HOST.INSTANCE", conflicts_with = "channel")]
+    forget: Option<String>,
 }
 
 pub(super) async fn run(args: &StatusArgs, out: &mut Output) -> Result<Finding, Failure> {
     let (server, followed) = args.server.connect().await?;
     let (hosts, unread) = all(&server).await?;
+    if let Some(named) = &args.forget {
+        return take_out(&server, named, &hosts, out).await;
+    }
     let named = args.channel.clone().or_else(|| followed.as_ref().map(|it| it.pins.channel.clone()));
     let name = named.unwrap_or_else(|| Name::nearest(CHANNEL));
     let hosts: Vec<Reported> = match &args.channel {
@@ -57,28 +64,62 @@ pub(super) async fn run(args: &StatusArgs, out: &mut Output) -> Result<Finding, 
     for host in &hosts {
         // Other channels have other revisions.
         let newest = newest.filter(|_| host.report.channel.as_ref() == Some(&name));
-        let state = state(&host.report, newest);
+        let state = state(host, newest);
         if state.is_wrong {
             finding = Finding::Found;
         }
         if out.json {
             out.json(&json!({ "host": host.who.host, "instance": host.who.instance, "seconds": host.ago.as_secs(),
-                "report": host.report, "lag": state.lag, "ok": !state.is_wrong }));
+                "is": presence(host), "report": host.report, "lag": state.lag, "ok": !state.is_wrong }));
         } else {
             tell_host(host, &state, out);
         }
     }
     if hosts.is_empty() && !out.json {
-        out.line("No host has reported within the last 90 seconds.");
+        out.line("No host has ever reported.");
     }
     Ok(finding)
+}
+
+fn presence(host: &Reported) -> &'static str {
+    match host.presence() {
+        Presence::There => "there",
+        Presence::Ended => "ended",
+        Presence::Silent => "silent",
+    }
+}
+
+/// Takes hosts out that aren't there.
+async fn take_out(server: &Server, named: &str, hosts: &[Reported], out: &mut Output) -> Result<Finding, Failure> {
+    let is_named = |it: &&Reported| it.who.host.as_str() == named || it.who.to_string() == named;
+    let found: Vec<&Reported> = hosts.iter().filter(is_named).collect();
+    if found.is_empty() {
+        return Err(Failure(format!("the fleet knows no host {named}; `hookwire fleet status` lists them")));
+    }
+    let (there, gone): (Vec<&Reported>, Vec<&Reported>) = found.into_iter().partition(|it| it.is_there());
+    for host in &gone {
+        forget(server, &host.who).await?;
+        if out.json {
+            out.json(&json!({ "forgotten": host.who.to_string() }));
+        } else {
+            out.line(&format!("{} is taken out", host.who));
+        }
+    }
+    for host in &there {
+        tell(format_args!("{} stays: it has reported {} s ago", host.who, host.ago.as_secs()));
+    }
+    Ok(if there.is_empty() { Finding::Fine } else { Finding::Found })
 }
 
 fn tell_channel(name: &Name, channel: &Channel, hosts: &[Reported], out: &mut Output) {
     let mut slot = |slot: &Slot, words: &str| match (&slot.published, &slot.problem) {
         (Some(Published { manifest, digest, .. }), _) => {
-            let of_channel = hosts.iter().filter(|it| it.report.channel.as_ref() == Some(name));
-            let has = |it: &&Reported| it.report.in_force.as_ref().is_some_and(|it| it.digest == *digest);
+            // One that isn't heard of is one of them; it has ended only if it has said so.
+            let is_of_channel =
+                |it: &&Reported| it.presence() != Presence::Ended && it.report.channel.as_ref() == Some(name);
+            let of_channel = hosts.iter().filter(is_of_channel);
+            let has =
+                |it: &&Reported| it.is_there() && it.report.in_force.as_ref().is_some_and(|it| it.digest == *digest);
             let (n, there) = (of_channel.clone().filter(has).count(), of_channel.count());
             let expires = match manifest.expires.checked_sub(now()) {
                 // What was published for 90 days has 90 days left, not 89 and some seconds fewer than a day.
@@ -117,7 +158,11 @@ fn tell_channel(name: &Name, channel: &Channel, hosts: &[Reported], out: &mut Ou
 const DAY: u64 = 24 * 60 * 60;
 
 fn tell_host(host: &Reported, state: &State, out: &mut Output) {
-    let tone = if state.is_wrong { Tone::Bad } else { Tone::Good };
+    let tone = match (state.is_wrong, host.is_there()) {
+        (true, _) => Tone::Bad,
+        (false, true) => Tone::Good,
+        (false, false) => Tone::Dim,
+    };
     let (who, words) = (host.who.to_string(), out.tone(tone, &state.words));
     out.line(&format!("{who:<28} {words}; {} s ago, hookwire {}", host.ago.as_secs(), safe(&host.report.version)));
 }

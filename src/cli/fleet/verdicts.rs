@@ -87,11 +87,15 @@ pub(super) async fn query(args: &QueryArgs, out: &mut Output) -> Result<Finding,
     let (mut records, mut n_found, mut is_over) = (Vec::new(), 0, false);
     while !is_over && !out.is_gone() {
         match reader.next_stored().await {
-            // The end of an `async` hook, or what was lost, is no verdict.
-            Some(stored) => {
-                let record = read(stored)?.filter(|it| it.get("verdict").is_some());
-                records.extend(record.map(|it| (stream::name(&it), it)));
-            }
+            // The end of an `async` hook is no verdict. What was lost may have been what is looked for.
+            Some(stored) => match read(stored)? {
+                Some(record) if record.get("lost").is_some() => {
+                    n_found += show_found(&query, &std::mem::take(&mut records), out)?;
+                    print(&Clean::new(record), out);
+                }
+                Some(record) if record.get("verdict").is_some() => records.push((stream::name(&record), record)),
+                Some(_) | None => {}
+            },
             None => is_over = true,
         }
         if records.len() >= stream::AT_ONCE || is_over {

@@ -245,7 +245,7 @@ impl Fleet {
         let followed = self.source.followed.as_ref().map(|it| &it.pins.channel);
         // Other channels have other revisions.
         let newest = newest.filter(|_| report.channel.as_ref() == followed);
-        let state = state(report, newest);
+        let state = state(reported, newest);
         json!({
             "instance": who.instance, "version": report.version, "channel": report.channel,
             "words": state.words, "isWrong": state.is_wrong,

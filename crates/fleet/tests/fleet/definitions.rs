@@ -1,8 +1,7 @@
 //! From a publisher's directory to what is in force on a host, on real servers.
 
-
-use async_nats::HeaderMap;
 use crate::common::{LONG, Servers, manifest, until};
+use async_nats::HeaderMap;
 use hookwire_fleet::bundle::{Files, Manifest, Stage};
 use hookwire_fleet::digest::Sha256;
 use hookwire_fleet::envelope::Signers;
@@ -24,13 +23,13 @@ use tokio::sync::watch;
 struct Simple;
 
 impl Judge for Simple {
-    fn check(&self, files: &Path) -> Result<(), String> {
-        let text = fs::read_to_string(files.join("guard.yaml")).unwrap_or_default();
+    fn check(&self, _: &Files, dir: &Path) -> Result<(), String> {
+        let text = fs::read_to_string(dir.join("guard.yaml")).unwrap_or_default();
         if text.contains("bad") { Err("guard.yaml doesn't compile".into()) } else { Ok(()) }
     }
 
-    fn stand_in(&self, problem: &str) -> (String, String) {
-        ("stand-in.yaml".into(), format!("deny: {problem}"))
+    fn permits(&self, files: &Files, dir: &Path) -> Result<(), String> {
+        self.check(files, dir)
     }
 
     fn version(&self) -> &str {
@@ -284,8 +283,7 @@ async fn without_a_server_the_last_good_stays() {
     let status = host.status.borrow().clone();
     // Which file it was is told by whoever looks first, which may be the host that was just stopped.
     assert!(status.broken.is_some(), "{status:?}");
-    let stand_in = fs::read_to_string(host.dir.path().join("current/files/stand-in.yaml")).unwrap();
-    assert!(stand_in.starts_with("deny") && !host.dir.path().join("current/files/guard.yaml").exists());
+    assert!(status.in_force.is_none() && status.bundle.is_none(), "{status:?}");
     servers.restart(0);
     // What was signed comes again as soon as the server does, and what is published then.
     let status = host.revision(1).await;

@@ -1,9 +1,8 @@
 //! A pool and its clients, on real servers with the accounts of `examples/fleet`.
 
-
+use crate::common::{LONG, Servers, until};
 use async_nats::HeaderMap;
 use bytes::Bytes;
-use crate::common::{LONG, Servers, until};
 use futures_util::StreamExt;
 use hookwire_fleet::name::Name;
 use hookwire_fleet::pool::{self, AskError, GROUP, Limits};

@@ -1,6 +1,5 @@
 //! The verdict stream on real servers: nothing lost, nothing twice, whoever is killed meanwhile.
 
-
 use crate::common::{self, LONG, Servers, until};
 use hookwire_fleet::name::Name;
 use hookwire_fleet::quota::{self, Take};
@@ -313,4 +312,37 @@ async fn three_servers_lose_their_leaders_and_nothing_else() {
     assert!(taken <= in_stream && taken + 20 >= in_stream);
     // Two hosts, each with one call on its way.
     assert!(spent <= MAX + 2 * 3000);
+}
+
+/// The disk takes nothing for a while: what was lost is counted, and the stream says so as soon as it can.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_disk_does_not_take_leaves_a_mark() {
+    let Some(servers) = Servers::start(1).await else { return };
+    let (server, auditor) = (servers.connect("host-a").await, servers.connect("auditor").await);
+    let dir = tempfile::TempDir::new().unwrap();
+    let host = Host::start(&server, dir.path());
+    host.keep(1..=2);
+    assert!(host.outbound.drained(LONG).await);
+    // Nothing can be made in a directory that is a file.
+    let away = dir.path().join("away");
+    std::fs::rename(&host.spool, &away).unwrap();
+    std::fs::write(&host.spool, "").unwrap();
+    for _ in 0..10 {
+        assert!(host.outbound.keep(&[record(3), record(3)]).is_err());
+    }
+    host.outbound.lose(5);
+    assert_eq!(host.outbound.progress().borrow().lost, 25);
+    std::fs::remove_file(&host.spool).unwrap();
+    std::fs::rename(&away, &host.spool).unwrap();
+    let records = async || {
+        let found = stored(&auditor).await.into_values().flatten().map(|(_, record)| record);
+        found.collect::<Vec<_>>()
+    };
+    // Without another record, too.
+    let found = until(async || Some(records().await).filter(|it| it.len() > 2)).await;
+    assert_eq!(found, [record(1), record(2), b"{\"lost\":25}".to_vec()]);
+    host.keep(3..=3);
+    let found = until(async || Some(records().await).filter(|it| it.len() > 3)).await;
+    assert_eq!(found.last(), Some(&record(3)));
+    assert_eq!(host.outbound.progress().borrow().lost, 25);
 }

@@ -361,12 +361,12 @@ fn free_ports(n: usize) -> Vec<u16> {
 pub struct Sound;
 
 impl Judge for Sound {
-    fn check(&self, _: &Path) -> Result<(), String> {
+    fn check(&self, _: &Files, _: &Path) -> Result<(), String> {
         Ok(())
     }
 
-    fn stand_in(&self, problem: &str) -> (String, String) {
-        ("stand-in.yaml".into(), problem.into())
+    fn permits(&self, _: &Files, _: &Path) -> Result<(), String> {
+        Ok(())
     }
 
     fn version(&self) -> &str {

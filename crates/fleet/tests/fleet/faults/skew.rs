@@ -1,8 +1,8 @@
 //! A host whose clock is wrong: another process of this program, under `faketime`.
 
-use crate::common::{LONG, Servers, Sound, manifest, until};
 use super::load::{Account, COST, Elsewhere, Load, keep_from, name};
 use super::{FEW, program_is_there};
+use crate::common::{LONG, Servers, Sound, manifest, until};
 use hookwire_fleet::asks::{self, Asker, Decision};
 use hookwire_fleet::bundle::Files;
 use hookwire_fleet::envelope::Signers;
