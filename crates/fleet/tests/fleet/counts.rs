@@ -1,6 +1,5 @@
 //! Quotas, budgets and answers on a real server: exact, however many ask at once, and whoever is killed.
 
-
 use crate::common::{self, LONG, Servers};
 use futures_util::future::join_all;
 use hookwire_fleet::asks::{self, Answered, Asker, Decision};

@@ -1,9 +1,8 @@
 //! Logins by a key, on real servers: by an NKEY that the server lists, and by a token that an operator has signed.
 
-
+use crate::common::{LONG, Servers, program, until};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
-use crate::common::{LONG, Servers, program, until};
 use hookwire_fleet::server::{Link, Server, ServerError, Settings};
 use hookwire_fleet::streams::{self, Made, Plan};
 use nkeys::KeyPair;

@@ -1,8 +1,7 @@
 //! The connection and the streams, on real servers.
 
-
-use async_nats::HeaderMap;
 use crate::common::{LONG, Servers, old_program, until};
+use async_nats::HeaderMap;
 use hookwire_fleet::name::Identity;
 use hookwire_fleet::server::{Link, PATIENCE, Server, ServerError};
 use hookwire_fleet::streams::{self, Made, Plan};

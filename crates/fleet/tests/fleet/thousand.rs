@@ -3,7 +3,6 @@
 //!
 //! `cargo test --release -p hookwire-fleet --test fleet -- thousand --ignored --nocapture`; HOSTS says how many.
 
-
 use crate::common::{LONG, Servers, Sound, manifest};
 use hookwire_fleet::bundle::Files;
 use hookwire_fleet::envelope::Signers;

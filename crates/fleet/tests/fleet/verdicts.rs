@@ -1,6 +1,5 @@
 //! The verdict stream on real servers: nothing lost, nothing twice, whoever is killed meanwhile.
 
-
 use crate::common::{self, LONG, Servers, until};
 use hookwire_fleet::name::Name;
 use hookwire_fleet::quota::{self, Take};

@@ -1,8 +1,8 @@
 //! A host whose clock is wrong: another process of this program, under `faketime`.
 
-use crate::common::{LONG, Servers, Sound, manifest, until};
 use super::load::{Account, COST, Elsewhere, Load, keep_from, name};
 use super::{FEW, program_is_there};
+use crate::common::{LONG, Servers, Sound, manifest, until};
 use hookwire_fleet::asks::{self, Asker, Decision};
 use hookwire_fleet::bundle::Files;
 use hookwire_fleet::envelope::Signers;
@@ -60,7 +60,7 @@ struct Found {
 /// the servers' clock.
 pub async fn row(program: &Path, seconds: i64) -> Option<Account> {
     if !program_is_there("faketime") {
-        eprintln!("SKIPPED: a wrong clock needs faketime (`apt-get install faketime`)");
+        crate::skipped::skip("a wrong clock needs faketime (`apt-get install faketime`)");
         return None;
     }
     let mut load = Load::start(Servers::without_streams(program, 1), FEW, None).await;
