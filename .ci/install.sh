@@ -13,3 +13,8 @@ install_packages() {
     [ "$(id -u)" = 0 ] && command -v apt-get >&2 &&
         apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -qy install --no-install-recommends "$@"
 }
+
+# Installs the runner of tests if it is missing.
+need_nextest() {
+    command -v cargo-nextest >&2 || cargo install --locked cargo-nextest
+}

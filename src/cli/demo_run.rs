@@ -6,7 +6,7 @@
 use super::demo::detail;
 use super::output::{Output, Tone, safe};
 use super::run::supervisor;
-use super::scratch::scratch;
+use super::scratch::{forget_git, scratch};
 use super::tail::tree;
 use super::{Failure, Finding};
 use crate::dialects;
@@ -122,7 +122,9 @@ fn prepare(root: &Path) -> Result<(), Failure> {
 }
 
 fn git(root: &Path, args: &[&str]) -> Result<String, Failure> {
-    let ran = Command::new("git").args(args).current_dir(root).stdin(Stdio::null()).output();
+    let mut command = Command::new("git");
+    forget_git(&mut command);
+    let ran = command.args(args).current_dir(root).stdin(Stdio::null()).output();
     let ran = ran.map_err(|error| Failure(format!("this demo needs git: {error}")))?;
     if !ran.status.success() {
         let said = String::from_utf8_lossy(&ran.stderr).into_owned();
@@ -137,6 +139,7 @@ fn remote_main(root: &Path) -> Result<String, Failure> {
 
 fn hookwire(root: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap_or_else(|_| "hookwire".into()));
+    forget_git(&mut command);
     command.args(args).current_dir(root).stdin(Stdio::null());
     command
 }

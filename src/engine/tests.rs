@@ -1154,12 +1154,13 @@ fn the_deadline_bounds_the_whole_event() {
     );
 }
 
-/// C1 and C5: ten thousand hung hooks, side by side and one after the other.
+/// C1 and C5: a thousand hung hooks, side by side and one after the other. `HOOKWIRE_FULL=1`: ten thousand.
 #[test]
-fn ten_thousand_hung_hooks() {
+fn thousands_of_hung_hooks() {
+    let n = if std::env::var_os("HOOKWIRE_FULL").is_some() { 10_000 } else { 1000 };
     for parallel in [true, false] {
         let definitions: String =
-            (0..10_000).map(|n| format!("h{n}, parallel: {parallel}, fail: ask, callback: hang\n")).collect();
+            (0..n).map(|n| format!("h{n}, parallel: {parallel}, fail: ask, callback: hang\n")).collect();
         let mut event = call();
         event["deadlineMs"] = 1000.into();
         block_on(async {
@@ -1167,7 +1168,7 @@ fn ten_thousand_hung_hooks() {
             let started = Instant::now();
             let verdict = world.decide(&event).await;
             assert_eq!(started.elapsed().as_millis(), 950);
-            assert_eq!((verdict.decision.as_str(), verdict.outcomes.len()), ("ask", 10_000));
+            assert_eq!((verdict.decision.as_str(), verdict.outcomes.len()), ("ask", n));
         });
     }
 }

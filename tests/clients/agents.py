@@ -6,6 +6,7 @@ Each agent has `hookwire install` done in a project of its own, or http hooks th
 agent really did. A second table is of agents below `hookwire run`, whose programs do what no text of a call shows.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -362,9 +363,20 @@ def drive(argv, project, env):
         try:
             child.wait(PATIENCE)
         except subprocess.TimeoutExpired:
+            pass
+        # With what it has left behind.
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
+        child.wait()
     return out.read_text(errors="replace")
+
+
+def kill_hosts(hookwire, project, env):
+    """Ends the hosts of a project at once."""
+    asked = subprocess.run([hookwire, "status", "--format", "json", "--root", str(project)], cwd=project, env=env, capture_output=True, text=True)
+    for pid in {json.loads(line).get("pid") for line in asked.stdout.splitlines()} - {None}:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def run(bin_dir, hookwire, agent, prompt, commands, between=None):
@@ -383,15 +395,14 @@ def run(bin_dir, hookwire, agent, prompt, commands, between=None):
     def on_turn(results):
         turns[results] = turns.get(results, 0) + 1
         if between and turns[results] == 1:
-            between(results, project, trust)
+            between(results, project, trust, lambda: kill_hosts(hookwire, project, base))
         return commands[results] if results < len(commands) else None
 
     model = Model(speak, on_turn)
     argv, env = program(model.url, home, prompt)
     printed = drive(argv, project, base | env)
     model.shutdown()
-    # The host, and what the agent has left behind.
-    subprocess.run(["pkill", "-KILL", "-f", str(scratch)], check=False)
+    kill_hosts(hookwire, project, base)
     files = sorted(path.name for path in project.iterdir() if not path.name.startswith("."))
     seen = (project / "seen.txt").read_text() if (project / "seen.txt").exists() else ""
     heard = json.dumps([request for _, request in model.requests])
@@ -408,29 +419,29 @@ def guard_instead(project, command, trust):
     trust()
 
 
-def edit(project, trust):
+def edit(project, trust, kill_host=None):
     guard_instead(project, "touch edited", trust)
     # The host has its own eyes on the file; an agent that is faster would be judged by the old hooks.
     time.sleep(1)
 
 
-def kill(project, trust):
+def kill(project, trust, kill_host):
     guard_instead(project, "touch last", trust)
-    subprocess.run(["pkill", "-KILL", "-f", f"serve --root {project}"], check=False)
+    kill_host()
 
 
-def edit_and_kill(results, project, trust):
+def edit_and_kill(results, project, trust, kill_host):
     """Edits the hooks in mid-session, and later kills the host."""
     if results == 3:
         edit(project, trust)
     if results == 4:
-        kill(project, trust)
+        kill(project, trust, kill_host)
 
 
 def check_apart(bin_dir, hookwire, agent):
     """The same for an agent whose run a deny ends: a session for each."""
     session = lambda commands, between=None: run(bin_dir, hookwire, agent, "Do it.", commands, between)
-    after_first = lambda act: lambda results, project, trust: act(project, trust) if results == 1 else None
+    after_first = lambda act: lambda results, *given: act(*given) if results == 1 else None
     denied, _, _, printed = session(COMMANDS[:2])
     renamed, _, seen, _ = session(["touch plain"])
     edited, *_ = session(["touch allowed", "touch edited"], after_first(edit))
@@ -580,8 +591,7 @@ def check_below(bin_dir, hookwire, agent):
         subprocess.run(["sh", "-c", command], cwd=project, env=env, capture_output=True)
         if push_target(project, env) == before:
             found[way] = "no push"
-    # The host, and what the agent has left behind.
-    subprocess.run(["pkill", "-KILL", "-f", str(project.parent)], check=False)
+    kill_hosts(hookwire, project, env)
     shutil.rmtree(project.parent, ignore_errors=True)
     shutil.rmtree(home, ignore_errors=True)
     return found, printed + "\n--- what the model was told ---\n" + "\n".join(told)

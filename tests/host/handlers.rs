@@ -125,11 +125,6 @@ fn answer(
     stream.write_all(text.as_bytes())
 }
 
-/// A port where nobody listens.
-fn closed_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
 // --------------------------------------------------------------------------------------- helpers
 
 fn serve(dir: &Path) -> std::process::Command {

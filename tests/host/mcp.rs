@@ -296,7 +296,7 @@ fn an_endpoint_where_nobody_is() {
     if !is_there("python3") {
         return;
     }
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = closed_port();
     let (mut host, _dir) = TestHost::with(&format!(
         "hooks: [{{ name: a, on: PreToolUse, fail: closed, mcp: {{ server: {{ url: 'http://127.0.0.1:{port}/mcp?key=secret' }}, tool: t }} }}]"
     ));
@@ -333,7 +333,7 @@ fn sdk() -> Option<std::path::PathBuf> {
         return Some(python);
     }
     assert!(wanted.is_none(), "HOOKWIRE_MCP_SDK names {}, which isn't there", python.display());
-    eprintln!("SKIPPED: no MCP SDK is installed; run .ci/mcp");
+    tried_elsewhere("no MCP SDK is installed; .ci/mcp installs it");
     None
 }
 
@@ -387,11 +387,12 @@ fn sdk_over_http() {
         return;
     }
     let Some(python) = sdk() else { return };
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut server = std::process::Command::new(python);
-    let server = server.arg(repo("tests/data/mcp/sdk_server.py")).arg(port.to_string());
+    let server = server.arg(repo("tests/data/mcp/sdk_server.py")).arg("http").stdout(std::process::Stdio::piped());
     let mut server = server.stderr(std::process::Stdio::null()).spawn().unwrap();
-    eventually("the server listens", || std::net::TcpStream::connect(("127.0.0.1", port)).ok());
+    let mut port = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(server.stdout.take().unwrap()), &mut port).unwrap();
+    let port = port.trim_end();
     let result =
         std::panic::catch_unwind(|| converse_with_the_sdk(&format!("{{ url: 'http://127.0.0.1:{port}/mcp' }}")));
     server.kill().unwrap();

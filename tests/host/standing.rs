@@ -526,7 +526,7 @@ fn the_direction_of_a_failure_decides_and_nothing_else() {
     let mut layers = vec!["user", "hooks", "project", "session"];
     match Command::new("unshare").args(["--map-root-user", "--mount", "true"]).status().is_ok_and(|it| it.success()) {
         true => layers.insert(0, "managed"),
-        false => println!("SKIPPED: the managed layer, because there are no namespaces here"),
+        false => skip("the managed layer, because there are no namespaces here"),
     }
     for layer in layers {
         let kinds = kinds.iter().filter(|(_, it)| layer == "session" || it.get("callback").is_none());

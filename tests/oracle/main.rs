@@ -3,7 +3,7 @@
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `HOOKWIRE_ORACLE` | how many texts; without it 300, 3,000 for `panics`, and 10,000 that are covered for `covers` |
+//! | `HOOKWIRE_ORACLE` | how many texts; without it 100, 500 for `panics`, and 500 that are covered for `covers`. `.ci/run` asks for more |
 //! | `HOOKWIRE_ORACLE_SEED` | which texts; 1 without it |
 //! | `HOOKWIRE_ORACLE_SHELLS` | for which shells: `bash,dash,zsh` without it, and bash gets twice as many |
 //! | `HOOKWIRE_ORACLE_RECORD` | a file for what the shells did, a JSON object a line; hookwire isn't asked |
@@ -28,6 +28,8 @@ mod planted;
 mod random;
 mod reader;
 mod shells;
+#[path = "../support/skipped.rs"]
+mod skipped;
 mod state;
 
 use acts::RULES;
@@ -75,7 +77,10 @@ fn main() -> ExitCode {
         ]
     };
     if arguments.iter().any(|argument| argument == "--list") {
-        tests.iter().for_each(|(name, _)| println!("{name}: test"));
+        // None is ignored.
+        if !arguments.iter().any(|argument| argument == "--ignored") {
+            tests.iter().for_each(|(name, _)| println!("{name}: test"));
+        }
         return ExitCode::SUCCESS;
     }
     let filters: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
@@ -128,7 +133,7 @@ fn shares(count: u64) -> Vec<(&'static str, u64)> {
         if std::process::Command::new(shell).args(["-c", ":"]).status().is_ok() {
             shells.push((shell, if shell == "bash" { 2 } else { 1 }));
         } else {
-            println!("SKIPPED: {shell} is missing");
+            skipped::skip(format_args!("{shell} is missing"));
         }
     }
     let parts = shells.iter().map(|(_, parts)| parts).sum::<u64>();
@@ -183,7 +188,7 @@ fn happens(worker: &mut Worker, sample: &Sample, text: &str) -> bool {
 fn record(file: std::fs::File) {
     let out = Mutex::new(std::io::BufWriter::new(file));
     let seeds = seeds();
-    for (shell, count) in shares(setting("", 300)) {
+    for (shell, count) in shares(setting("", 100)) {
         let each = |worker: &mut Worker, _: &mut Judge, sample: Sample| {
             let runs = happens(worker, &sample, &sample.text);
             let mut row = json!({"shell": sample.shell, "text": sample.text, "runs": runs, "rule": RULES[sample.rule].text,
@@ -224,7 +229,7 @@ fn panics() -> Vec<String> {
         "trap",
     ];
     let (seeds, seed) = (seeds(), setting("_SEED", 1));
-    for (shell, count) in shares(setting("", 3000)) {
+    for (shell, count) in shares(setting("", 500)) {
         let next = AtomicU64::new(0);
         let ask_all = || {
             let (mut judge, place) = (Judge::default(), tempfile::tempdir().unwrap());
@@ -273,7 +278,7 @@ fn misplaced() -> Vec<String> {
 fn planted() -> Vec<String> {
     let recorded = Mutex::new(Vec::new());
     let seeds = seeds();
-    for (shell, count) in shares(setting("", 300)) {
+    for (shell, count) in shares(setting("", 100)) {
         let each = |worker: &mut Worker, _: &mut Judge, sample: Sample| {
             let ran = happens(worker, &sample, &sample.text);
             recorded.lock().unwrap().push((sample, ran));
@@ -300,7 +305,7 @@ struct Counts {
 /// Holds the rules against the shells and prints a table; gives what is over the limits.
 fn check() -> Vec<String> {
     if let Err(error) = Worker::start(Watch::Acts) {
-        println!("SKIPPED: texts can't be run apart from this machine: {error}");
+        skipped::skip(format_args!("texts can't be run apart from this machine: {error}"));
         return Vec::new();
     }
     let seeds = seeds();
@@ -310,7 +315,7 @@ fn check() -> Vec<String> {
         "{:<6}{:>9}{:>9}{:>9}{:>9}{:>15}{:>10}{:>10}{:>15}",
         "shell", "texts", "ran", "matched", "doubt", "SILENT MISSES", "harmless", "decided", "false matches"
     );
-    for (shell, count) in shares(setting("", 300)) {
+    for (shell, count) in shares(setting("", 100)) {
         let counts = Mutex::new(Counts::default());
         let each = |worker: &mut Worker, judge: &mut Judge, sample: Sample| {
             note(&counts, outcomes.as_ref(), worker, judge, &sample);

@@ -413,3 +413,17 @@ fn files(dir: &std::path::Path) -> std::collections::BTreeMap<std::path::PathBuf
     }
     found
 }
+
+/// git tells its hooks of the repository that somebody commits to. A setup makes its own, and leaves that one alone.
+#[test]
+fn a_setup_below_a_hook_of_git_leaves_its_repository_alone() {
+    if !is_there("git") {
+        return;
+    }
+    let cases = "setup: git init --quiet . && test -d .git\ncases: [{ event: { event: Stop }, expect: deny }]\n";
+    let dir = hooks(&[("a.yaml", "hooks: [{ name: a, on: Stop, deny: no }]"), ("a.test.yaml", cases)]);
+    let foreign = dir.path().join("foreign");
+    let tested = hookwire().arg("test").arg(dir.path().join("a.test.yaml")).env("GIT_DIR", &foreign).output().unwrap();
+    let text = String::from_utf8_lossy(&tested.stdout) + String::from_utf8_lossy(&tested.stderr);
+    assert!(tested.status.success() && !foreign.exists(), "{text}");
+}

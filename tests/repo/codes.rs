@@ -16,7 +16,7 @@ fn codes_in(printed: &str) -> BTreeSet<String> {
 fn each_example_has_its_code_and_no_other() {
     let mut wrong = Vec::new();
     for Code { name, example, .. } in CODES {
-        let checkout = Checkout::new();
+        let checkout = Checkout::empty();
         let script = match example {
             Example::File(text) => {
                 let ending = if text.starts_with('{') { "json" } else { "yaml" };

@@ -145,10 +145,13 @@ fn every_example_of_a_help_runs() {
             let command = if expected == 124 { format!("timeout 2 {example}") } else { example.to_string() };
             let output = checkout.bash(&format!("({command}) < /dev/null"));
             let text = said(&output);
-            // The kernel of this machine may not do what that needs.
-            let can_not = example.starts_with("hookwire run") && text.contains("can't be held");
             let is_as_expected = output.status.code() == Some(expected) && text.contains(says);
-            assert!(is_as_expected || can_not, "{example}: {:?}\n{text}", output.status);
+            // The kernel of this machine may not do what that needs.
+            if !is_as_expected && example.starts_with("hookwire run") && text.contains("can't be held") {
+                skip(format_args!("{example}: {}", text.trim_end()));
+                continue;
+            }
+            assert!(is_as_expected, "{example}: {:?}\n{text}", output.status);
             n_run += 1;
         }
     }

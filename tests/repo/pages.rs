@@ -110,29 +110,37 @@ pub(crate) struct Checkout(tempfile::TempDir);
 /// A host that a hook has started would stay.
 impl Drop for Checkout {
     fn drop(&mut self) {
-        let _ = self.command("hookwire").args(["stop", "--all"]).output();
+        if self.0.path().join("run/hookwire").exists() {
+            let _ = self.command("hookwire").args(["stop", "--all"]).output();
+        }
     }
 }
 
 impl Checkout {
-    pub(crate) fn new() -> Checkout {
+    /// Without the examples.
+    pub(crate) fn empty() -> Checkout {
         let dir = tempfile::tempdir().unwrap();
         for name in ["project/.git", "home", "run"] {
             std::fs::create_dir_all(dir.path().join(name)).unwrap();
         }
+        Checkout(dir)
+    }
+
+    pub(crate) fn new() -> Checkout {
+        let checkout = Checkout::empty();
         // Hooks may write beside themselves.
         let copied =
-            Command::new("cp").arg("-r").arg(repo("examples")).arg(dir.path().join("project")).status().unwrap();
+            Command::new("cp").arg("-r").arg(repo("examples")).arg(checkout.0.path().join("project")).status().unwrap();
         assert!(copied.success());
-        Checkout(dir)
+        checkout
     }
 
     fn command(&self, program: &str) -> Command {
         let bin = Path::new(env!("CARGO_BIN_EXE_hookwire")).parent().unwrap();
         let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
-        let mut command = Command::new(program);
+        let mut command = in_our_world(Command::new(program));
         let home = self.0.path().join("home");
-        command.env("PATH", &path).env("HOME", home).env_remove("XDG_CONFIG_HOME").env_remove("XDG_DATA_HOME");
+        command.env("PATH", &path).env("HOME", home);
         command.env("XDG_RUNTIME_DIR", self.0.path().join("run"));
         command.current_dir(self.0.path().join("project"));
         command

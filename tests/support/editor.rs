@@ -134,9 +134,9 @@ impl Editor {
     }
 }
 
-/// The URI of a path without odd characters.
+/// The URI of a path.
 pub fn uri(path: &Path) -> String {
-    format!("file://{}", path.display())
+    url::Url::from_file_path(path).unwrap().into()
 }
 
 fn line(diagnostic: &Value) -> String {

@@ -4,38 +4,57 @@
 
 pub mod editor;
 pub mod models;
+pub mod skipped;
 
 pub use hookwire_conformance::framing::Framing;
 use serde_json::{Value, json};
+pub use skipped::{is_there, skip, tried_elsewhere};
 use std::collections::VecDeque;
 use std::io::{BufReader, Read, Write};
-use std::net::Shutdown;
+use std::net::{Ipv4Addr, Shutdown, SocketAddrV4};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::LazyLock;
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
 /// When a test gives up: more than anything here may take, on the slowest and busiest machine.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The built binary.
+/// What whoever runs the tests may have set for programs, and what none of them is about: how a text is shown, where a
+/// repository is, what is logged, and where settings of their own are.
+const WISHES: &[&str] = &[
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "COLUMNS",
+    "FORCE_COLOR",
+    "GIT_DIR",
+    "GIT_INDEX_FILE",
+    "GIT_WORK_TREE",
+    "HOOKWIRE_LOG",
+    "HOOKWIRE_TOKEN",
+    "NO_COLOR",
+    "TERM",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+];
+
+/// The built binary, in a world that is the same for whoever runs the tests.
 pub fn hookwire() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_hookwire"));
-    command.env_remove("HOOKWIRE_LOG");
-    command
+    in_our_world(Command::new(env!("CARGO_BIN_EXE_hookwire")))
 }
 
-/// Whether a program that a test needs is there; without it, the test says so and is over. Where
-/// everything must be there, its absence is a failure.
-pub fn is_there(program: &str) -> bool {
-    let found = Command::new(program).arg("--version").output().is_ok();
-    assert!(found || std::env::var_os("CI").is_none(), "{program} is missing");
-    if !found {
-        println!("SKIPPED: {program} is missing");
+/// A program without the wishes of whoever runs the tests. `.cargo/config.toml` has the rest: the language, and where temporary
+/// files go.
+pub fn in_our_world(mut command: Command) -> Command {
+    // What a test gives it stays.
+    let given: Vec<_> = command.get_envs().map(|(variable, _)| variable.to_owned()).collect();
+    for variable in WISHES.iter().filter(|variable| !given.iter().any(|it| it == *variable)) {
+        command.env_remove(variable);
     }
-    found
+    command
 }
 
 /// A file of the repository.
@@ -76,6 +95,18 @@ pub fn replace(path: &Path, text: &str) {
     let new = path.with_extension("new");
     std::fs::write(&new, text).unwrap();
     std::fs::rename(&new, path).unwrap();
+}
+
+/// A port where nobody listens: it is held, so that nobody else gets it.
+pub fn closed_port() -> u16 {
+    use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
+    static HELD: LazyLock<(OwnedFd, u16)> = LazyLock::new(|| {
+        let held = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        bind(&held, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = SocketAddrV4::try_from(getsockname(&held).unwrap()).unwrap().port();
+        (held, port)
+    });
+    HELD.1
 }
 
 /// A directory without definitions.

@@ -156,7 +156,7 @@ fn codex() {
 /// variable names a directory with `codex/*.command.output.schema.json`.
 fn schemas_of_codex() -> Option<BTreeMap<String, Value>> {
     let Some(dir) = std::env::var_os("HOOKWIRE_PROTOCOLS") else {
-        eprintln!("SKIPPED: HOOKWIRE_PROTOCOLS names no directory with Codex's schemas");
+        tried_elsewhere("HOOKWIRE_PROTOCOLS names no directory with Codex's schemas, which aren't ours to keep");
         return None;
     };
     let mut schemas = BTreeMap::new();

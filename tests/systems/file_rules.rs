@@ -1,6 +1,6 @@
 //! Rules over files hold for whatever does it: a tool, a shell's command, a tool of an MCP server.
 
-use super::support::{TestHost, definitions, hooks, hookwire, repo};
+use super::support::{TestHost, definitions, hooks, hookwire, in_our_world, repo};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -55,9 +55,10 @@ struct Row {
 }
 
 fn project() -> tempfile::TempDir {
-    let files = FILES.iter().map(|file| (*file, "TOKEN=1\n")).chain(TEXTS.iter().copied());
+    let files = FILES.iter().map(|file| (*file, "TOKEN=1
+")).chain(TEXTS.iter().copied());
     let project = hooks(&files.collect::<Vec<_>>());
-    let git = std::process::Command::new("git").args(["init", "-q"]).current_dir(project.path()).status();
+    let git = in_our_world(std::process::Command::new("git")).args(["init", "-q"]).current_dir(project.path()).status();
     assert!(git.unwrap().success());
     project
 }

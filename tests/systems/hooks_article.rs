@@ -169,8 +169,7 @@ fn an_audit_service_gets_the_template_and_nobody_waits_for_it() {
 
 #[test]
 fn an_audit_service_that_is_down_is_logged_and_stops_nobody() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let (mut host, _dir, log) = logged(&audit(port));
+    let (mut host, _dir, log) = logged(&audit(closed_port()));
     host.request("initialize", json!({"capabilities": {"hooks": {"notifications": ["hooks/failed"]}}}));
     assert_eq!(reply(&mut host, written())["blocked"], false);
     let failed = host.receive_where(|message| message["method"] == "hooks/failed");

@@ -1,6 +1,6 @@
 //! `hookwire hook AGENT`, as an agent's configuration runs it, and `hookwire install`, which writes that.
 
-use super::support::{await_end, eventually, hooks, hookwire};
+use super::support::{await_end, eventually, hooks, hookwire, in_our_world, skip};
 use hookwire::agents::{AGENTS, Agent, Form};
 use serde_json::{Value, json};
 use std::fs;
@@ -60,7 +60,8 @@ impl Project {
     }
 
     /// The same of another program than the built one.
-    pub fn command_of(&self, mut command: Command, args: &[&str]) -> Command {
+    pub fn command_of(&self, command: Command, args: &[&str]) -> Command {
+        let mut command = in_our_world(command);
         let home = self.0.path().join("home");
         // They are named: the home directory of whoever runs the tests is none of theirs.
         let user = ["--user-dir".into(), home.join(".config/hookwire").into_os_string()];
@@ -72,9 +73,9 @@ impl Project {
             _ => 0,
         };
         command.args(&args[..n_before]).args(user).args(data).args(&args[n_before..]);
-        command.current_dir(self.root()).env("HOME", home).env_remove("HOOKWIRE_LOG");
+        command.current_dir(self.root()).env("HOME", home);
         let moving = AGENTS.iter().flat_map(|agent| &agent.moved_by).map(|(variable, _)| variable.as_str());
-        for name in moving.chain(["XDG_CONFIG_HOME", "XDG_DATA_HOME"]) {
+        for name in moving {
             command.env_remove(name);
         }
         command.env("XDG_RUNTIME_DIR", self.0.path().join("run")).stdin(Stdio::piped());
@@ -559,8 +560,7 @@ fn a_small_program_holds_a_command_itself() {
     let [small, large] = programs(&project);
     let probe = Command::new(&small).arg("--probe").output().unwrap();
     if !probe.status.success() {
-        eprintln!("SKIPPED: starts can't be held here: {}", String::from_utf8_lossy(&probe.stderr));
-        return;
+        return skip(format_args!("starts can't be held here: {}", String::from_utf8_lossy(&probe.stderr).trim_end()));
     }
     let said = |args: &[&str]| {
         let output = project.command_of(Command::new(&small), args).output().unwrap();

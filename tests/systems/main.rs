@@ -50,3 +50,7 @@ mod workflow_framework;
 
 #[path = "../support/mod.rs"]
 mod support;
+
+// The servers of a fleet, which are that crate's tests' own, say by it what is missing.
+#[cfg(feature = "fleet")]
+use support::skipped;

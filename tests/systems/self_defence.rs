@@ -1,7 +1,7 @@
 //! Self-defence: what an agent's calls would do to the guards that judge it. A world of each test's own has a project in
 //! which every agent is installed, a user's definitions, what was trusted, and the program on PATH.
 
-use super::support::{TestHost, hookwire, is_there, repo};
+use super::support::{TestHost, hookwire, in_our_world, is_there, repo};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fs;
@@ -51,7 +51,7 @@ impl World {
         }
         symlink(".claude", at("project/link")).unwrap();
         for args in [&["init", "-q"][..], &["add", "-A", "-f"]].iter().filter(|_| in_git) {
-            let mut git = Command::new("git");
+            let mut git = in_our_world(Command::new("git"));
             git.args(*args).current_dir(at("project")).env("GIT_CONFIG_GLOBAL", "/dev/null").status().unwrap();
         }
         let mut command = hookwire();

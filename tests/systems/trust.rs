@@ -1,7 +1,7 @@
 //! A project's definitions come with a clone: they are in force only in a state that a person has approved.
 
 use super::installed::Project;
-use super::support::{Framing, TestHost, eventually, hookwire, replace, repo};
+use super::support::{Framing, TestHost, editor, eventually, hookwire, replace, repo};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -227,7 +227,7 @@ impl Editor {
         let mut host = TestHost::framed(command.stderr(Stdio::inherit()), Framing::Headers);
         host.may_leave_unread = true;
         let capabilities = json!({ "textDocument": {}, "window": { "showDocument": { "support": shows } } });
-        let root = format!("file://{}", project.root().display());
+        let root = editor::uri(&project.root());
         host.request("initialize", json!({ "processId": null, "rootUri": root, "capabilities": capabilities }));
         host.notify("initialized", json!({}));
         let uri = format!("{root}/.hookwire/guard.yaml");
@@ -266,7 +266,7 @@ impl Editor {
         let command = json!({ "command": "hookwire.trust", "arguments": [{ "uri": self.1 }] });
         let id = self.0.ask("workspace/executeCommand", command);
         let show = self.0.receive_where(|it| it["method"] == "window/showDocument");
-        let path = show["params"]["uri"].as_str().unwrap().strip_prefix("file://").unwrap().to_string();
+        let path = url::Url::parse(show["params"]["uri"].as_str().unwrap()).unwrap().to_file_path().unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let (is_shown, answer) = read(&fs::read_to_string(&path).unwrap());
         self.answer(&show, json!({ "success": is_shown }));

@@ -1,13 +1,15 @@
 //! The real program is the oracle of its row: the examples of `acts.txt` run in a directory of their own, watched by strace, and
 //! what their programs do to files is held against what `file_acts` says of their texts.
 
+#[path = "../../../tests/support/skipped.rs"]
+mod skipped;
 #[path = "oracle/watched.rs"]
 mod watched;
 
 use hookwire_acts::{Access, Certainty, FileAct, Named, Reach, Shell, named_in_text, read};
+use skipped::{skip, tried_elsewhere};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -288,11 +290,6 @@ fn is_named(text: &str, path: &str, is_exact: bool) -> bool {
         })
 }
 
-/// Says what isn't tested, also where the test passes.
-fn say(skipped: &str) {
-    let _ = writeln!(std::io::stderr(), "SKIPPED: {skipped}");
-}
-
 #[test]
 fn what_programs_do_is_what_the_table_says() {
     let data = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/acts.txt")).unwrap();
@@ -302,8 +299,10 @@ fn what_programs_do_is_what_the_table_says() {
         .args(["-f", "--seccomp-bpf", "-qq", "-e", "trace=openat", "-o", "/dev/null", "true"])
         .status();
     if !can_watch.is_ok_and(|status| status.success()) {
-        say(&format!("{} examples of what programs do to files: strace can't watch them here", examples.len()));
-        return;
+        return skip(format_args!(
+            "{} examples of what programs do to files: strace can't watch them here",
+            examples.len()
+        ));
     }
     let scratch = Scratch::new();
     let templates: Vec<PathBuf> =
@@ -332,7 +331,7 @@ fn what_programs_do_is_what_the_table_says() {
     });
     let skipped = skipped.into_inner().unwrap();
     if !skipped.is_empty() {
-        say(&format!("what needs {}", skipped.into_iter().collect::<Vec<_>>().join(", ")));
+        tried_elsewhere(format_args!("what needs {}", skipped.into_iter().collect::<Vec<_>>().join(", ")));
     }
     let mut failed = failed.into_inner().unwrap();
     failed.sort();

@@ -7,6 +7,7 @@ mod update;
 
 use super::ending;
 use super::output::{Output, tell};
+use super::scratch::forget_git;
 use super::{Failure, Finding, Format, definitions, reports};
 use crate::definitions::approved::DEFINITIONS;
 use crate::definitions::cases::{self, CameOut, Case, Cases, Happening, Scene};
@@ -334,6 +335,7 @@ async fn test(file: &Path, args: &TestArgs, runtime: &Runtime, copied: &mut Last
         let mut shell = Command::new("sh");
         shell.args(["-euc", setup]).current_dir(place.work()).env("TMPDIR", place.temporary());
         shell.stdin(Stdio::null()).stdout(std::io::stderr());
+        forget_git(shell.as_std_mut());
         let status = shell.kill_on_drop(true).status().await?;
         if !status.success() {
             return Err(Failure(format!("{name}: `setup` failed: {status}")).into());

@@ -1,9 +1,11 @@
-"""An MCP server made with the official SDK, over stdio, or on a port of loopback: sdk_server.py [PORT]"""
+"""An MCP server made with the official SDK, over stdio, or on a port of loopback that it prints: sdk_server.py [http]"""
 
 import os
+import socket
 import sys
 
 import anyio
+import uvicorn
 from mcp.server.mcpserver import MCPServer
 
 server = MCPServer("from-the-sdk")
@@ -47,6 +49,8 @@ async def holds(file: str) -> str:
 
 
 if sys.argv[1:]:
-    server.run("streamable-http", port=int(sys.argv[1]))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        print(listener.getsockname()[1], flush=True)
+        uvicorn.Server(uvicorn.Config(server.streamable_http_app(), log_level="error")).run(sockets=[listener])
 else:
     server.run("stdio")

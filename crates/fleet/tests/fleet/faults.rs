@@ -10,6 +10,7 @@ mod place;
 mod skew;
 
 use crate::common::{LONG, Place, Servers, another_program, program, until};
+use crate::skipped::skip;
 use futures_util::future::LocalBoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use hookwire_fleet::server::Server;
@@ -39,9 +40,7 @@ fn faults_are_survived() {
     if !place::is_inside() {
         match place::run_inside("faults::faults_are_survived") {
             Some(held) => return assert!(held, "see the table above"),
-            None => {
-                eprintln!("SKIPPED: a partition and a full disk need the right to make namespaces (root, unshare, ip)")
-            }
+            None => skip("a partition and a full disk need the right to make namespaces (root, unshare, ip)"),
         }
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();

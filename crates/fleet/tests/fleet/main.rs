@@ -9,5 +9,7 @@ mod faults;
 mod login;
 mod pool;
 mod server;
+#[path = "../../../../tests/support/skipped.rs"]
+mod skipped;
 mod thousand;
 mod verdicts;

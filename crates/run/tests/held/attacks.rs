@@ -4,8 +4,8 @@ use super::support::{Jail, User, run, times, users};
 
 /// An attack, and what shows that it was tried and stopped.
 const ATTACKS: &[(&str, &str)] = &[
-    ("./race 200 fork", "race fork: evaded=0"),
-    ("./race 200 posix", "race posix: evaded=0"),
+    ("./race $TIMES fork", "race fork: evaded=0"),
+    ("./race $TIMES posix", "race posix: evaded=0"),
     ("./int80 ./argecho", "int80 execve refused: -13"),
     ("./dump", "dump: refused: Permission denied"),
     ("./traced", "traced: refused: Permission denied"),
@@ -38,7 +38,7 @@ fn every_attack_is_stopped() {
     let mut wrong = Vec::new();
     for user in users() {
         for (attack, sign) in ATTACKS {
-            let ran = jail.sh(*user, &["--end-tree"], attack);
+            let ran = jail.sh(*user, &["--end-tree"], &attack.replace("$TIMES", &times(20).to_string()));
             let is_stopped = !ran.output.contains("EVADED") && ran.output.contains(sign);
             eprintln!("{attack:45} {user:?} {}", if is_stopped { "stopped" } else { "NOT STOPPED" });
             if !is_stopped {
@@ -70,9 +70,9 @@ fn threads_that_start_something_at_once_hang_nothing() {
     let Some(jail) = Jail::new() else { return };
     let _host = jail.host(RULES);
     for user in users() {
-        let ran = run(jail.held(*user, &[], &["./mtexec", &times(50).to_string(), "push"]));
+        let ran = run(jail.held(*user, &[], &["./mtexec", &times(20).to_string(), "push"]));
         let last = ran.stderr.lines().last().unwrap_or_default();
-        let ok = format!("mtexec: evaded=0 ok={} killed=0 stuck-or-refused=0", times(50));
+        let ok = format!("mtexec: evaded=0 ok={} killed=0 stuck-or-refused=0", times(20));
         assert_eq!(last, ok, "{user:?}");
     }
 }

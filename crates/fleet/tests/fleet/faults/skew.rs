@@ -60,7 +60,7 @@ struct Found {
 /// the servers' clock.
 pub async fn row(program: &Path, seconds: i64) -> Option<Account> {
     if !program_is_there("faketime") {
-        eprintln!("SKIPPED: a wrong clock needs faketime (`apt-get install faketime`)");
+        crate::skipped::skip("a wrong clock needs faketime (`apt-get install faketime`)");
         return None;
     }
     let mut load = Load::start(Servers::without_streams(program, 1), FEW, None).await;
