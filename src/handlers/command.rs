@@ -510,7 +510,7 @@ async fn scripts(files: Vec<PathBuf>, cwd: PathBuf) -> Vec<String> {
     const MOST: usize = 16;
     let read = move || {
         let text = |file: &PathBuf| paths::script(&file.to_string_lossy(), &cwd);
-        files.iter().take(MOST).filter_map(text).collect()
+        files.iter().take(MOST).filter_map(|file| text(file).known().ok().flatten()).collect()
     };
     look(read).await.unwrap_or_default()
 }

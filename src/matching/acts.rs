@@ -7,8 +7,11 @@ use super::paths::{self, PathPattern, PathViews, Standing};
 use super::shell::{self, Access, Certainty, FileAct, Named, Reach, Shell};
 use super::{Asker, Facts, ToolNaming, patience, tools};
 use crate::syntax::source::Layer;
+use hookwire_ask::look::Look;
+use rustix::io::Errno;
 use serde_json::Value;
 use std::ffi::OsStr;
+use std::fs::ReadDir;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -22,6 +25,8 @@ const MOST_ENTRIES: usize = 4096;
 const LONGEST_WALK: Duration = Duration::from_millis(20);
 /// What a walk leaves out: what others made, and made again.
 const NOT_WALKED: &[&str] = &[".git", "node_modules", "target"];
+/// Why an act may be about more than was found.
+const UNLISTED: &str = "a directory can't be listed";
 /// Who asks for all definitions.
 const AS_OTHERS: Asker =
     Asker { layer: Layer::Session, naming: ToolNaming::Canonical, guesses: false, acts: true, any_depth: false };
@@ -297,7 +302,7 @@ impl Facts {
                 own.patterns = directories.iter().map(from).collect();
                 let mut found = Found::default();
                 directories.iter().for_each(|from| found.expand(from, &pattern));
-                own.and_more = (!found.is_whole).then_some("a pattern of file names stands for too many files");
+                own.and_more = found.and_more;
                 own.paths = found.paths.iter().map(|it| views(it)).collect();
                 // What fits no file stays what it is, and `[id]` doesn't fit `[id]`.
                 if own.paths.is_empty() && pattern.contains('[') {
@@ -310,8 +315,11 @@ impl Facts {
             }
             Named::Found(pattern) => {
                 let (start, name) = pattern.split_once("/**/").unwrap_or((".", &pattern));
-                let found = directories.iter().flat_map(|from| below(&at(start, from), &fits(name)));
-                own.paths = found.map(|it| views(&it)).collect();
+                for from in &directories {
+                    let (found, is_seen) = below(&at(start, from), &fits(name));
+                    own.paths.extend(found.iter().map(|it| views(it)));
+                    own.and_more = own.and_more.or((!is_seen).then_some(UNLISTED));
+                }
             }
             Named::Open { before, after } => {
                 own.is_open_in_name = before.contains('/') && !after.contains('/');
@@ -512,7 +520,11 @@ impl Act {
                     Standing::Near => {
                         let is_named =
                             |path: &Path| pattern.matches_any(&paths::views(&path.to_string_lossy(), &views.lexical));
-                        below(&views.lexical, &is_named).first().map(|path| format!("`{}`", path.display()))
+                        let (found, is_seen) = below(&views.lexical, &is_named);
+                        if found.is_empty() && !is_seen {
+                            return Met::Perhaps(UNLISTED, shown(views));
+                        }
+                        found.first().map(|path| format!("`{}`", path.display()))
                     }
                     Standing::Apart => None,
                 },
@@ -579,12 +591,13 @@ impl Act {
 struct Found {
     paths: Vec<PathBuf>,
     left: usize,
-    is_whole: bool,
+    /// Why it may stand for others, too.
+    and_more: Option<&'static str>,
 }
 
 impl Default for Found {
     fn default() -> Found {
-        Found { paths: Vec::new(), left: MOST_ENTRIES, is_whole: true }
+        Found { paths: Vec::new(), left: MOST_ENTRIES, and_more: None }
     }
 }
 
@@ -599,12 +612,20 @@ impl Found {
             }
             let (mut next, fits) = (Vec::new(), fits(&name));
             for way in &ways {
-                for entry in std::fs::read_dir(way).into_iter().flatten().flatten() {
+                let Ok(entries) = listed(way) else {
+                    self.and_more = Some(UNLISTED);
+                    continue;
+                };
+                for entry in entries.into_iter().flatten() {
                     if self.left == 0 || next.len() >= MOST_FILES {
-                        self.is_whole = false;
+                        self.and_more = Some("a pattern of file names stands for too many files");
                         break;
                     }
                     self.left -= 1;
+                    let Ok(entry) = entry else {
+                        self.and_more = Some(UNLISTED);
+                        break;
+                    };
                     let entry = entry.path();
                     let is_hidden = entry.file_name().is_some_and(|it| it.as_encoded_bytes().starts_with(b"."));
                     if (!is_hidden || name.starts_with('.')) && fits(&entry) {
@@ -614,7 +635,8 @@ impl Found {
             }
             ways = next;
         }
-        self.paths.extend(ways.into_iter().filter(|it| it.symlink_metadata().is_ok()));
+        let is_there = |it: &PathBuf| Look::of_io(it.symlink_metadata()).or_closed().map(drop) != Look::Nothing;
+        self.paths.extend(ways.into_iter().filter(is_there));
     }
 }
 
@@ -630,15 +652,27 @@ fn fits(pattern: &str) -> impl Fn(&Path) -> bool {
     }
 }
 
-/// The files and directories below a directory that are asked for, as far as a walk of bounded length comes.
-fn below(directory: &Path, is_asked: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
-    let start = Instant::now();
+/// What a directory holds, if it is there and may be listed: what this process may not list, a shell may not list either.
+fn listed(directory: &Path) -> Result<Option<ReadDir>, Errno> {
+    Look::of_io(std::fs::read_dir(directory)).or_closed().known()
+}
+
+/// The files and directories below a directory that are asked for, as far as a walk of bounded length comes; and whether all
+/// directories that it came by could be listed.
+fn below(directory: &Path, is_asked: &dyn Fn(&Path) -> bool) -> (Vec<PathBuf>, bool) {
+    let (start, mut is_seen) = (Instant::now(), true);
     let (mut left, mut found, mut pending) = (MOST_ENTRIES, Vec::new(), vec![directory.to_path_buf()]);
     while let Some(directory) = pending.pop() {
-        for entry in std::fs::read_dir(&directory).into_iter().flatten().flatten() {
+        let entries = listed(&directory);
+        is_seen &= entries.is_ok();
+        for entry in entries.ok().flatten().into_iter().flatten() {
+            let Ok(entry) = entry else {
+                is_seen = false;
+                break;
+            };
             let is_over = left == 0 || start.elapsed() > LONGEST_WALK || found.len() >= MOST_FILES;
             if is_over || !patience::is_left() {
-                return found;
+                return (found, is_seen);
             }
             left -= 1;
             let path = entry.path();
@@ -651,5 +685,5 @@ fn below(directory: &Path, is_asked: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
             }
         }
     }
-    found
+    (found, is_seen)
 }

@@ -6,6 +6,7 @@
 
 use super::paths::{self, PathPattern, PathViews};
 use super::shell::meeting::{Token, characters_meet, meet, tokens};
+use hookwire_ask::look::Look;
 use std::path::{Path, PathBuf};
 
 /// The characters that a pattern of file names is told by.
@@ -45,7 +46,8 @@ pub fn through_links(parts: &[&str]) -> Option<Vec<PathBuf>> {
         };
         if !part.contains(WILDCARDS) && !part.contains('(') {
             let path = at.join(part);
-            match std::fs::symlink_metadata(&path).is_ok_and(|it| it.is_symlink()) {
+            let about = Look::of_io(std::fs::symlink_metadata(&path)).or_closed().known().ok()?;
+            match about.is_some_and(|it| it.is_symlink()) {
                 true => pending.push((paths::resolved(&path)?, next + 1, true)),
                 false => pending.push((path, next + 1, is_linked)),
             }
@@ -57,9 +59,11 @@ pub fn through_links(parts: &[&str]) -> Option<Vec<PathBuf>> {
             pending.push((at.clone(), next + 1, is_linked));
         }
         // What isn't there or can't be listed, the shell can't list either.
-        for entry in std::fs::read_dir(&at).into_iter().flatten().flatten() {
+        let entries = Look::of_io(std::fs::read_dir(&at)).or_closed().known().ok()?;
+        for entry in entries.into_iter().flatten() {
             budget = budget.checked_sub(1)?;
-            let Ok(kind) = entry.file_type() else { continue };
+            let entry = entry.ok()?;
+            let Some(kind) = Look::of_io(entry.file_type()).known().ok()? else { continue };
             let fits = is_any_depth || entry.file_name().to_str().is_none_or(|name| may_fit(part, name));
             if !fits {
                 continue;

@@ -27,6 +27,7 @@ use crate::verdict::LookedInto;
 use call::Call;
 use caught::{PANICKED, caught};
 use globset::{GlobBuilder, GlobMatcher};
+use hookwire_ask::look::Look;
 use parking_lot::Mutex;
 use serde_json::Value;
 use shell::Shell;
@@ -205,14 +206,16 @@ impl Facts {
     }
 
     /// A script that a call runs, if it is at hand.
-    pub fn script(&self, path: &str) -> Option<String> {
+    pub fn script(&self, path: &str) -> Look<String> {
         let is_at_hand = self.has_scripts && patience::allows_slow();
-        let text = is_at_hand.then(|| paths::script(path, self.runs_in())).flatten()?;
-        let mut scripts = self.scripts.lock();
-        if !scripts.iter().any(|it| it.path == path) {
-            scripts.push(LookedInto { path: path.to_string(), sha256: digest::of_bytes(text.as_bytes()) });
+        let text = if is_at_hand { paths::script(path, self.runs_in()) } else { Look::Nothing };
+        if let Look::Found(text) = &text {
+            let mut scripts = self.scripts.lock();
+            if !scripts.iter().any(|it| it.path == path) {
+                scripts.push(LookedInto { path: path.to_string(), sha256: digest::of_bytes(text.as_bytes()) });
+            }
         }
-        Some(text)
+        text
     }
 
     /// The scripts that conditions have looked into so far.

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use super::patience;
 use crate::support::{failpoint, file, places};
 use globset::{Glob, GlobBuilder, GlobMatcher};
+use hookwire_ask::look::Look;
 use lru::LruCache;
 use parking_lot::Mutex;
 
@@ -188,31 +189,54 @@ pub fn of_home(path: &str) -> Option<String> {
 /// The text of a script of at most 64 KiB, relative to `cwd`. A directory stands for the file that an
 /// interpreter runs of it, and a pattern for each file that it names. Nothing else than a regular file is opened to its
 /// end, so this doesn't wait.
-pub fn script(path: &str, cwd: &Path) -> Option<String> {
+pub fn script(path: &str, cwd: &Path) -> Look<String> {
     /// Of a pattern, so many files are looked for and into.
     const MAX_ENTRIES: usize = 1024;
     const MAX_FILES: usize = 16;
-    let whole = match path.strip_prefix("~/") {
-        Some(rest) => home()?.join(rest),
-        None => cwd.join(path),
+    let whole = match (path.strip_prefix("~/"), home()) {
+        (Some(rest), Some(home)) => home.join(rest),
+        (Some(_), None) => return Look::Nothing,
+        (None, _) => cwd.join(path),
     };
     let Some(pattern) = whole.file_name().and_then(OsStr::to_str).filter(|name| name.contains(['*', '?', '['])) else {
         return script_at(whole);
     };
-    let pattern = glob(pattern).ok()?;
-    let entries = std::fs::read_dir(whole.parent()?).ok()?.take(MAX_ENTRIES).filter_map(Result::ok);
-    let named = entries.filter(|entry| pattern.is_match(Path::new(&entry.file_name())));
-    let texts: Vec<String> = named.filter_map(|entry| script_at(entry.path())).take(MAX_FILES).collect();
-    (!texts.is_empty()).then(|| texts.join("\n"))
+    let (Ok(pattern), Some(directory)) = (glob(pattern), whole.parent()) else { return Look::Nothing };
+    let entries = match Look::of_io(std::fs::read_dir(directory)).or_closed() {
+        Look::Found(entries) => entries.take(MAX_ENTRIES),
+        Look::Nothing => return Look::Nothing,
+        Look::Failed(error) => return Look::Failed(error),
+    };
+    let mut texts = Vec::new();
+    for entry in entries {
+        let text = match entry {
+            Ok(entry) if !pattern.is_match(Path::new(&entry.file_name())) => continue,
+            Ok(entry) => script_at(entry.path()),
+            Err(error) => Look::of_io(Err(error)),
+        };
+        match text {
+            Look::Found(text) => texts.push(text),
+            Look::Nothing => {}
+            Look::Failed(error) => return Look::Failed(error),
+        }
+        if texts.len() == MAX_FILES {
+            break;
+        }
+    }
+    if texts.is_empty() { Look::Nothing } else { Look::Found(texts.join("\n")) }
 }
 
-fn script_at(mut path: PathBuf) -> Option<String> {
+fn script_at(mut path: PathBuf) -> Look<String> {
     const MAX_SCRIPT: u64 = 64 * 1024;
     if path.is_dir() {
         path.push("__main__.py");
     }
-    let text = file::read_small(&path, MAX_SCRIPT).ok()?;
-    Some(String::from_utf8_lossy(&text).into_owned())
+    let read = file::read_small(&path, MAX_SCRIPT);
+    // What is no file, or is larger, isn't looked into.
+    if read.as_ref().is_err_and(|error| error.raw_os_error().is_none()) {
+        return Look::Nothing;
+    }
+    Look::of_io(read).map(|text| String::from_utf8_lossy(&text).into_owned())
 }
 
 /// A compiled `Write(...)` pattern: `**` is any number of directories, `*` stays within one name and

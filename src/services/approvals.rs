@@ -280,7 +280,8 @@ async fn place(question: &Question<'_>) -> Option<String> {
         let leads = leads.concat().into_iter().map(|path| path.into_os_string().into_encoded_bytes());
         let resolved = std::fs::canonicalize(path).unwrap_or_default();
         let scripts = files.iter().take(MAX_FILES).map(|file| paths::script(&file.to_string_lossy(), Path::new("/")));
-        let scripts = scripts.map(|text| text.unwrap_or_default().into_bytes());
+        let scripts: Vec<Option<String>> = scripts.map(|text| text.known().ok()).collect::<Option<_>>()?;
+        let scripts = scripts.into_iter().map(|text| text.unwrap_or_default().into_bytes());
         let seen = [resolved.into_os_string().into_encoded_bytes()].into_iter().chain(leads).chain(scripts);
         Some(seen.map(|bytes| digest::of_bytes(&bytes)).collect::<Vec<_>>())
     });

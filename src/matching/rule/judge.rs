@@ -8,6 +8,7 @@ use crate::matching::shell::{self, CommandRule, Judgement, Script};
 use crate::matching::{Facts, ToolNaming, Truth, Untold, globbed, patience};
 use crate::support::visible::safe;
 use smallvec::SmallVec;
+use std::cell::Cell;
 use std::mem::discriminant;
 
 /// Rules that are held together. Mostly they are few, and every event has some held against it.
@@ -320,7 +321,12 @@ impl<'a> Judge<'a> {
         if commands.is_empty() {
             return Truth::No;
         }
-        let script_at = |path: &str| self.asked.facts.script(path);
+        let is_unseen = Cell::new(false);
+        let script_at = |path: &str| {
+            let text = self.asked.facts.script(path).known();
+            is_unseen.set(is_unseen.get() || text.is_err());
+            text.ok().flatten()
+        };
         let may_write = |path: &str| {
             call::path(path, self.asked.facts.base()).is_some_and(|file| {
                 self.files.rules.iter().any(|rule| rule.fits(&file, Reading::Covers, false) == Truth::Yes)
@@ -337,6 +343,10 @@ impl<'a> Judge<'a> {
             Reading::Covers => shell::covers(rules, &except, script, &place),
         };
         let judgement = judge(&commands);
+        if is_unseen.get() && reading == Reading::Hits && !matches!(judgement, Judgement::Yes(_)) {
+            let condition = rules.iter().find(|rule| !rule.commands().is_empty()).map_or("", |rule| &*rule.text);
+            return Truth::in_doubt(condition.to_string(), "a script that it runs can't be looked into");
+        }
         let (Judgement::Doubt(doubt) | Judgement::Delegates(doubt)) = &judgement else {
             return truth(matches!(judgement, Judgement::Yes(_)));
         };

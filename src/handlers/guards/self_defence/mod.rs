@@ -320,7 +320,11 @@ impl Guarded {
     /// What the files at hand do that a text runs or applies. `has_started`: it is a shell's that runs already.
     fn harm_of_files(&self, script: &Script, has_started: bool, facts: &Facts, ground: &Ground<'_>) -> Option<String> {
         for path in script.scripts().iter().take(MOST_FILES) {
-            let Some(text) = facts.script(path) else { continue };
+            let text = match facts.script(path).known() {
+                Ok(Some(text)) => text,
+                Ok(None) => continue,
+                Err(_) => return Some(format!("`{path}` can't be looked into")),
+            };
             let is_shell = path.ends_with("sh")
                 || text.lines().next().is_some_and(|it| it.starts_with("#!") && it.ends_with("sh"));
             let what = match is_shell {
@@ -342,7 +346,7 @@ impl Guarded {
         let patches = script.commands().iter().filter(|command| applies_patch(&command.words));
         let files = patches.flat_map(|command| &command.words[1..]).filter_map(Word::as_constant);
         files.filter(|it| !it.starts_with('-')).take(MOST_FILES).find_map(|path| {
-            let text = facts.script(path)?;
+            let text = facts.script(path).known().ok()??;
             let mut headers =
                 text.lines().filter(|line| ["+++ ", "--- ", "diff ", "rename "].iter().any(|it| line.starts_with(it)));
             let what = headers.find_map(|line| self.mentioned(line))?;
