@@ -147,7 +147,10 @@ fn review_once(store: &Path, root: &Path) -> Result<Option<Review>, Refusal> {
         None => Vec::new(),
     };
     let mut listed: Vec<(PathBuf, Metadata)> = Vec::new();
-    walk(&root, &dir, &mut |path, about| Ok(listed.push((path.to_path_buf(), about.clone()))))?;
+    walk(&root, &dir, &mut |path, about| {
+        listed.push((path.to_path_buf(), about.clone()));
+        Ok(())
+    })?;
     failpoint::hold("review");
     let reads = Reads::default();
     let mut loader = loader_of(layer_dir::Kept::AsItIs).reading(&reads);

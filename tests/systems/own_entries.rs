@@ -133,9 +133,12 @@ fn others(agent: &Agent, commands: &[String]) -> Vec<Vec<(PathBuf, String)>> {
     let below = |path: &Path| path.iter().skip_while(|it| *it != "project" && *it != "home").collect::<PathBuf>();
     let one = |command: &String| match &agent.form {
         Form::Programs => format!("#!/bin/sh\n{command}\n"),
-        Form::File(_) => {
-            with_commands(text, path.extension().is_some_and(|it| it == "toml"), agent.name, &[command.clone()])
-        }
+        Form::File(_) => with_commands(
+            text,
+            path.extension().is_some_and(|it| it == "toml"),
+            agent.name,
+            std::slice::from_ref(command),
+        ),
         Form::Plugin => {
             let line = text.lines().find(|it| it.starts_with("const COMMAND")).unwrap();
             let words: Vec<&str> = command.split(' ').collect();
@@ -238,7 +241,7 @@ fn a_doctor_runs_no_program_and_no_definitions_that_a_clone_brings() {
             }
             let command = command.replace("AGENT", agent.name).replace("ROOT", project.root().to_str().unwrap());
             let command = command.replace("ELSEWHERE", elsewhere.to_str().unwrap());
-            put(&project, &others(agent, &[command.clone()])[0]);
+            put(&project, &others(agent, std::slice::from_ref(command))[0]);
             let told = said(&run(&project, &["doctor", agent.name]));
             assert!(told.contains(why) && !told.contains("a probe was denied after"), "{command}: {told}");
             assert!(!mark.exists(), "{command}: something of the project's ran");
