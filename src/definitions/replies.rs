@@ -13,7 +13,9 @@ pub(super) fn printed(text: &str) -> Vec<Value> {
     if text.contains("exit 2") {
         return Vec::new();
     }
-    let mut found: Vec<Value> = text.lines().filter_map(|line| object(line.trim())).collect();
+    // A line of its own is printed by `cat`; another program may be given it.
+    let lines = text.lines().filter(|_| text.contains("cat <<"));
+    let mut found: Vec<Value> = lines.filter_map(|line| object(line.trim())).collect();
     for printer in PRINTERS {
         for (at, _) in text.match_indices(printer) {
             let is_word = !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || "_-./".contains(c));
@@ -135,6 +137,7 @@ mod tests {
             (r#"echo '{"a":1}' >> log; echo '{"a":1}' | jq .a; x=$(echo '{"a":1}'); echo '{"a":1}' >&2"#, vec![]),
             (r#"echo "{\"a\": \"$b\"}""#, vec![]),
             (r#"curl -d '{"a":1}' x; my-echo '{"a":1}'"#, vec![]),
+            ("curl -d @- x <<'END'\n{\"a\":1}\nEND", vec![]),
             (r#"echo '{"a":1}'; exit 2"#, vec![]),
         ] {
             let found: Vec<String> = printed(text).iter().map(Value::to_string).collect();

@@ -709,7 +709,8 @@ fn replies_by_facts() {
         "hook_event_name",
         vec![
             ("preToolUse", call(), no(), cursor("deny", "No.")),
-            ("preToolUse", call(), ask(), cursor("deny", "Sure? (Cursor can't ask here)")),
+            // It is left to the next event.
+            ("preToolUse", call(), ask(), json!({"continue": true, "permission": "allow"})),
             ("preToolUse", call(), allow(), json!({"continue": true, "permission": "allow"})),
             (
                 "preToolUse",
@@ -1001,13 +1002,17 @@ fn a_reply_that_looks_like_a_decision_is_understood_or_fails() {
         let n_told = said.matches("a reply of it counts as a failure").count();
         assert_eq!(n_told, 2 * (near.len() + usize::from(dialect == "native")), "{dialect} {said}");
     }
-    // Those whose documents say that a near miss is an allow keep to them.
-    for (dialect, event) in [("hooks-article", "PreToolUse"), ("agentpool", "pre_tool_use")] {
-        let hook = "{ name: h, on: EVENT, fail: closed, command: \"echo '{\\\"approve\\\": false}'\" }"
-            .replace("EVENT", event);
+    // Those whose documents say that a near miss is an allow keep to them, and tell it as a remark.
+    for (dialect, on) in [
+        ("hooks-article", "on: PreToolUse"),
+        ("agentpool", "on: pre_tool_use"),
+        ("workflow-framework", "matcher: PreToolCall"),
+    ] {
+        let hook = format!("{{ name: h, {on}, fail: open, command: \"echo '{{\\\"approve\\\": false}}'\" }}");
         let dir = hooks(&[("hooks.yaml", &format!("dialect: {dialect}\nhooks: [{hook}]"))]);
         let verdict = TestHost::start(serve(dir.path()).arg("--root").arg(dir.path())).bash("ls");
-        assert_eq!(verdict["decision"], "allow", "{dialect} {verdict}");
+        let told = (&verdict["decision"], &verdict["outcomes"][0]["status"], verdict["errors"][0].is_string());
+        assert_eq!(told, (&json!("allow"), &json!("success"), true), "{dialect} {verdict}");
     }
 }
 
