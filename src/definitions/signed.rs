@@ -30,8 +30,10 @@ pub enum Standing {
 }
 
 /// The files of a bundle.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct SignedSet {
+    /// Of what was signed.
+    digest: String,
     /// The directory that has them on the disk, too: programs are started from there, each after another look.
     pub(super) dir: Arc<Path>,
     /// By their paths below it.
@@ -40,15 +42,19 @@ pub struct SignedSet {
 }
 
 impl SignedSet {
-    /// Files with their contents and the digests of these.
-    pub(crate) fn new<'f>(dir: &Path, files: impl Iterator<Item = (&'f str, &'f [u8], String)>) -> SignedSet {
+    /// Files with their contents and the digests of these. `digest` is that of what was signed.
+    pub(crate) fn new<'f>(
+        digest: String,
+        dir: &Path,
+        files: impl Iterator<Item = (&'f str, &'f [u8], String)>,
+    ) -> SignedSet {
         let (mut contents, mut digests) = (BTreeMap::new(), BTreeMap::new());
         for (path, content, digest) in files {
             contents.insert(PathBuf::from(path), content.into());
             digests.insert(PathBuf::from(path), digest);
         }
         let approved = Arc::new(Approved::of_bundle(dir, digests));
-        SignedSet { dir: dir.into(), files: contents, approved }
+        SignedSet { digest, dir: dir.into(), files: contents, approved }
     }
 
     /// The content of a file by its whole path: nothing of the directory is read from the disk. `None`: it is elsewhere.
@@ -58,6 +64,14 @@ impl SignedSet {
         Some(content.ok_or_else(|| "there is no such file in what was published".into()))
     }
 }
+
+impl PartialEq for SignedSet {
+    fn eq(&self, other: &SignedSet) -> bool {
+        self.digest == other.digest && self.dir == other.dir
+    }
+}
+
+impl Eq for SignedSet {}
 
 impl Signed {
     /// `place`: where people find the files.
@@ -73,6 +87,11 @@ impl Signed {
     /// What there is to judge by at this moment.
     pub(crate) fn standing(&self) -> Standing {
         self.0.standing.lock().clone()
+    }
+
+    /// Whether the next load takes what was signed with this digest, from this directory.
+    pub(crate) fn has(&self, digest: &str, dir: &Path) -> bool {
+        matches!(&*self.0.standing.lock(), Standing::Set(set) if set.digest == digest && *set.dir == *dir)
     }
 
     /// Has the next load take this. Says whether it is something else than before.

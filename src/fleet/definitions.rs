@@ -69,10 +69,10 @@ fn below(text: &str, dir: &Path) -> String {
 }
 
 /// The files of a bundle, for the loader.
-fn signed_set(files: &Files, dir: &Path) -> Arc<SignedSet> {
+fn signed_set(digest: String, files: &Files, dir: &Path) -> Arc<SignedSet> {
     let digests = files.entries.iter().map(|it| it.sha256.to_string());
     let files = files.iter().zip(digests).map(|((path, content), digest)| (path, content, digest));
-    Arc::new(SignedSet::new(dir, files))
+    Arc::new(SignedSet::new(digest, dir, files))
 }
 
 /// Whether definitions compile, and have no code if they may not. Those in memory are looked at, not the directory's.
@@ -174,7 +174,7 @@ fn of_other_keys(dir: &Path, channel: &Name) -> Vec<PathBuf> {
 
 /// A bundle for a host that is to judge by it, in force or not.
 pub(crate) fn signed(files: &Files, dir: &Path) -> Signed {
-    Signed::new(dir.into(), Standing::Set(signed_set(files, dir)))
+    Signed::new(dir.into(), Standing::Set(signed_set(String::new(), files, dir)))
 }
 
 /// What a host judges by of what was published, as its follower has it.
@@ -211,13 +211,16 @@ impl Followed {
 
 fn take(signed: &Signed, status: &Status, member: &Member) -> bool {
     member.known.note(status);
+    if status.bundle.as_ref().is_some_and(|it| signed.has(&it.in_force().digest.to_string(), &it.dir)) {
+        return false;
+    }
     signed.replace(standing(status, &member.settings))
 }
 
 /// What there is to judge by. Where keys are pinned, nothing that can be believed is no reason to let anything pass.
 fn standing(status: &Status, settings: &Settings) -> Standing {
     if let Some(bundle) = &status.bundle {
-        return Standing::Set(signed_set(&bundle.files, &bundle.dir));
+        return Standing::Set(signed_set(bundle.in_force().digest.to_string(), &bundle.files, &bundle.dir));
     }
     let channel = settings.definitions.as_ref().map_or(CHANNEL, |it| it.pins.channel.as_str());
     let why = match (&status.broken, &status.refused, &status.unread) {

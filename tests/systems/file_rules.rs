@@ -55,8 +55,15 @@ struct Row {
 }
 
 fn project() -> tempfile::TempDir {
-    let files = FILES.iter().map(|file| (*file, "TOKEN=1
-")).chain(TEXTS.iter().copied());
+    let files = FILES
+        .iter()
+        .map(|file| {
+            (
+                *file, "TOKEN=1
+",
+            )
+        })
+        .chain(TEXTS.iter().copied());
     let project = hooks(&files.collect::<Vec<_>>());
     let git = in_our_world(std::process::Command::new("git")).args(["init", "-q"]).current_dir(project.path()).status();
     assert!(git.unwrap().success());
