@@ -216,18 +216,39 @@ impl Facts {
             }
             _ => None,
         });
-        let patches = files.flatten().take(MOST).filter_map(|file| self.script(file.to_str()?));
-        let acts = patches.flat_map(|patch| script.acts_of_patch(&patch)).take(MOST_ACTS);
-        acts.map(|act| self.of_shell(&act, text, false)).collect()
+        let mut acts = Vec::new();
+        for file in files.flatten().take(MOST) {
+            match file.to_str().map_or(Look::Nothing, |file| self.script(file)) {
+                Look::Found(patch) => {
+                    let patched = script.acts_of_patch(&patch).take(MOST_ACTS);
+                    acts.extend(patched.map(|act| self.of_shell(&act, text, false)));
+                }
+                Look::Nothing => {}
+                Look::Failed(_) => acts.push(Act::of_any_file("a patch that it applies can't be looked into")),
+            }
+        }
+        acts.truncate(MOST_ACTS);
+        acts
     }
 
     /// What the scripts may do that a text runs, as far as they are at hand.
     fn by_scripts(&self, script: &shell::Script) -> Vec<Act> {
         const MOST: usize = 16;
-        let mut texts = script.scripts_at_hand().filter_map(|path| Some((path, self.script(path)?)));
-        let mut acts: Vec<Act> =
-            texts.by_ref().take(MOST).flat_map(|(path, text)| self.by_script(path, text)).collect();
-        acts.extend(texts.next().map(|_| Act::too_many()));
+        let (mut acts, mut left) = (Vec::new(), MOST);
+        for path in script.scripts_at_hand() {
+            match self.script(path) {
+                Look::Found(_) if left == 0 => {
+                    acts.push(Act::too_many());
+                    break;
+                }
+                Look::Found(text) => {
+                    left -= 1;
+                    acts.extend(self.by_script(path, text));
+                }
+                Look::Nothing => {}
+                Look::Failed(_) => acts.push(Act::of_any_file("a script that it runs can't be looked into")),
+            }
+        }
         acts
     }
 
@@ -459,8 +480,12 @@ impl Act {
 
     /// What isn't looked at any more.
     fn too_many() -> Act {
-        let and_more = Some("the call names too many files");
-        Act { and_more, of_shell: true, ..Act::new(Access::Either, Reach::File, "…") }
+        Act::of_any_file("the call names too many files")
+    }
+
+    /// What may be done to any file, for this reason.
+    fn of_any_file(why: &'static str) -> Act {
+        Act { and_more: Some(why), of_shell: true, ..Act::new(Access::Either, Reach::File, "…") }
     }
 
     /// Whether all that it is about is named by a pattern that takes it away.
@@ -548,8 +573,12 @@ impl Act {
                     path.file_name().is_some_and(|name| *name == *it.name)
                         && pattern.matches_any(&paths::views(&path.to_string_lossy(), &it.base))
                 };
-                if let Some(path) = below(&it.start, &is_named).first() {
+                let (found, is_seen) = below(&it.start, &is_named);
+                if let Some(path) = found.first() {
                     return self.met(format!("`{}`", path.display()));
+                }
+                if !is_seen {
+                    return Met::Perhaps(UNLISTED, format!("`{}`", it.name));
                 }
             }
             Some((Sight::Above | Sight::Apart, _)) | None => {}

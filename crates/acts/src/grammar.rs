@@ -1954,7 +1954,12 @@ impl<'t> Reader<'t> {
             let from = Some(CutFrom { end: sign == b'%', longest });
             Change::Cut { operands: self.operand(quoted, self.shell == Shell::Bash)?, numbers: false, from }
         } else if self.eat(":?") || self.eat("?") {
-            Change::Cut { operands: self.operand(quoted, false)?, numbers: false, from: None }
+            let operands = self.operand(quoted, false)?;
+            // It is the value, or the shell leaves with a message.
+            match operands.iter().all(|part| matches!(part, Part::Text { .. })) {
+                true => Change::None,
+                false => Change::Cut { operands, numbers: false, from: None },
+            }
         } else if self.peek() == Some(b'/') {
             self.bash_only()?;
             self.at += 1;

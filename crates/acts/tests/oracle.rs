@@ -6,7 +6,9 @@ mod skipped;
 #[path = "oracle/watched.rs"]
 mod watched;
 
-use hookwire_acts::{Access, Certainty, FileAct, Named, Reach, Shell, named_in_text, read};
+use hookwire_acts::{
+    Access, Certainty, Environment, FileAct, MAX_WORK, Named, Reach, Shell, named_in_text, read_given,
+};
 use skipped::{skip, tried_elsewhere};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -109,7 +111,13 @@ fn make(home: &Path, set_up: &str) {
 fn wrong(example: &Example<'_>, home: &Path, touched: &[Touch], before: &BTreeSet<String>) -> Vec<String> {
     let work = home.join("work");
     let after = watched::listed(&work);
-    let script = read(example.text, Shell::Bash);
+    let value = |name: &str| match name {
+        "HOME" => home.to_str().map(str::to_string),
+        "TMPDIR" => home.join("tmp").to_str().map(str::to_string),
+        _ => None,
+    };
+    let given = Environment::new(value, Box::new(|_| None));
+    let (script, _) = read_given(example.text, Shell::Bash, MAX_WORK, &[given.into()]);
     let mut acts = script.file_acts();
     if !script.names_all() {
         acts.extend(named_in_text(example.text));
@@ -252,6 +260,7 @@ impl Judged<'_> {
 
     fn includes(&self, act: &FileAct, path: &str) -> bool {
         let reaches = |pattern: &String| match act.reach {
+            Reach::Any => true,
             Reach::File | Reach::Sought => watched::matches(pattern, path),
             Reach::Below | Reach::Perhaps | Reach::All => {
                 watched::matches(pattern, path) || watched::matches(&format!("{pattern}/**"), path)

@@ -46,6 +46,8 @@ pub(super) enum Piece {
     Cut(String, String, CutFrom),
     /// A variable, or this where nothing has set it.
     Default(String, Vec<Piece>),
+    /// What is made of a variable otherwise.
+    Changed(String),
     /// `~`
     Home,
     /// `~name`
@@ -227,7 +229,7 @@ impl Variables {
                 }
                 // A name is evaluated in turn.
                 Piece::Text(text) => chain < MAX_CHAIN && text != name && self.is_odd_in(text, chain + 1),
-                Piece::Operand | Piece::Computed | Piece::Output(..) | Piece::Glob(_) => false,
+                Piece::Operand | Piece::Computed | Piece::Changed(_) | Piece::Output(..) | Piece::Glob(_) => false,
                 Piece::Home | Piece::User(_) => false,
                 Piece::Line(..) => self.brackets,
             }),
@@ -700,6 +702,11 @@ impl Variables {
                         Piece::Text(text) => vec![Resolved::constant(text)],
                         Piece::Operand => operand(),
                         Piece::Computed => computed(),
+                        // How it stands says that it may be any directory.
+                        Piece::Changed(name) if self.is_as_given(name) => {
+                            vec![Resolved { text: format_compact!("${{{name}#}}"), ..Resolved::computed() }]
+                        }
+                        Piece::Changed(_) => computed(),
                         Piece::Output(list, _) if self.is_tired_by(output::steps(list)) => computed(),
                         Piece::Output(list, shell) => {
                             let values = |name: &str| self.values_in(name, chain + 1);
@@ -1020,7 +1027,7 @@ fn source_of<'p>(parts: impl IntoIterator<Item = &'p Part>, shell: Shell) -> Sou
             {
                 match plain_pattern(operands, *quoted) {
                     Some(pattern) => Piece::Cut(name.clone(), pattern, *from),
-                    None => Piece::Computed,
+                    None => Piece::Changed(name.clone()),
                 }
             }
             Part::Variable { name, change: Change::Default(parts), .. }
@@ -1032,6 +1039,9 @@ fn source_of<'p>(parts: impl IntoIterator<Item = &'p Part>, shell: Shell) -> Sou
                     Source::Pieces(other) => Piece::Default(name.clone(), other),
                     _ => Piece::Computed,
                 }
+            }
+            Part::Variable { name, change: Change::Cut { .. } | Change::Replace(_), .. } => {
+                Piece::Changed(name.clone())
             }
             Part::Command { list, .. } => Piece::Output(Rc::clone(list), shell),
             Part::Brace(_) | Part::Variable { .. } | Part::Process { .. } => Piece::Computed,
