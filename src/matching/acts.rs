@@ -220,7 +220,7 @@ impl Facts {
         for file in files.flatten().take(MOST) {
             match file.to_str().map_or(Look::Nothing, |file| self.script(file)) {
                 Look::Found(patch) => {
-                    let patched = script.acts_of_patch(&patch).take(MOST_ACTS);
+                    let patched = script.acts_of_patch(&patch).into_iter().take(MOST_ACTS);
                     acts.extend(patched.map(|act| self.of_shell(&act, text, false)));
                 }
                 Look::Nothing => {}
