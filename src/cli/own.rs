@@ -3,6 +3,7 @@
 
 use super::kept;
 use crate::agents::{Agent, Form, HookFile};
+use crate::support::file::read_text;
 use crate::support::{places, shell_word};
 use hookwire_ask::programs::NAMES;
 use serde_json::{Value, json};
@@ -284,7 +285,7 @@ impl Agent {
         }
         let theirs = |event: &&'static str| {
             let path = dir.join(event);
-            match self.whose_program(&std::fs::read_to_string(&path).ok()?) {
+            match self.whose_program(&read_text(&path).ok()?) {
                 Whose::Own(_) => None,
                 Whose::Speaks(text) => Some((*event, path, text.contains(" hook "))),
                 Whose::Others => Some((*event, path, false)),

@@ -5,6 +5,7 @@
 //! directory's name holds the digest of the record. Approving another state makes another directory and turns `current`
 //! to it at once. A state that differs from its record is broken: nothing of it counts.
 
+use super::deny_gates::deny_gates;
 use super::layer_dir::is_hidden;
 use crate::handlers::approved::Approved;
 pub use crate::handlers::approved::{bin, content_of, copy_of, digest_of, record_file, tree};
@@ -16,7 +17,6 @@ use crate::support::visible::safe;
 use crate::support::{digest, places};
 use hookwire_ask::project::TRUST;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};
@@ -171,12 +171,6 @@ pub(crate) fn stand_in(dir: &Path, problem: &str) -> (String, String) {
     let message = format!("what was trusted of {root} is broken: {problem}; `hookwire trust {root}` makes it anew");
     let text = deny_gates("broken-trust", &safe(&message));
     (message, text)
-}
-
-/// Definitions that deny every tool call.
-pub(super) fn deny_gates(name: &str, message: &str) -> String {
-    let gates = ["PreToolUse", "PermissionRequest"];
-    json!({ "hooks": [{ "name": name, "on": gates, "deny": message }] }).to_string()
 }
 
 impl Record {

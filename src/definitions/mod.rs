@@ -14,6 +14,7 @@ pub mod cases;
 pub mod check;
 pub mod compile;
 pub(crate) mod cookbook;
+mod deny_gates;
 pub(crate) mod embedded;
 mod excepted;
 mod file_state;

@@ -96,7 +96,8 @@ fn literal(code: &str) -> Option<Value> {
                 }
                 // A name that isn't a member's is computed.
                 let is_member = chars.clone().find(|it| !it.is_whitespace()) == Some(':');
-                if !is_member && !(json.ends_with("true") || json.ends_with("false") || json.ends_with("null")) {
+                let is_literal = ["true", "false", "null"].iter().any(|literal| json.ends_with(literal));
+                if !is_member && !is_literal {
                     return None;
                 }
             }

@@ -1,7 +1,7 @@
 //! Definitions that a fleet has published: bytes in memory that were verified before anybody parses them. The loader
 //! opens no file of theirs, so a file that is changed on the disk changes nothing.
 
-use super::approved::deny_gates;
+use super::deny_gates::deny_gates;
 use crate::handlers::approved::Approved;
 use crate::matching::paths::normalise;
 use crate::support::visible::safe;

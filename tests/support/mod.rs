@@ -1,6 +1,6 @@
 //! The one place that knows how to talk to the built binary.
 
-#![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
+#![allow(dead_code, unreachable_pub, unused_imports, reason = "each test binary uses its part")]
 
 pub mod editor;
 pub mod models;

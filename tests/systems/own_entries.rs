@@ -241,7 +241,7 @@ fn a_doctor_runs_no_program_and_no_definitions_that_a_clone_brings() {
             }
             let command = command.replace("AGENT", agent.name).replace("ROOT", project.root().to_str().unwrap());
             let command = command.replace("ELSEWHERE", elsewhere.to_str().unwrap());
-            put(&project, &others(agent, std::slice::from_ref(command))[0]);
+            put(&project, &others(agent, std::slice::from_ref(&command))[0]);
             let told = said(&run(&project, &["doctor", agent.name]));
             assert!(told.contains(why) && !told.contains("a probe was denied after"), "{command}: {told}");
             assert!(!mark.exists(), "{command}: something of the project's ran");

@@ -3,6 +3,7 @@
 
 use super::host::Link;
 use super::obeyed::Obeyed;
+use super::tree::Ancestor;
 use serde_json::{Value, json};
 use std::io::Result;
 use std::path::{Path, PathBuf};
@@ -11,18 +12,6 @@ use std::sync::{Condvar, Mutex, PoisonError};
 /// How many questions wait for their answers at once.
 const MAX_LINKS: usize = 16;
 const HOST_GONE: &str = "no rule can be asked, because hookwire's host is gone; it is tried again";
-
-/// A program that starts another, and what it runs itself.
-pub struct Ancestor {
-    /// Its number.
-    pub pid: i32,
-    /// Its arguments.
-    pub argv: Vec<Vec<u8>>,
-    /// It certainly runs the program that is started.
-    pub is_same_program: bool,
-    /// The file that it certainly runs, if that was looked for.
-    pub file: Option<PathBuf>,
-}
 
 /// A program that is about to start.
 pub struct Start<'a> {

@@ -4,6 +4,7 @@ use super::command::{self, Standing};
 use super::host::Link;
 use super::obeyed::Obeyed;
 use super::pool::Pool;
+use super::runs::file_time;
 use super::supervisor::{CommandState, Supervisor};
 use super::sys::{self, Change, Fork};
 use super::told::Told;
@@ -12,7 +13,6 @@ use crate::args::Options;
 use hookwire_ask::limits;
 use nix::sys::prctl;
 use nix::sys::signal::SigSet;
-use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{Pid, setpgid};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -87,11 +87,6 @@ fn hold(
         // The process that is left ends with the watching thread.
         std::thread::park();
     }
-}
-
-/// The time as file systems have it: their clock is the coarse one, which is behind the other.
-pub fn file_time() -> Duration {
-    clock_gettime(ClockId::CLOCK_REALTIME_COARSE).map(Duration::from).unwrap_or_default()
 }
 
 /// Nobody waits for this process's ends of pipes, or for its terminal.

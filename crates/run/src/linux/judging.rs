@@ -1,11 +1,11 @@
 //! Which rules are asked about a program, and under which names.
 
-use super::asking::{Ancestor, Start, Verdict};
+use super::asking::{Start, Verdict};
 use super::lookup::{self, Lookup, Seen};
 use super::programs::{ProgramFile, Snapshot, base_name, is_loader_name, loaded_program};
 use super::remote::Base;
 use super::supervisor::Supervisor;
-use super::tree;
+use super::tree::{self, Ancestor};
 use libc::pid_t;
 use nix::errno::Errno;
 use std::os::unix::ffi::OsStrExt;

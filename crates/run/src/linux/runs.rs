@@ -6,6 +6,7 @@
 use hookwire_ask::look::Look;
 use hookwire_ask::places::{Places, Settled};
 use nix::fcntl::{Flock, FlockArg};
+use nix::time::{ClockId, clock_gettime};
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{Read, Result, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
@@ -167,6 +168,11 @@ fn merged(mut times: Vec<Time>) -> Vec<Time> {
 fn started(pid: i32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
+}
+
+/// The time as file systems have it: their clock is the coarse one, which is behind the other.
+pub fn file_time() -> Duration {
+    clock_gettime(ClockId::CLOCK_REALTIME_COARSE).map(Duration::from).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! The processes below the supervisor, as /proc shows them.
 
-use super::asking::Ancestor;
 use super::sys;
 use hookwire_ask::look::Look;
 use hookwire_ask::peer::filters;
@@ -8,6 +7,7 @@ use libc::pid_t;
 use std::fs;
 use std::io::{Read, Result};
 use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 
 /// How many ancestors of a program are told.
 const MAX_ANCESTORS: usize = 16;
@@ -16,6 +16,18 @@ const MAX_ARGUMENTS: usize = 16 << 10;
 const PAGE: usize = 4096;
 /// So deep may a process be below its supervisor to be found there.
 const MAX_DEPTH: usize = 4096;
+
+/// A program that starts another, and what it runs itself.
+pub struct Ancestor {
+    /// Its number.
+    pub pid: i32,
+    /// Its arguments.
+    pub argv: Vec<Vec<u8>>,
+    /// It certainly runs the program that is started.
+    pub is_same_program: bool,
+    /// The file that it certainly runs, if that was looked for.
+    pub file: Option<PathBuf>,
+}
 
 /// The process of a thread; none if the thread is gone, or it couldn't be looked.
 pub fn process_of(tid: pid_t) -> Option<pid_t> {

@@ -1,8 +1,8 @@
 //! The thread that watches what is outside: the host, the front, and the end of the tree.
 
-use super::holding::file_time;
 use super::host::{Link, Message, await_soon};
 use super::programs::Snapshot;
+use super::runs::file_time;
 use super::supervisor::{SILENCE, SILENT, Supervisor};
 use super::sys;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
