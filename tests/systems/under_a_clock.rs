@@ -6,7 +6,7 @@ use super::support::{TestHost, await_end, eventually, hookwire, is_there};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
@@ -30,9 +30,12 @@ fn decided(mut child: Child) -> (String, String) {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    let mut text = String::new();
-    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
-    let reply: Value = serde_json::from_str(&text).unwrap_or_default();
+    let output = child.wait_with_output().unwrap();
+    // Without a reply, this exit code is Claude Code's no, and stderr says why.
+    if output.stdout.is_empty() && output.status.code() == Some(2) {
+        return ("deny".into(), String::from_utf8(output.stderr).unwrap());
+    }
+    let reply: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
     let said = |name: &str| reply["hookSpecificOutput"][name].as_str().unwrap_or_default().to_string();
     (said("permissionDecision"), said("permissionDecisionReason"))
 }

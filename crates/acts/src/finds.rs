@@ -3,6 +3,7 @@
 
 use super::word::Word;
 use super::{Command, names::base_name};
+use std::cmp::Ordering;
 use std::time::Duration;
 
 /// Options and tests with a value that says nothing here.
@@ -16,7 +17,6 @@ const WITH_VALUE: &[&str] = &[
     "-D",
     "-files0-from",
     "-perm",
-    "-user",
     "-group",
     "-uid",
     "-gid",
@@ -27,14 +27,12 @@ const WITH_VALUE: &[&str] = &[
     "-newerat",
     "-newerct",
     "-fstype",
-    "-inum",
     "-links",
     "-used",
     "-samefile",
     "-lname",
     "-ilname",
     "-context",
-    "-size",
 ];
 /// Alternatives of which no more are kept apart: what is found may then be anything.
 const MOST: usize = 64;
@@ -80,6 +78,21 @@ pub enum Only {
     Empty,
     /// What was changed at least so long ago.
     Older(Duration),
+    /// What was last read at least so long ago.
+    Unread(Duration),
+    /// What takes more (`Greater`), less or just so many of these units of bytes, a part of one counting as one.
+    Sized {
+        /// How it is to the count.
+        order: Ordering,
+        /// How many units.
+        count: u64,
+        /// How many bytes are one.
+        unit: u64,
+    },
+    /// The one of this number in its file system.
+    Inode(u64),
+    /// What belongs to a user of this name or number.
+    OfUser(String),
 }
 
 impl Command {
@@ -197,18 +210,24 @@ pub(super) fn starts(words: &[Word]) -> Vec<Word> {
 fn only(name: &str, value: &Word) -> Option<Only> {
     let said = value.as_constant();
     let depth = || said.and_then(|it| it.parse().ok());
-    let older = |unit: u64| {
+    let ago = |unit: u64| {
         let count: u64 = said?.strip_prefix('+')?.parse().ok()?;
-        Some(Only::Older(Duration::from_secs(count.saturating_mul(unit))))
+        Some(Duration::from_secs(count.saturating_mul(unit)))
     };
     let everything = Only::AtLeastDeep(0);
     Some(match name {
         "-type" | "-xtype" => said.map_or(everything, |it| Only::Kinds(it.into())),
         "-maxdepth" => depth().map_or(everything, Only::AtMostDeep),
         "-mindepth" => depth().map_or(everything, Only::AtLeastDeep),
-        "-mtime" => older(DAY).unwrap_or(everything),
-        "-mmin" => older(MINUTE).unwrap_or(everything),
-        "-ctime" | "-atime" | "-cmin" | "-amin" => everything,
+        "-mtime" => ago(DAY).map_or(everything, Only::Older),
+        "-mmin" => ago(MINUTE).map_or(everything, Only::Older),
+        "-atime" => ago(DAY).map_or(everything, Only::Unread),
+        "-amin" => ago(MINUTE).map_or(everything, Only::Unread),
+        "-ctime" | "-cmin" => everything,
+        "-size" => said.and_then(sized).unwrap_or(everything),
+        // No file has the number 0: find refuses what is no number, and does nothing.
+        "-inum" => said.map_or(everything, |it| Only::Inode(it.parse().unwrap_or(0))),
+        "-user" => said.map_or(everything, |it| Only::OfUser(it.into())),
         _ => {
             let (name, in_any_case) = match name.strip_prefix("-i") {
                 Some(rest) => (format!("-{rest}"), true),
@@ -227,6 +246,25 @@ fn only(name: &str, value: &Word) -> Option<Only> {
             }
         }
     })
+}
+
+/// What `-size` lets through; nothing if it isn't understood.
+fn sized(value: &str) -> Option<Only> {
+    let (order, rest) = match value.as_bytes().first()? {
+        b'+' => (Ordering::Greater, &value[1..]),
+        b'-' => (Ordering::Less, &value[1..]),
+        _ => (Ordering::Equal, value),
+    };
+    let (count, unit) = match rest.chars().next_back()? {
+        'c' => (&rest[..rest.len() - 1], 1),
+        'w' => (&rest[..rest.len() - 1], 2),
+        'b' => (&rest[..rest.len() - 1], 512),
+        'k' => (&rest[..rest.len() - 1], 1 << 10),
+        'M' => (&rest[..rest.len() - 1], 1 << 20),
+        'G' => (&rest[..rest.len() - 1], 1 << 30),
+        _ => (rest, 512),
+    };
+    Some(Only::Sized { order, count: count.parse().ok()?, unit })
 }
 
 /// Patterns for what a pattern of a whole path fits, whose `*` stands for slashes, too: for a name, or the last names.
@@ -252,9 +290,16 @@ fn any_case(pattern: String) -> String {
 
 /// A pattern of file names that fits whatever a regex does.
 fn as_glob(regex: &str) -> String {
-    let last = regex.rsplit('/').next().unwrap_or_default().replace(".*", "*").replace("\\.", ".");
-    match last.contains(['\\', '[', '+', '?', '(', '|', '^', '$', '{']) {
+    const MEANING: [char; 14] = ['\\', '[', ']', '+', '?', '(', ')', '|', '^', '$', '{', '}', '*', '.'];
+    let last = regex.rsplit('/').next().unwrap_or_default();
+    let glob = last.replace(".*", "*").replace("\\.", ".");
+    if !glob.contains(['\\', '[', '+', '?', '(', '|', '^', '$', '{']) {
+        return glob;
+    }
+    // What fits ends as the regex does, behind all that means something.
+    let end = last.strip_suffix('$').unwrap_or(last).replace("\\.", "\u{0}");
+    match end.contains('|') {
         true => "*".into(),
-        false => last,
+        false => format!("*{}", end.rsplit(MEANING).next().unwrap_or_default().replace('\u{0}', ".")),
     }
 }

@@ -5,8 +5,10 @@ use super::places::{Change, Named, Part, meet, parts_of};
 use crate::matching::patience;
 use crate::matching::shell::{Finds, Only, Test};
 use std::fs::Metadata;
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// A test with its patterns taken apart.
 struct Passed<'f> {
@@ -63,6 +65,11 @@ fn says_name(test: &Test) -> bool {
     }
 }
 
+/// Whether a time is so long ago.
+fn is_past(time: io::Result<SystemTime>, age: Duration) -> bool {
+    time.ok().and_then(|time| SystemTime::now().duration_since(time).ok()).is_some_and(|it| it >= age)
+}
+
 impl<'f> Passed<'f> {
     fn new(test: &'f Test) -> Passed<'f> {
         let patterns = match &test.only {
@@ -96,10 +103,12 @@ impl<'f> Passed<'f> {
             Only::AtMostDeep(most) => depth <= *most,
             Only::AtLeastDeep(least) => depth >= *least,
             Only::Empty => kind.is_file() && about.len() == 0,
-            Only::Older(age) => {
-                let changed = about.modified().ok().and_then(|it| SystemTime::now().duration_since(it).ok());
-                changed.is_some_and(|it| it >= *age)
-            }
+            Only::Older(age) => is_past(about.modified(), *age),
+            Only::Unread(age) => is_past(about.accessed(), *age),
+            Only::Sized { order, count, unit } => about.len().div_ceil(*unit).cmp(count) == *order,
+            Only::Inode(number) => about.ino() == *number,
+            Only::OfUser(user) => uzers::get_user_by_uid(about.uid())
+                .is_some_and(|owner| owner.name() == user.as_str() || owner.uid().to_string() == *user),
         };
         is_it != self.test.is_negated
     }
