@@ -491,13 +491,13 @@ fn the_direction_of_a_failure_decides_and_nothing_else() {
         ("exit", json!({"command": "exit 1"})),
         ("killed", json!({"command": "kill -9 $$"})),
         ("missing", json!({"command": ["no-such-program"]})),
-        ("late", json!({"command": "exec sleep 1000", "timeout": "200ms"})),
+        ("late", json!({"command": "exec sleep 1000", "timeout": "40ms"})),
         ("http", json!({"http": {"url": "http://127.0.0.1:9/"}})),
         ("callable", json!({"callable": {"python": "no_such_module:f"}})),
         ("guard", json!({"guard": {"audit-log": {"file": "no/such/dir/a.jsonl"}}})),
         // Only over the wire.
         ("callback", json!({"callback": "f"})),
-        ("silent", json!({"callback": "f", "timeout": "200ms"})),
+        ("silent", json!({"callback": "f", "timeout": "40ms"})),
     ];
     if cfg!(feature = "script") {
         kinds.push(("script", json!({"script": "throw new Error('x')"})));

@@ -74,6 +74,14 @@ fn bash(command: &str) -> Event {
     Event::from_json(event).unwrap()
 }
 
+/// Of so many ordinary commands, `cargo test` tries one.
+const SAMPLE: usize = 8;
+
+/// How many more a rule may stop in a sample, because the few that it stops of all may be in it.
+fn by_chance() -> usize {
+    if is_full() { 0 } else { 2 }
+}
+
 /// For each command, the rules by their place that stop it. One host with all rules says which are concerned, because
 /// most commands concern none; each of these is then asked by itself.
 fn stopped_by(rules: &Arc<Vec<Rule>>, commands: Vec<String>) -> Vec<Vec<usize>> {
@@ -162,6 +170,7 @@ fn ordinary_commands_pass() {
         .map(|line| serde_json::from_str::<Value>(line).unwrap())
         .map(|row| (row["from"].as_str().unwrap().contains("agent"), row["command"].as_str().unwrap().into()))
         .collect();
+    let rows = sampled(rows, SAMPLE);
     let rules: Vec<Rule> = names().into_iter().map(rule).filter(Rule::judges_commands).collect();
     let rules = Arc::new(rules);
     let found = stopped_by(&rules, rows.iter().map(|(_, command)| command.clone()).collect());
@@ -175,7 +184,7 @@ fn ordinary_commands_pass() {
             });
             let stopped: Vec<_> = stopped.map(|((_, command), _)| command).collect();
             println!("{}: {} of {from} {n_rows} are stopped", rule.name, stopped.len());
-            if stopped.len() * 1000 > n_rows * limit {
+            if stopped.len() > n_rows * limit / 1000 + by_chance() {
                 let examples: Vec<String> = stopped.iter().map(|it| it.chars().take(160).collect()).take(40).collect();
                 failures.push(format!("{}: {} of {from}: {examples:#?}", rule.name, stopped.len()));
             }
@@ -236,6 +245,7 @@ fn ordinary_uses_pass() {
     assert!(strange.is_empty(), "no such rules: {strange:?}");
 
     let rules = Arc::new(known.into_iter().map(rule).filter(Rule::judges_commands).collect::<Vec<_>>());
+    let uses = sampled(uses, SAMPLE);
     let found = stopped_by(&rules, uses.iter().map(|it| it.command.clone()).collect());
     let mut failures = Vec::new();
     for (at, rule) in rules.iter().enumerate() {
@@ -268,7 +278,7 @@ fn ordinary_uses_pass() {
             others.0,
         );
         for (n_uses, stopped) in [&own, &others] {
-            if stopped.len() > n_uses / 50 {
+            if stopped.len() > n_uses / 50 + by_chance() {
                 failures.push(format!("{}: of {n_uses} uses these are stopped: {stopped:#?}", rule.name));
             }
         }

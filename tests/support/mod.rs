@@ -23,6 +23,16 @@ use std::time::{Duration, Instant};
 /// When a test gives up: more than anything here may take, on the slowest and busiest machine.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
+/// Whether each row and each try is wanted: `HOOKWIRE_FULL` says so, and a few of them show as much most of the time.
+pub fn is_full() -> bool {
+    std::env::var_os("HOOKWIRE_FULL").is_some()
+}
+
+/// All of these, or one in so many.
+pub fn sampled<T>(all: Vec<T>, one_in: usize) -> Vec<T> {
+    all.into_iter().step_by(if is_full() { 1 } else { one_in }).collect()
+}
+
 /// What whoever runs the tests may have set for programs, and what none of them is about: how a text is shown, where a
 /// repository is, what is logged, and where settings of their own are.
 const WISHES: &[&str] = &[

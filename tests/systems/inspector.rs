@@ -43,13 +43,18 @@ impl Desk {
 
     /// An agent that is about to run a command.
     fn agent(&self, command: &str) -> Child {
+        self.agent_that_waits("60s", command)
+    }
+
+    fn agent_that_waits(&self, limit: &str, command: &str) -> Child {
         // A call of the same name is the same one, which is judged once.
         static CALLS: AtomicUsize = AtomicUsize::new(0);
         let call = CALLS.fetch_add(1, Ordering::Relaxed).to_string();
-        self.event(json!({
+        let event = json!({
             "session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_use_id": call,
             "tool_input": {"command": command}, "cwd": self.at("project"),
-        }))
+        });
+        self.hook_that_waits("codex", limit, event)
     }
 
     fn event(&self, payload: Value) -> Child {
@@ -57,8 +62,13 @@ impl Desk {
     }
 
     fn hook(&self, agent: &str, payload: Value) -> Child {
+        self.hook_that_waits(agent, "60s", payload)
+    }
+
+    /// With how long somebody who looks at the page may take for an answer.
+    fn hook_that_waits(&self, agent: &str, limit: &str, payload: Value) -> Child {
         let mut command = self.command();
-        let agent = command.args(["hook", agent, "--idle-exit", "60s", "--ask-elsewhere", "60s"]);
+        let agent = command.args(["hook", agent, "--idle-exit", "60s", "--ask-elsewhere", limit]);
         let mut agent = agent.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         agent.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
         agent
@@ -676,7 +686,8 @@ fn a_hostile_event_is_data() {
     let page = desk.inspect().opened();
     let mut events = page.events();
     let script = "echo '</script><script>alert(1)</script>' \u{202e}gnp.exe\u{0}\u{7f}\n{\"kind\":\"hosts\"}";
-    reply(desk.agent(script));
+    // Nobody can read it, so a rule asks, and nobody answers.
+    reply(desk.agent_that_waits("1s", script));
     let message = events.verdict("alert(1)");
     assert_eq!(message["record"]["params"]["payload"]["tool_input"]["command"], script);
     let text = message["about"]["text"].as_str().unwrap();

@@ -4,7 +4,9 @@ use crate::case::{Case, Step};
 use crate::pattern::{Variables, brief, recorded};
 use crate::peer::Peer;
 use crate::shape::{Sent, Shapes};
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -103,12 +105,13 @@ fn addressee(pattern: &Value) -> (String, impl Fn(&Value) -> bool + use<>) {
     })
 }
 
-/// A process that is killed if it isn't waited for.
+/// A process that is killed, with those that it has started, if it isn't waited for: a client in a pipe would wait for its
+/// host to the end of its own time.
 pub(crate) struct Program(Child);
 
 impl Program {
     pub(crate) fn start(command: &mut Command) -> Result<(Program, ChildStdin, ChildStdout), String> {
-        let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0).spawn();
         let mut child = started
             .map_err(|error| format!("failed to start {}: {error}", json!(command.get_program().to_string_lossy())))?;
         let pipes = (child.stdin.take(), child.stdout.take());
@@ -134,7 +137,10 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        let _ = self.0.kill();
+        // Waited for, its number may be another's by now.
+        if let Ok(None) = self.0.try_wait() {
+            let _ = kill_process_group(Pid::from_child(&self.0), Signal::KILL);
+        }
         let _ = self.0.wait();
     }
 }

@@ -5,7 +5,8 @@
 
 use super::super::text::{self, Abandoned, Place};
 use super::secret_rules::{Form, RULES, Rule};
-use regex::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -108,32 +109,27 @@ fn find(
     apart
 }
 
-/// The longest text that is looked through keyword by keyword, in bytes.
-const SHORT_TEXT: usize = 4096;
-
-/// The rules that have a keyword in a text. To compile all keywords takes longer than an event may wait for a line of the
-/// log, so short texts do without.
-fn candidates(text: &str) -> Vec<usize> {
-    if text.len() > SHORT_TEXT {
-        return KEYWORDS.matches(text).into_iter().collect();
+/// The rules that have a keyword in a text; all of them, if the keywords couldn't be compiled.
+fn candidates(text: &str) -> impl Iterator<Item = usize> {
+    let mut candidates = [KEYWORDS.is_none(); RULES.len()];
+    if let Some((keywords, rules)) = &*KEYWORDS {
+        for keyword in keywords.find_overlapping_iter(text) {
+            candidates[rules[keyword.pattern()]] = true;
+        }
     }
-    let text = text.to_ascii_lowercase();
-    let is_candidate = |index: &usize| RULES[*index].keywords.split(' ').any(|keyword| text.contains(keyword));
-    (0..RULES.len()).filter(is_candidate).collect()
+    (0..RULES.len()).filter(move |index| candidates[*index])
 }
 
-static KEYWORDS: LazyLock<RegexSet> = LazyLock::new(|| {
-    let alternatives = |rule: &Rule| rule.keywords.split(' ').map(regex::escape).collect::<Vec<_>>().join("|");
-    // Tests compile it; without it there would be no guard, which a log line would not make good.
-    RegexSetBuilder::new(RULES.iter().map(alternatives))
-        .case_insensitive(true)
-        .unicode(false)
-        .size_limit(64 << 20)
-        .build()
-        .unwrap_or_else(|error| {
-            tracing::error!(%error, "The keywords of secrets don't compile; this is a bug in hookwire.");
-            RegexSet::empty()
-        })
+/// The keywords of all rules, and the rule of each.
+static KEYWORDS: LazyLock<Option<(AhoCorasick, Vec<usize>)>> = LazyLock::new(|| {
+    let keywords = |(index, rule): (usize, &'static Rule)| rule.keywords.split(' ').map(move |word| (word, index));
+    let (keywords, rules): (Vec<_>, Vec<_>) = RULES.iter().enumerate().flat_map(keywords).unzip();
+    // The kind that is built most quickly, because an event may wait for it.
+    let kind = Some(AhoCorasickKind::NoncontiguousNFA);
+    let automaton = AhoCorasick::builder().ascii_case_insensitive(true).kind(kind).build(keywords);
+    let failed =
+        |error: &_| tracing::error!(%error, "The keywords of secrets don't compile; this is a bug in hookwire.");
+    Some((automaton.inspect_err(failed).ok()?, rules))
 });
 
 static COMPILED: [OnceLock<Option<Regex>>; RULES.len()] = [const { OnceLock::new() }; RULES.len()];
@@ -284,7 +280,8 @@ mod tests {
     /// Secrets are made when the test runs, so that none stands in the repository.
     #[test]
     fn every_rule_finds_what_it_describes_and_leaves_nothing_of_it() {
-        assert_eq!(KEYWORDS.len(), RULES.len());
+        let rules = &KEYWORDS.as_ref().expect("they compile").1;
+        assert!((0..RULES.len()).all(|rule| rules.contains(&rule)));
         let mut runner = TestRunner::deterministic();
         let mut n_tried = 0;
         for rule in RULES {
