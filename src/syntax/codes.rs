@@ -66,7 +66,7 @@ codes! {
         Project("mkdir user\nprintf 'servers = [\"nats://127.0.0.1:1\"]\\n[definitions]\\nkeys = [\"ed25519:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"]\\n' > user/fleet.conf\nchmod 600 user/fleet.conf\nhookwire --user-dir user --data-dir data check --format json"),
         "The message says why. It ends as soon as signed definitions come. See `hookwire docs fleet`.";
     "broken-trust": "What was trusted of a project can't be read, so nothing of it is in force.",
-        Project("mkdir .hookwire\nprintf 'hooks: [{ name: a, on: Stop, deny: Not here. }]' > .hookwire/guard.yaml\nhookwire --data-dir data trust --yes > /dev/null\nfind data/trust -type f | while read -r it; do printf x > \"$it\"; done\nhookwire --data-dir data check --format json"),
+        Project("mkdir .hookwire\nprintf 'hooks: [{ name: a, on: Stop, deny: Not here. }]' > .hookwire/guard.yaml\nhookwire --data-dir data trust --yes > /dev/null\nfind data/trust -type f | while read -r it; do chmod u+w \"$it\"; printf x > \"$it\"; done\nhookwire --data-dir data check --format json"),
         "`hookwire trust` in the project makes it anew.";
     "case": "A file of cases (`guard.test.yaml`) has something that no case has.",
         Project("printf 'cases: [{ bash: ls }]' > guard.test.yaml\nhookwire check --format json guard.test.yaml"),

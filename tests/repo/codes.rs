@@ -27,7 +27,10 @@ fn each_example_has_its_code_and_no_other() {
         };
         let output = checkout.bash(&format!("{script} || true"));
         let printed = String::from_utf8_lossy(&output.stdout);
-        let found = codes_in(printed.lines().last().unwrap_or_default());
+        let found = match printed.lines().last() {
+            Some(line) => codes_in(line),
+            None => BTreeSet::new(),
+        };
         if found != BTreeSet::from([name.to_string()]) {
             wrong.push(format!("{name}: {found:?}\n{script}\n{}", said(&output)));
         }
