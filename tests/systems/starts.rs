@@ -57,14 +57,16 @@ fn a_rule_holds_for_a_program_that_starts() {
 /// What a command of git starts as a step of its own was decided with that command; what it is told to start wasn't.
 #[test]
 fn a_step_of_a_command_is_not_asked_about_again() {
-    let deny = json!({ "name": "x", "on": "PreToolUse", "if": ["Bash(git reset --hard)", "Bash(git push --force*)"], "deny": "no" });
+    let deny = json!({ "name": "x", "on": "PreToolUse", "if": ["Bash(git reset --hard*)", "Bash(git push --force*)"], "deny": "no" });
     let (mut host, _dir) = host(&[deny]);
     let mut judge = |parents: Value, started: &str| {
         let words = |text: &str| text.split(' ').map(str::to_string).collect::<Vec<_>>();
         let mut event = start(&words(started));
         event["exec"]["parents"] = parents;
         for parent in event["exec"]["parents"].as_array_mut().unwrap() {
-            parent["argv"] = json!(words(parent["argv"].as_str().unwrap()));
+            if let Some(text) = parent["argv"].as_str() {
+                parent["argv"] = json!(words(text));
+            }
         }
         host.dispatch(event)["decision"].as_str().unwrap().to_string()
     };
@@ -73,8 +75,8 @@ fn a_step_of_a_command_is_not_asked_about_again() {
         ("git stash", true, reset, "allow"),
         ("git -C x -c a.b=c stash push -u", true, reset, "allow"),
         ("git worktree add x", true, reset, "allow"),
-        ("git submodule--helper update", true, reset, "allow"),
-        // Whoever calls itself so.
+        // Not one of its steps; whoever calls itself so.
+        ("git submodule--helper update", true, reset, "deny"),
         ("git stash", false, reset, "deny"),
         ("stash", true, reset, "deny"),
         // An alias, and what it is told to start.
@@ -82,6 +84,10 @@ fn a_step_of_a_command_is_not_asked_about_again() {
         ("git submodule--helper foreach git push --force", true, "git push --force", "deny"),
         ("git bisect run git reset --hard", true, "git reset --hard", "deny"),
         ("sh -c stash", true, reset, "deny"),
+        // What git was told to start by its settings: `GIT_EXTERNAL_DIFF=git`.
+        ("git stash show -p", true, "git reset --hard", "deny"),
+        ("git stash push -p", true, "git reset --hard x", "deny"),
+        ("git log -p", true, reset, "deny"),
     ] {
         let parents = json!([{ "pid": 7, "argv": by, "sameProgram": same }]);
         assert_eq!(judge(parents, started), expect, "{by}: {started}");
@@ -91,10 +97,27 @@ fn a_step_of_a_command_is_not_asked_about_again() {
     let helper = |file: &str| json!({ "argv": "git-remote-https origin x", "realPath": file });
     let git = |words: &str, same: bool| json!({ "argv": words, "sameProgram": same });
     let own = "/usr/libexec/git-core/git-remote-https";
+    let script = json!({ "argv": "/bin/sh /usr/lib/git-core/git-submodule update" });
+    let shell = json!({ "argv": ["sh", "-c", "git-upload-pack 'x'"] });
     for (parents, started, expect) in [
         (json!([git("git clone x", true)]), "git remote-https origin x", "allow"),
-        (json!([git("sh -c x", false)]), "git-upload-pack x", "allow"),
+        (json!([git("sh -c x", false), git("git clone x", true)]), "git remote-https origin x", "ask"),
+        (json!([git("git stash", true)]), "git remote-https origin x", "ask"),
+        (json!([git("sh -c x", false)]), "git-upload-pack x", "ask"),
+        (json!([shell, git("git clone x", true)]), "git-upload-pack x", "allow"),
+        (json!([shell, git("sh hook", false), git("git clone x", true)]), "git-upload-pack x", "ask"),
+        (json!([shell, git("git clone x", true)]), "git-upload-pack y", "ask"),
+        (json!([{ "argv": "x", "realPath": "/usr/lib/git-core/git-http-backend" }]), "git upload-pack .", "allow"),
+        (json!([{ "argv": "x", "realPath": "/usr/lib/git-core/git-http-backend" }]), "git receive-pack .", "ask"),
         (json!([helper(own), git("git remote-https origin x", true), git("git push", true)]), send, "allow"),
+        (
+            json!([helper(own), git("git remote-https origin x", true), git("sh hook", false), git("git push", true)]),
+            send,
+            "ask",
+        ),
+        (json!([helper(own), git("git push", true)]), send, "ask"),
+        (json!([script, git("git submodule update", true)]), "git submodule--helper update --", "allow"),
+        (json!([script, git("sh x", false)]), "git submodule--helper update --", "ask"),
         (json!([helper(own), git("git push", false)]), send, "ask"),
         (json!([helper(own), git("git fetch", true)]), send, "ask"),
         (json!([helper("/tmp/git-core/git-remote-https"), git("git push", true)]), send, "ask"),

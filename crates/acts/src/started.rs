@@ -33,27 +33,90 @@ pub fn text_of_shell<'e>(argv: &[&'e str]) -> Option<(Shell, &'e str)> {
     rest.get(at + 1).filter(|_| !matches!(shell, Shell::Other | Shell::Unknown)).map(|text| (shell, *text))
 }
 
-/// Commands of git that start others only as steps of their own work, as `git stash` starts `git reset --hard`. Not here are
-/// those that start what they are told to: `bisect run`, `submodule foreach`, `fetch` and `push` with a program of their own.
-const WITH_STEPS: &[&[&str]] = &[
-    &["am"],
-    &["checkout"],
-    &["cherry-pick"],
-    &["gc"],
-    &["merge"],
-    &["pull"],
-    &["rebase"],
-    &["revert"],
-    &["stash"],
-    &["submodule--helper", "add"],
-    &["submodule--helper", "clone"],
-    &["submodule--helper", "update"],
-    &["switch"],
-    &["worktree"],
+/// What commands of git start as steps of their own work: how a command begins, and how its steps do. The first row that fits
+/// decides. A step that destroys something stands here with the options that git gives it, because settings of git may have
+/// it start itself with other words: `GIT_EXTERNAL_DIFF=git`.
+const STEPS: &[(&str, &[&str])] = &[
+    ("am", &["apply", "gc --auto", "mailinfo", "mailsplit", "maintenance run --auto"]),
+    ("checkout", PATCHES),
+    ("cherry-pick", &["commit", "reset --merge"]),
+    ("commit", &["gc --auto", "maintenance run --auto"]),
+    ("fetch", &["gc --auto", "maintenance run --auto"]),
+    (
+        "gc",
+        &[
+            "pack-refs",
+            "prune --expire",
+            "prune-packed",
+            "reflog expire --all",
+            "repack -d",
+            "rerere gc",
+            "worktree prune --expire",
+        ],
+    ),
+    (
+        "maintenance run",
+        &["commit-graph write", "fetch", "gc", "multi-pack-index", "pack-refs", "prune-packed", "repack -d"],
+    ),
+    ("merge", &["gc --auto", "maintenance run --auto", "stash apply", "stash create", "stash store"]),
+    ("pull", &["fetch", "merge", "rebase", "submodule update"]),
+    (
+        "rebase",
+        &[
+            "am --rebasing",
+            "commit",
+            "format-patch",
+            "gc --auto",
+            "maintenance run --auto",
+            "merge -s",
+            "notes copy",
+            "stash apply",
+            "stash create",
+            "stash store",
+        ],
+    ),
+    ("revert", &["commit", "reset --merge"]),
+    ("stash list", &["log --format"]),
+    ("stash show", &[]),
+    (
+        "stash",
+        &[
+            "add -u",
+            "apply --cached",
+            "apply --index",
+            "apply -R",
+            "checkout --no-overlay",
+            "checkout -b",
+            "checkout-index",
+            "clean --force --quiet",
+            "diff-index",
+            "diff-tree",
+            "read-tree",
+            "reset --hard -q",
+            "reset --quiet --refresh",
+            "reset -q --refresh",
+            "status",
+            "update-index",
+        ],
+    ),
+    (
+        "submodule--helper add",
+        &["add --dry-run", "add --force", "add --no-warn-embedded-repo", "checkout -f -q", CLONE],
+    ),
+    ("submodule--helper clone", &[CLONE]),
+    ("submodule--helper update", &["checkout -f -q", "checkout -q", "fetch", "merge", "rebase", CLONE]),
+    ("switch", PATCHES),
+    ("worktree add", &["branch", "reset --hard", "symbolic-ref HEAD", "update-ref"]),
+    ("worktree remove", &["status --porcelain"]),
 ];
-/// What speaks to another repository for a command of git. It pushes nothing itself: `send-pack` and `http-push` do.
-const TRANSPORT: &[&str] =
-    &["receive-pack", "remote-ext", "remote-fd", "remote-http", "remote-https", "upload-archive", "upload-pack"];
+const CLONE: &str = "clone --no-checkout";
+const PATCHES: &[&str] = &["apply", "diff-files -p", "diff-index -p", "read-tree", "update-index"];
+/// Commands of git that speak to other repositories, by the programs below.
+const CALLERS: &[&str] = &["archive", "clone", "fetch", "ls-remote", "push", "remote"];
+/// What speaks to another repository. It pushes nothing itself: `send-pack` and `http-push` do.
+const HELPERS: &[&str] = &["remote-ext", "remote-fd", "remote-ftp", "remote-ftps", "remote-http", "remote-https"];
+/// What git starts for a repository of the same machine, by a shell.
+const SERVERS: &[&str] = &["receive-pack", "upload-archive", "upload-pack"];
 /// Where git has such programs, whoever installed it.
 const GIT_PROGRAMS: &[&str] = &["/usr/lib/git-core", "/usr/libexec/git-core", "/usr/local/libexec/git-core"];
 
@@ -69,29 +132,70 @@ pub struct Starter<'e> {
 }
 
 /// Whether a program that starts is a step of the work of those that start it, the nearest first. Rules are about what
-/// somebody asks for, and that was judged when the first one started.
+/// somebody asks for, and that was judged when the first one started. Nobody stands between: what a hook of an allowed push
+/// starts, the hook has asked for.
 pub fn is_step<'e>(started: &[&str], by: impl FnOnce() -> Vec<Starter<'e>>) -> bool {
-    let Some(verb) = git_words(started).and_then(|words| words.first().copied()) else { return false };
+    let Some(step) = git_words(started).filter(|it| !it.is_empty()) else { return false };
     let by = by();
     let Some((nearest, others)) = by.split_first() else { return false };
-    match verb {
-        _ if TRANSPORT.contains(&verb) => true,
+    match step[0] {
+        verb if HELPERS.contains(&verb) => nearest.is_git(CALLERS),
+        // `git submodule` is a script.
+        "submodule--helper" => {
+            matches!(*nearest.argv, ["/bin/sh", script, ..] if is_gits(script, &["git-submodule"]))
+                && others.first().is_some_and(|caller| caller.is_git(&["submodule"]))
+        }
+        verb if SERVERS.contains(&verb) => {
+            let is_shells = text_of_shell(&nearest.argv).is_some_and(|(_, text)| text == text_of(&step));
+            is_shells && others.first().is_some_and(|caller| caller.is_git(CALLERS))
+                || verb != "receive-pack" && nearest.runs(&["git-daemon", "git-http-backend"])
+        }
         "send-pack" | "http-push" => {
-            let is_helper = |file: &str| {
-                let (directory, name) = file.rsplit_once('/').unwrap_or_default();
-                GIT_PROGRAMS.contains(&directory) && name.starts_with("git-remote-http")
-            };
-            let pushes =
-                |it: &Starter<'_>| it.is_same && git_words(&it.argv).is_some_and(|it| it.starts_with(&["push"]));
-            nearest.file.is_some_and(is_helper) && others.iter().any(pushes)
+            nearest.runs(&["git-remote-http", "git-remote-https"])
+                && matches!(others, [helper, push, ..] if helper.is_git(HELPERS) && push.is_git(&["push"]))
         }
         // No step of another command pushes: code that was loaded into git would.
         "push" => false,
         _ => {
-            let words = git_words(&nearest.argv).filter(|_| nearest.is_same).unwrap_or_default();
-            WITH_STEPS.iter().any(|it| words.starts_with(it))
+            let words = nearest.git_words();
+            let row = STEPS.iter().find(|(command, _)| begins(&words, command));
+            row.is_some_and(|(_, steps)| steps.iter().any(|it| begins(&step, it)))
         }
     }
+}
+
+impl Starter<'_> {
+    /// Its words from git's command on; none if it isn't certainly git.
+    fn git_words(&self) -> Vec<&str> {
+        git_words(&self.argv).filter(|_| self.is_same).unwrap_or_default()
+    }
+
+    /// Whether it certainly runs one of these programs that git has.
+    fn runs(&self, programs: &[&str]) -> bool {
+        self.file.is_some_and(|file| is_gits(file, programs))
+    }
+
+    /// Whether it is one of these commands of git.
+    fn is_git(&self, verbs: &[&str]) -> bool {
+        self.git_words().first().is_some_and(|verb| verbs.contains(verb))
+    }
+}
+
+/// Whether a file is one of these programs that git has.
+fn is_gits(file: &str, programs: &[&str]) -> bool {
+    let (directory, name) = file.rsplit_once('/').unwrap_or_default();
+    GIT_PROGRAMS.contains(&directory) && programs.contains(&name)
+}
+
+fn begins(words: &[&str], with: &str) -> bool {
+    let mut words = words.iter();
+    with.split(' ').all(|word| words.next() == Some(&word))
+}
+
+/// The text by which git has a shell start one of its commands.
+fn text_of(words: &[&str]) -> String {
+    let quoted = words[1..].iter().map(|word| format!(" '{}'", word.replace('\'', "'\\''").replace('!', "'\\!'")));
+    format!("git-{}{}", words[0], quoted.collect::<String>())
 }
 
 /// The words from git's command on: `push x` of `git -C y push x`, and of `git-push x`.

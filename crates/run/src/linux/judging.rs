@@ -115,7 +115,11 @@ impl Judge<'_> {
     /// Looks what the nearest parents run, about which no process can lie. Only one that is called as the program is may be it.
     fn look_at_parents(&self, parents: &mut [Ancestor], program: &Program) {
         let Some(file) = &program.file else { return };
-        let name = |argv: &[Vec<u8>]| argv.first().map(|it| base_name(it).to_vec());
+        // `git-receive-pack` is git, too.
+        let name = |argv: &[Vec<u8>]| {
+            let name = base_name(argv.first()?);
+            Some(verb_in_name(name, b"git").map_or(name, |_| b"git").to_vec())
+        };
         for parent in parents.iter_mut().take(MAX_LOOKED_AT).filter(|it| name(&it.argv) == name(&program.argv)) {
             parent.is_same_program = self.runs_as(parent.pid, file);
         }
