@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-const USAGE: &str = "usage: hookwire-run [--socket PATH [--host WORD]... [--session ID]] [--for EVENT] [--end-tree] \
+const USAGE: &str = "usage: hookwire-run [--socket PATH [--host WORD]... [--session ID] [--data-dir DIR]...] [--for EVENT] [--end-tree] \
 [--best-effort] [--allow-debuggers] -- COMMAND [ARG]... | hookwire-run --probe | hookwire-run hook AGENT | hookwire-run --version";
 
 /// What the program is to do.
@@ -14,6 +14,8 @@ pub struct Options {
     pub socket: PathBuf,
     /// The command that starts a host again where none answers any more; it prints the path of its socket.
     pub host: Vec<OsString>,
+    /// Where it is kept when something was held, beside the places that this command names.
+    pub data: Vec<PathBuf>,
     /// The event whose tool call the command is.
     pub tool_event: Option<String>,
     /// What the events' session is called.
@@ -28,6 +30,15 @@ pub struct Options {
     pub probe: bool,
     /// The command with its arguments; empty for a probe only.
     pub command: Vec<OsString>,
+}
+
+impl Options {
+    /// The directories of what is kept for the user that are named here.
+    #[cfg(target_os = "linux")]
+    pub fn data_dirs(&self) -> Vec<PathBuf> {
+        let of_host = self.host.windows(2).filter(|it| it[0] == hookwire_ask::places::DATA_DIR);
+        self.data.iter().cloned().chain(of_host.map(|it| PathBuf::from(&it[1]))).collect()
+    }
 }
 
 /// Whether the arguments name the host, or need none. Otherwise it is the project's.
@@ -48,6 +59,7 @@ pub fn parse(args: impl Iterator<Item = OsString>) -> Result<Options, String> {
         match arg.to_str() {
             Some("--socket") => options.socket = value()?.into(),
             Some("--host") => options.host.push(value()?),
+            Some("--data-dir") => options.data.push(value()?.into()),
             Some("--for") => options.tool_event = Some(text(value()?)?),
             Some("--session") => options.session = Some(text(value()?)?),
             Some("--end-tree") => options.end_tree = true,

@@ -110,7 +110,7 @@ impl Meant {
 
 /// The user's home directory by the file of users. Who isn't in that file is looked for by the large program, which knows
 /// more ways.
-fn home() -> Option<PathBuf> {
+pub fn home() -> Option<PathBuf> {
     let users = std::fs::read("/etc/passwd").ok()?;
     let user = rustix::process::getuid().as_raw().to_string();
     let home = users.split(|byte| *byte == b'\n').find_map(|line| {

@@ -4,12 +4,13 @@ use super::command::{self, Standing};
 use super::host::Link;
 use super::obeyed::Obeyed;
 use super::pool::Pool;
-use super::runs::file_time;
+use super::runs::{Runs, file_time};
 use super::supervisor::{CommandState, Supervisor};
 use super::sys::{self, Change, Fork};
 use super::told::Told;
 use super::{start, watch};
 use crate::args::Options;
+use crate::say;
 use hookwire_ask::limits;
 use nix::sys::prctl;
 use nix::sys::signal::SigSet;
@@ -24,6 +25,7 @@ pub fn run(options: Options, front: UnixStream, obeyed: Obeyed, link: Link, sign
     // Else processes whose starters have ended would be nobody's, and no tracer but an ancestor may look at them.
     let _ = prctl::set_child_subreaper(true);
     let since = file_time();
+    let runs = Runs::read(options.data_dirs(), since);
     // Root may look into every process anyhow, and a namespace would take its rights away.
     let mut in_namespace = !nix::unistd::geteuid().is_root();
     let (pid, becoming, standing) = loop {
@@ -47,7 +49,9 @@ pub fn run(options: Options, front: UnixStream, obeyed: Obeyed, link: Link, sign
     }
     let command = CommandState::new(pid, becoming, front);
     match standing {
-        Standing::Held { listener, is_killable } => hold(options, obeyed, command, listener, is_killable, link, since),
+        Standing::Held { listener, is_killable } => {
+            hold(options, obeyed, command, listener, is_killable, link, (since, runs))
+        }
         Standing::HeldAlready | Standing::Unheld => {
             leave_terminal(&[command.front.as_fd()]);
             wait_for_unheld(&command);
@@ -66,8 +70,10 @@ fn hold(
     listener: OwnedFd,
     is_killable: bool,
     link: Link,
-    since: Duration,
+    (since, mut runs): (Duration, Runs),
 ) -> ! {
+    runs.begin(since);
+    runs.unknown().into_iter().for_each(say);
     let host = obeyed.process();
     let kept = [listener.as_fd(), command.front.as_fd(), command.becoming.as_fd(), link.stream().as_fd()];
     leave_terminal(&kept.into_iter().chain(host.process().map(AsFd::as_fd)).collect::<Vec<_>>());
@@ -75,7 +81,7 @@ fn hold(
     // Where nothing else keeps the tree from tracing this process, this does.
     let _ = prctl::set_dumpable(false);
     let Ok(pool) = Pool::new() else { sys::exit_now(1) };
-    let supervisor = Arc::new(Supervisor::new(options, obeyed, command, listener, is_killable, pool, since));
+    let supervisor = Arc::new(Supervisor::new(options, obeyed, command, listener, is_killable, pool, (since, runs)));
     let serving = supervisor.clone();
     supervisor.pool.begin(move |role| start::serve_next(&serving, role));
     let watched = supervisor.clone();

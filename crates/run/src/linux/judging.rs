@@ -166,7 +166,7 @@ impl Judge<'_> {
         }
         let (supervisor, own) = (self.supervisor, base_name(&own));
         let says_verb = |path: &Path| verb_in_name(own, base_name(path.as_os_str().as_bytes())).is_some();
-        let goes_by_it = snapshot.is_own_name(own, file, supervisor.since, supervisor.runs());
+        let goes_by_it = snapshot.is_own_name(own, file, supervisor.since, &supervisor.runs);
         let others = others.into_iter().filter(|path| !goes_by_it || says_verb(path));
         others.for_each(|path| add(&mut names, path.as_os_str().as_bytes(), path));
         names

@@ -190,10 +190,18 @@ pub fn working_directory(pid: pid_t) -> Result<PathBuf, Errno> {
     readlink(format!("/proc/{pid}/cwd").as_str()).map(PathBuf::from)
 }
 
-/// When each link that leads from a path to a file was last changed, and the file itself. None if it leads to another one,
-/// or it can't be told.
-pub fn chain(path: &Path, to: FileKey) -> Option<Vec<Duration>> {
-    let mut changes = Vec::new();
+/// What leads from a path to a file, by when it was last changed.
+#[derive(Default)]
+pub struct Chain {
+    /// Each link, and the file itself.
+    pub files: Vec<Duration>,
+    /// Each directory, and the one that it is in: one that was moved has changed both.
+    pub directories: Vec<(Duration, Duration)>,
+}
+
+/// What leads from a path to a file. None if it leads to another one, or it can't be told.
+pub fn chain(path: &Path, to: FileKey) -> Option<Chain> {
+    let mut chain = Chain::default();
     let mut at = PathBuf::from("/");
     let mut pending: Vec<PathBuf> = names(path);
     let mut last = None;
@@ -202,11 +210,13 @@ pub fn chain(path: &Path, to: FileKey) -> Option<Vec<Duration>> {
             at.pop();
             continue;
         }
+        let above = lstat(&at).ok()?;
         at.push(name);
         let about = lstat(&at).ok()?;
-        if about.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFLNK.bits() {
-            changes.push(changed(&about));
-            if changes.len() > MAX_LINKS {
+        let kind = about.st_mode & SFlag::S_IFMT.bits();
+        if kind == SFlag::S_IFLNK.bits() {
+            chain.files.push(changed(&about));
+            if chain.files.len() > MAX_LINKS {
                 return None;
             }
             let target = PathBuf::from(readlink(&at).ok()?);
@@ -215,12 +225,14 @@ pub fn chain(path: &Path, to: FileKey) -> Option<Vec<Duration>> {
                 at = PathBuf::from("/");
             }
             pending.extend(names(&target));
+        } else if kind == SFlag::S_IFDIR.bits() {
+            chain.directories.push((changed(&about), changed(&above)));
         }
         last = Some(about);
     }
     let last = last.filter(|it| FileKey::from_stat(it) == to)?;
-    changes.push(changed(&last));
-    Some(changes)
+    chain.files.push(changed(&last));
+    Some(chain)
 }
 
 /// The names of a path, the last one first.

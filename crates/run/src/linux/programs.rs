@@ -205,7 +205,8 @@ impl Snapshot {
 
     /// Whether a name was a file's own along the PATH before `since`, as `ls` is busybox's where `rm` is, too. Then the
     /// program goes by the name, and that it shares a file with a named one says nothing. All links that lead from there to
-    /// the file, and the file itself, must be older than the command, and mustn't have come while an earlier one was held.
+    /// the file, and the file itself, must be older than the command, and mustn't have come while an earlier one was held. No
+    /// directory on the way may have been moved there since.
     pub fn is_own_name(&self, name: &[u8], file: &ProgramFile, since: Duration, runs: &Runs) -> bool {
         let is_named = file.kind.named.as_ref().is_some_and(|it| it.is_target);
         // `python3.11` is what `python3` links to, by whatever name it is started.
@@ -214,8 +215,11 @@ impl Snapshot {
         }
         let name = Path::new(std::ffi::OsStr::from_bytes(name));
         let paths: Vec<PathBuf> = self.lock().directories.iter().map(|(path, _)| path.join(name)).collect();
-        let is_old = |changed: &Duration| *changed < since && !runs.has(*changed);
-        paths.iter().any(|path| lookup::chain(path, file.key).is_some_and(|changes| changes.iter().all(is_old)))
+        let held_from = |changed: Duration| (changed >= since).then_some(since).or_else(|| runs.held_from(changed));
+        let is_in_place = |(own, above): &(Duration, Duration)| held_from(*own).is_none_or(|from| *above < from);
+        paths.iter().filter_map(|path| lookup::chain(path, file.key)).any(|chain| {
+            chain.files.iter().all(|it| held_from(*it).is_none()) && chain.directories.iter().all(is_in_place)
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, Files> {

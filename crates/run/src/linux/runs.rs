@@ -2,14 +2,16 @@
 //!
 //! A program of many names goes by the name that it has along PATH, and a held tree may put names there. In that run such a
 //! name is newer than the command. In a later one only the times tell: what was made while a tree was held may be the tree's.
+//!
+//! The tree may write where the times are kept. So they are written anew when it has ended, and where that can't be, a later
+//! run can't write there either, and takes every time for one in which something was held.
 
-use hookwire_ask::look::Look;
 use hookwire_ask::places::{Places, Settled};
 use nix::fcntl::{Flock, FlockArg};
 use nix::time::{ClockId, clock_gettime};
-use std::fs::{self, DirBuilder, File, Permissions};
-use std::io::{Read, Result, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{Error, ErrorKind, Read, Result, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -25,9 +27,10 @@ const GRAIN: Duration = Duration::from_millis(10);
 /// The times in which something was held before this run, and is held beside it.
 #[derive(Debug, Default)]
 pub struct Runs {
-    path: Option<PathBuf>,
-    /// What was kept can't be read, so every time may be one.
-    is_unknown: bool,
+    /// The directories in which they are kept.
+    places: Vec<PathBuf>,
+    /// Why every time may be one: what was kept can't be read, or nothing can be kept.
+    unknown: Option<String>,
     earlier: Vec<Time>,
     own: Option<Time>,
 }
@@ -42,66 +45,115 @@ struct Time {
 }
 
 impl Runs {
-    /// Reads what is kept, and notes that this process holds something from now on.
-    pub fn begin(since: Duration) -> Runs {
-        let kept = Settled::new(Places::default(), || None).written.data;
-        let Some(directory) = kept.first() else { return Runs::default() };
-        let pid = std::process::id() as i32;
-        let own = started(pid).map(|started| Time { from: since, until: None, by: (pid, started) });
-        Runs::begin_in(directory, own, since)
-    }
-
-    fn begin_in(directory: &Path, own: Option<Time>, now: Duration) -> Runs {
-        let path = directory.join(FILE);
-        let (earlier, is_unknown) = match Look::of_io(read(&path)) {
-            Look::Found(Some(times)) => (times, false),
-            Look::Nothing => (Vec::new(), false),
-            Look::Found(None) | Look::Failed(_) => (Vec::new(), true),
-        };
+    /// Reads what is kept in these directories, before anything is held: the tree could take it away. Without any they are
+    /// those of the user.
+    pub fn read(named: Vec<PathBuf>, now: Duration) -> Runs {
+        let named = Places { data: named, ..Places::default() };
+        let places = Settled::new(named, crate::meant::home).read.data;
+        let mut runs = Runs { places, ..Runs::default() };
+        for place in &runs.places {
+            match read(&place.join(FILE)) {
+                Ok(times) => runs.earlier.extend(times),
+                Err(error) if is_own_ground(place, &error) => runs.unknown = Some(problem(place, &error)),
+                Err(_) => {}
+            }
+        }
         // The supervisor that was killed can't say when its tree has ended.
         let close = |time: Time| if time.is_under_way() { time } else { time.closed(time.until.unwrap_or(now)) };
-        let runs = Runs { earlier: earlier.into_iter().map(close).collect(), path: Some(path), is_unknown, own };
-        // Where nothing can be kept, nothing is known later either.
-        let _ = runs.note(directory);
+        runs.earlier = runs.earlier.into_iter().map(close).collect();
         runs
     }
 
-    fn note(&self, directory: &Path) -> Result<()> {
-        let (Some(path), Some(own)) = (&self.path, self.own) else { return Ok(()) };
-        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-        let mut file = File::options().append(true).create(true).mode(0o600).open(path)?;
-        file.write_all(own.line().as_bytes())
+    /// Notes that this process holds something from now on.
+    pub fn begin(&mut self, since: Duration) {
+        let pid = std::process::id() as i32;
+        self.own = started(pid).map(|started| Time { from: since, until: None, by: (pid, started) });
+        for place in self.places.clone() {
+            if let Err(error) = self.keep(&place, self.own)
+                && is_own_ground(&place, &error)
+            {
+                self.unknown.get_or_insert(problem(&place, &error));
+            }
+        }
     }
 
-    /// Whether something was held at this time, as far as it is known, before this run began or beside it.
-    pub fn has(&self, time: Duration) -> bool {
-        self.is_unknown || self.earlier.iter().any(|it| it.from <= time && it.until.is_none_or(|until| time <= until))
+    /// Since when something was held at this time, as far as it is known, before this run began or beside it.
+    pub fn held_from(&self, time: Duration) -> Option<Duration> {
+        let is_in = |it: &&Time| it.from <= time && it.until.is_none_or(|until| time <= until);
+        let known = self.earlier.iter().filter(is_in).map(|it| it.from).min();
+        self.unknown.as_ref().map(|_| Duration::ZERO).or(known)
+    }
+
+    #[cfg(test)]
+    fn has(&self, time: Duration) -> bool {
+        self.held_from(time).is_some()
+    }
+
+    /// Why it isn't known when something was held.
+    pub fn unknown(&self) -> Option<&str> {
+        self.unknown.as_deref()
     }
 
     /// Notes that this process holds nothing any more. What the tree has taken away of earlier times is there again.
     pub fn end(&self, now: Duration) {
-        let _ = self.keep(now);
+        let own = self.own.map(|it| it.closed(now + GRAIN));
+        for place in &self.places {
+            let _ = self.keep(place, own);
+        }
     }
 
-    fn keep(&self, now: Duration) -> Result<()> {
-        let (Some(path), Some(own)) = (&self.path, self.own) else { return Ok(()) };
-        let lock = File::options().create(true).append(true).mode(0o600).open(path.with_extension("lock"))?;
-        // Who holds it writes a small file; one that doesn't let go is the tree's.
-        let lock = (0..50).find_map(|n| {
-            std::thread::sleep(Duration::from_millis(u64::from(n > 0)));
-            Flock::lock(lock.try_clone().ok()?, FlockArg::LockExclusiveNonblock).ok()
+    fn keep(&self, directory: &Path, own: Option<Time>) -> Result<()> {
+        let Some(own) = own else { return Err(Error::other("the time of this process can't be told")) };
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        let path = directory.join(FILE);
+        let lock = open(File::options().create(true).append(true), &path.with_extension("lock"));
+        // Who holds it writes a small file; one that doesn't let go, or can't be opened, is the tree's.
+        let lock = lock.and_then(|file| {
+            let locked = (0..50).find_map(|n| {
+                std::thread::sleep(Duration::from_millis(u64::from(n > 0)));
+                Flock::lock(file.try_clone().ok()?, FlockArg::LockExclusiveNonblock).ok()
+            });
+            locked.ok_or(Error::from(ErrorKind::WouldBlock))
         });
-        let now_kept = read(path).ok().flatten().unwrap_or_default();
+        let now_kept = read(&path).unwrap_or_default();
         let mut times: Vec<Time> = now_kept.into_iter().chain(self.earlier.iter().copied()).collect();
         times.retain(|it| it.by != own.by);
-        times.push(own.closed(now + GRAIN));
-        let new = path.with_extension(format!("{}", own.by.0));
-        fs::write(&new, merged(times).iter().map(Time::line).collect::<String>())?;
-        fs::set_permissions(&new, Permissions::from_mode(0o600))?;
-        fs::rename(new, path)?;
+        times.push(own);
+        let text = merged(times).iter().map(Time::line).collect::<String>();
+        let written = write_anew(&path, &text).or_else(|_| {
+            fs::set_permissions(directory, Permissions::from_mode(0o700))?;
+            write_anew(&path, &text)
+        });
         drop(lock);
-        Ok(())
+        written
     }
+}
+
+/// Puts a new file in the place of another one. Nobody else can know its name beforehand.
+fn write_anew(path: &Path, text: &str) -> Result<()> {
+    let nanos = clock_gettime(ClockId::CLOCK_MONOTONIC).map(|it| Duration::from(it).as_nanos()).unwrap_or_default();
+    let new = path.with_extension(format!("{}-{nanos}", std::process::id()));
+    let mut file = open(File::options().write(true).create_new(true), &new)?;
+    let moved = file.write_all(text.as_bytes()).and_then(|()| fs::rename(&new, path));
+    moved.inspect_err(|_| drop(fs::remove_file(&new)))
+}
+
+/// Opens a file that holds bytes: nothing that waits for somebody else, and no link.
+fn open(how: &mut OpenOptions, path: &Path) -> Result<File> {
+    let file = how.mode(0o600).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(Error::other("it is no plain file")) }
+}
+
+fn problem(place: &Path, error: &Error) -> String {
+    format!("when something was held before isn't known, because {} can't be used: {error}", place.join(FILE).display())
+}
+
+/// Whether a tree may have made that a directory can't be written. Where nobody but others can, nothing was ever kept.
+fn is_own_ground(place: &Path, error: &Error) -> bool {
+    let own = nix::unistd::geteuid();
+    let nearest = place.ancestors().find_map(|it| fs::symlink_metadata(it).ok());
+    error.kind() != ErrorKind::ReadOnlyFilesystem
+        && (own.is_root() || nearest.is_none_or(|it| it.uid() == own.as_raw()))
 }
 
 impl Time {
@@ -130,13 +182,16 @@ impl Time {
     }
 }
 
-/// What is kept; nothing of it if it can't be understood.
-fn read(path: &Path) -> Result<Option<Vec<Time>>> {
-    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(path)?;
+/// What is kept.
+fn read(path: &Path) -> Result<Vec<Time>> {
+    let file = match open(File::options().read(true), path) {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(Vec::new()),
+        file => file?,
+    };
     let mut text = String::new();
     file.take(MOST_BYTES + 1).read_to_string(&mut text)?;
-    let is_whole = text.len() as u64 <= MOST_BYTES;
-    Ok(is_whole.then(|| text.lines().map(Time::parse).collect::<Option<Vec<Time>>>()).flatten())
+    let times: Option<Vec<Time>> = text.lines().map(Time::parse).collect();
+    times.filter(|_| text.len() as u64 <= MOST_BYTES).ok_or(Error::other("it can't be understood"))
 }
 
 /// The same times in order: those that touch are one, and of those that are under way each stands for itself.
@@ -178,40 +233,73 @@ pub fn file_time() -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::symlink;
 
     fn at(seconds: u64) -> Duration {
         Duration::from_secs(seconds)
     }
 
-    fn own(from: u64) -> Option<Time> {
-        let pid = std::process::id() as i32;
-        Some(Time { from: at(from), until: None, by: (pid, started(pid)?) })
+    fn begin(dir: &Path, from: u64) -> Runs {
+        let mut runs = Runs::read(vec![dir.into()], at(from));
+        runs.begin(at(from));
+        runs
     }
 
     #[test]
     fn what_was_held_is_known_to_later_runs() {
         let dir = tempfile::tempdir().unwrap();
-        let begin = |from| Runs::begin_in(dir.path(), own(from), at(from));
-        let first = begin(10);
+        let first = begin(dir.path(), 10);
         assert!(!first.has(at(12)), "it is this run itself");
-        let beside = begin(13);
+        let beside = begin(dir.path(), 13);
         assert!(beside.has(at(12)) && !beside.has(at(9)));
         // The tree takes away what is known.
         fs::remove_file(dir.path().join(FILE)).unwrap();
         beside.end(at(20));
         first.end(at(21));
-        let later = begin(30);
+        let later = begin(dir.path(), 30);
         let times: Vec<u64> = (0..40).filter(|time| later.has(at(*time))).collect();
         assert_eq!(times, (10..=21).collect::<Vec<u64>>());
-        fs::write(dir.path().join(FILE), "x").unwrap();
-        assert!(begin(40).has(at(1)), "what can't be understood may say anything");
+    }
+
+    /// What the tree may do to the place so that its time isn't kept. A later run knows the time, or nothing.
+    #[test]
+    fn a_place_that_was_spoilt_holds_no_secret() {
+        type Spoil = fn(&Path) -> Result<()>;
+        let spoils: &[(&str, bool, Spoil)] = &[
+            ("text", false, |dir| fs::write(dir.join(FILE), "x")),
+            ("empty", false, |dir| fs::write(dir.join(FILE), "")),
+            ("link", false, |dir| fs::remove_file(dir.join(FILE)).and_then(|()| symlink("/nowhere", dir.join(FILE)))),
+            ("directory", true, |dir| fs::remove_file(dir.join(FILE)).and_then(|()| fs::create_dir(dir.join(FILE)))),
+            ("fifo", false, |dir| fs::remove_file(dir.join(FILE)).and_then(|()| fifo(&dir.join(FILE)))),
+            ("fifo for a lock", false, |dir| {
+                let lock = dir.join(FILE).with_extension("lock");
+                fs::remove_file(&lock).and_then(|()| fifo(&lock)).and_then(|()| fs::write(dir.join(FILE), ""))
+            }),
+            ("closed", false, |dir| fs::set_permissions(dir, Permissions::from_mode(0o500))),
+            ("dangling", true, |dir| fs::remove_dir_all(dir).and_then(|()| symlink("/nowhere/x", dir))),
+            ("file", true, |dir| fs::remove_dir_all(dir).and_then(|()| fs::write(dir, ""))),
+            ("gone", false, |dir| fs::remove_dir_all(dir)),
+        ];
+        for (what, is_unknown, spoil) in spoils {
+            let top = tempfile::tempdir().unwrap();
+            let dir = top.path().join("data");
+            let first = begin(&dir, 10);
+            spoil(&dir).unwrap();
+            first.end(at(20));
+            let later = begin(&dir, 30);
+            assert_eq!((later.has(at(15)), later.unknown().is_some()), (true, *is_unknown), "{what}: {later:?}");
+        }
+    }
+
+    fn fifo(path: &Path) -> Result<()> {
+        Ok(nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRWXU)?)
     }
 
     #[test]
     fn a_supervisor_that_was_killed_held_until_that_is_seen() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join(FILE), "5000000000 - 1 0\n").unwrap();
-        let runs = Runs::begin_in(dir.path(), own(9), at(9));
+        let runs = begin(dir.path(), 9);
         assert!(!runs.has(at(4)) && runs.has(at(9)) && !runs.has(at(10)));
     }
 

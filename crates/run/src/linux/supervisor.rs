@@ -17,7 +17,7 @@ use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long the end of a tree may take before people are told that it doesn't come.
@@ -42,7 +42,7 @@ pub struct Supervisor {
     /// A start that is being judged is taken back by a deadly signal only.
     pub is_killable: bool,
     /// When something was held before, and is held beside this.
-    runs: OnceLock<Runs>,
+    pub runs: Runs,
     /// Who is asked.
     pub asking: Asking,
     /// What has been said to people.
@@ -89,7 +89,7 @@ impl Supervisor {
         listener: OwnedFd,
         is_killable: bool,
         pool: Arc<Pool>,
-        since: Duration,
+        (since, runs): (Duration, Runs),
     ) -> Supervisor {
         let session = options.session.clone().unwrap_or_else(|| format!("run-{}", command.pid));
         Supervisor {
@@ -97,7 +97,7 @@ impl Supervisor {
             options,
             pid: std::process::id() as pid_t,
             since,
-            runs: OnceLock::new(),
+            runs,
             is_killable,
             said: Said::default(),
             turns: Turns::default(),
@@ -113,11 +113,6 @@ impl Supervisor {
     /// Where program starts are heard of.
     pub fn listener(&self) -> BorrowedFd<'_> {
         self.listener.as_fd()
-    }
-
-    /// When something was held before, and is held beside this.
-    pub fn runs(&self) -> &Runs {
-        self.runs.get_or_init(|| Runs::begin(self.since))
     }
 
     /// Whether the kernel says that no process is left below the filter.

@@ -24,8 +24,6 @@ const START_PATIENCE: Duration = Duration::from_secs(10);
 /// Watches until nothing is left, and ends the process then.
 pub fn run(supervisor: &Arc<Supervisor>, link: Link) {
     let begun = Instant::now();
-    // Before the tree can take it away.
-    supervisor.runs();
     let mut link = begin(supervisor, link).ok();
     let (mut pause, mut front_is_gone) = (RETRY.0, false);
     loop {
@@ -47,7 +45,7 @@ pub fn run(supervisor: &Arc<Supervisor>, link: Link) {
         }
         if is_ready(0) && supervisor.has_ended() {
             supervisor.await_told();
-            supervisor.runs().end(file_time());
+            supervisor.runs.end(file_time());
             sys::exit_now(0);
         }
         if front {

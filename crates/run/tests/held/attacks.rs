@@ -1,6 +1,6 @@
 //! Each attack is stopped, as root and as a user without rights.
 
-use super::support::{Jail, User, run, times, users};
+use super::support::{DATA, Jail, User, run, times, users};
 
 /// An attack, and what shows that it was tried and stopped.
 const ATTACKS: &[(&str, &str)] = &[
@@ -148,12 +148,15 @@ fn a_name_that_the_tree_has_put_there_is_none() {
     let Some(jail) = Jail::new() else { return };
     let _host = jail.host(RULES);
     let link = |to: &str, name: &str| std::os::unix::fs::symlink(to, jail.path(name)).unwrap();
-    std::fs::create_dir_all(jail.path("share/v1")).unwrap();
+    for directory in ["share/v1", "put/bin", "put/old"] {
+        std::fs::create_dir_all(jail.path(directory)).unwrap();
+    }
     link("../../failed", "share/v1/tool");
     link("v1", "share/current");
-    link("share/current/tool", "tool");
-    link("argecho", "other");
-    for directory in ["", "share", "share/v1"] {
+    link("../../share/current/tool", "put/bin/tool");
+    link("../../argecho", "put/bin/other");
+    link("../../argecho", "put/old/moved");
+    for directory in ["share", "share/v1", "put", "put/bin", "put/old"] {
         std::fs::set_permissions(jail.path(directory), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
     }
     for user in users() {
@@ -161,10 +164,12 @@ fn a_name_that_the_tree_has_put_there_is_none() {
             ("other push", false),
             ("mkdir share/v2; ln -s ../../argecho share/v2/tool; ln -sfn v2 share/current; tool push", true),
             ("tool push; rm -r share/v2; ln -sfn v1 share/current", true),
-            ("ln -s argecho put; cp argecho copied", false),
-            ("put push; rm put", true),
-            ("copied push; rm -f copied", true),
+            ("cd put/bin; ln -s ../../argecho put; cp ../../argecho copied", false),
+            ("put push; rm put/bin/put", true),
+            ("copied push; rm -f put/bin/copied", true),
             ("other push", false),
+            ("cd put; mv bin was; mv old bin; moved push", true),
+            ("moved push; cd put; mv bin old; mv was bin", true),
         ] {
             // Names must be older than the command, by the clock of the file system.
             std::thread::sleep(std::time::Duration::from_millis(20));
@@ -172,7 +177,10 @@ fn a_name_that_the_tree_has_put_there_is_none() {
             assert_eq!(ran.stderr.contains("no argecho push"), is_refused, "{start} {user:?}: {ran:?}");
         }
         // Other users can't read what is kept.
-        let _ = std::fs::remove_dir_all(jail.path(".local"));
+        for kept in std::fs::read_dir(jail.path(DATA)).unwrap() {
+            std::fs::remove_file(kept.unwrap().path()).unwrap();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
     }
 }
 

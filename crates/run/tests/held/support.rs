@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 /// No run takes longer.
 pub const LIMIT: Duration = Duration::from_secs(60);
 const NOBODY: u32 = 65534;
+/// Where it is kept when something was held.
+pub const DATA: &str = ".data";
 
 /// Rules, and what has been asked. A rule is a program's name and words that all have to be among the arguments.
 #[derive(Default)]
@@ -250,6 +252,9 @@ impl Jail {
         if !probe.status.success() {
             return skip(&String::from_utf8_lossy(&probe.stderr));
         }
+        // Each user keeps there when something was held.
+        fs::create_dir(directory.path().join(DATA)).unwrap();
+        fs::set_permissions(directory.path().join(DATA), Permissions::from_mode(0o777)).unwrap();
         Some(Jail { directory })
     }
 
@@ -269,10 +274,17 @@ impl Jail {
         command
     }
 
-    /// A command that runs in the directory below the supervisor. The directory comes first in its PATH.
+    /// A command that runs in the directory below the supervisor. The directory comes first in its PATH, and `put/bin` second.
     pub fn held(&self, user: User, options: &[&str], words: &[&str]) -> Command {
         let mut command = Command::new(self.path("hookwire-run"));
-        command.arg("--socket").arg(self.path("socket")).args(options).arg("--").args(words);
+        command
+            .arg("--socket")
+            .arg(self.path("socket"))
+            .arg("--data-dir")
+            .arg(self.path(DATA))
+            .args(options)
+            .arg("--")
+            .args(words);
         self.set(&mut command, user);
         command
     }
@@ -280,7 +292,8 @@ impl Jail {
     fn set(&self, command: &mut Command, user: User) {
         let path = std::env::var("PATH").unwrap();
         command.current_dir(self.directory.path()).process_group(0).stdin(Stdio::null());
-        command.env("PATH", format!("{}:{path}", self.directory.path().display()));
+        let directory = self.directory.path().display();
+        command.env("PATH", format!("{directory}:{directory}/put/bin:{path}"));
         command
             .env("STAND_IN_GIT", self.path("argecho"))
             .env("HOME", self.directory.path())
