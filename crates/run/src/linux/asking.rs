@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 /// How many questions wait for their answers at once.
-const MAX_LINKS: usize = 16;
+const MAX_LINKS: usize = 64;
 const HOST_GONE: &str = "no rule can be asked, because hookwire's host is gone; it is tried again";
 
 /// A program that is about to start.

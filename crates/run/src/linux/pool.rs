@@ -17,6 +17,8 @@ const MAX_IDLE: usize = 4;
 const STACK: usize = 256 << 10;
 /// How long the one with the role may be busy with what can block.
 const ALARM: Duration = Duration::from_millis(20);
+/// How long a start waits for a thread while half of them read what never comes.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The threads.
 pub struct Pool {
@@ -37,6 +39,8 @@ struct State {
     role: u64,
     /// Nobody has the role.
     is_free: bool,
+    /// So many threads are at what may never come.
+    busy: usize,
 }
 
 /// The role to wait for the next start, as long as it isn't handed over.
@@ -67,11 +71,22 @@ impl Pool {
         self.alarm.as_fd()
     }
 
-    /// Takes the role from whoever is busy for too long.
-    pub fn sound(self: &Arc<Pool>) {
+    /// Takes the role from whoever is busy for too long. Whether no thread is left for it, because too many are.
+    pub fn sound(self: &Arc<Pool>) -> bool {
         let _ = self.alarm.wait();
-        let number = self.state().role;
+        let state = self.state();
+        if state.is_free {
+            let is_stuck = state.is_stuck();
+            drop(state);
+            if is_stuck {
+                self.set_alarm(PATIENCE);
+            }
+            return is_stuck;
+        }
+        let number = state.role;
+        drop(state);
         Role { pool: self, number }.hand_over();
+        false
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -99,6 +114,12 @@ impl Pool {
     }
 }
 
+impl State {
+    fn is_stuck(&self) -> bool {
+        self.threads >= MAX_THREADS && self.idle == 0 && self.busy > MAX_THREADS / 2
+    }
+}
+
 impl Role<'_> {
     /// Lets another thread wait for the next start, if it doesn't already.
     pub fn hand_over(&self) {
@@ -112,6 +133,9 @@ impl Role<'_> {
         if state.idle > 0 {
             drop(state);
             pool.changed.notify_one();
+        } else if state.is_stuck() {
+            drop(state);
+            pool.set_alarm(PATIENCE);
         } else if state.threads < MAX_THREADS {
             state.threads += 1;
             drop(state);
@@ -126,9 +150,27 @@ impl Role<'_> {
 
     /// Hands the role over unless `what`, which can block and hardly ever does, is done soon.
     pub fn busy_with<T>(&self, what: impl FnOnce() -> T) -> T {
-        self.pool.set_alarm(ALARM);
+        let mut state = self.pool.state();
+        state.busy += 1;
+        if state.role == self.number {
+            // Where many read what never comes, the next one may not either.
+            self.pool.set_alarm(ALARM / (1 + state.busy as u32 / 8));
+        }
+        drop(state);
         let result = what();
-        let _ = self.pool.alarm.unset();
+        let mut state = self.pool.state();
+        state.busy -= 1;
+        if state.role == self.number {
+            let _ = self.pool.alarm.unset();
+        }
+        result
+    }
+
+    /// Counts a wait for another start of the same process among what may never come.
+    pub fn waits<T>(&self, what: impl FnOnce() -> T) -> T {
+        self.pool.state().busy += 1;
+        let result = what();
+        self.pool.state().busy -= 1;
         result
     }
 

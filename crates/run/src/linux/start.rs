@@ -16,6 +16,7 @@ use super::sys::{self, Change, Notification, Reply};
 use super::tree;
 use libc::pid_t;
 use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 /// So many interpreters may stand behind each other, as in the kernel.
 const MAX_INTERPRETERS: usize = 5;
@@ -72,6 +73,19 @@ pub fn serve_next(supervisor: &Supervisor, role: &Role<'_>) -> bool {
     notification.is_some()
 }
 
+/// Refuses the starts that wait for a thread, because the threads read memory that nobody pages in.
+pub fn refuse_waiting(supervisor: &Supervisor) {
+    let is_waiting = || {
+        let mut ready = [PollFd::new(supervisor.listener(), PollFlags::POLLIN)];
+        poll(&mut ready, PollTimeout::ZERO) == Ok(1)
+            && ready[0].revents().is_some_and(|it| it.contains(PollFlags::POLLIN))
+    };
+    while is_waiting() {
+        let Ok(notification) = sys::receive(supervisor.listener()) else { return };
+        let _ = sys::respond(supervisor.listener(), notification.id, Reply::Fail(libc::EAGAIN));
+    }
+}
+
 /// The next start; none when no process is left that could start anything.
 fn next(supervisor: &Supervisor) -> Option<Notification> {
     loop {
@@ -101,7 +115,8 @@ fn serve(supervisor: &Supervisor, notification: &Notification, role: &Role<'_>) 
     let start = UnderWay { supervisor, notification, process, role };
     // The kernel lets one start of a process come to its end before another one of the same process may be traced: the
     // tracer of the second would sleep until the first is over.
-    let Some(_turn) = supervisor.turns.take(process, || start.is_waiting(), || role.hand_over()) else { return };
+    let turn = role.waits(|| supervisor.turns.take(process, || start.is_waiting(), || role.hand_over()));
+    let Some(_turn) = turn else { return };
     match start.look_before() {
         Before::Fails(error) => start.reply(Reply::Fail(error as i32)),
         Before::Refused(refusal) => start.refuse(&refusal),

@@ -4,7 +4,7 @@ use super::host::{Link, Message, await_soon};
 use super::programs::Snapshot;
 use super::runs::file_time;
 use super::supervisor::{SILENCE, SILENT, Supervisor};
-use super::sys;
+use super::{start, sys};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::{Value, json};
 use std::io::{ErrorKind, Result};
@@ -40,8 +40,8 @@ pub fn run(supervisor: &Arc<Supervisor>, link: Link) {
         let _ = poll(&mut ready, wait);
         let is_ready = |n: usize| ready.get(n).and_then(|it| it.any()) == Some(true);
         let (front, host) = (!front_is_gone && is_ready(2), is_ready(if front_is_gone { 2 } else { 3 }));
-        if is_ready(1) {
-            supervisor.pool.sound();
+        if is_ready(1) && supervisor.pool.sound() {
+            start::refuse_waiting(supervisor);
         }
         if is_ready(0) && supervisor.has_ended() {
             supervisor.await_told();

@@ -86,6 +86,15 @@ fn a_start_that_never_comes_holds_up_no_other() {
     assert_eq!((ran.code, ran.stdout.matches("ok").count()), (0, 8), "{ran:?}");
 }
 
+/// So many that no thread is left for others: they are refused and don't wait.
+#[test]
+fn starts_that_never_come_hold_up_no_other() {
+    let Some(jail) = Jail::new() else { return };
+    let _host = jail.host(RULES);
+    let ran = jail.sh(User::Own, &["--end-tree"], "./ufd many; ./argecho okay; echo end");
+    assert_eq!((ran.code, ran.stdout.trim_start_matches("ok\n")), (0, "end\n"), "{ran:?}");
+}
+
 /// Every name and form under which the program can be started.
 #[test]
 fn a_program_is_known_by_what_its_file_is() {
