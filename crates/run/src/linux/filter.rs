@@ -1,6 +1,6 @@
 //! The seccomp filter: `execve` and `execveat` ask the supervisor, and so does `prlimit64` if it would change the limits of
 //! another process. The kernel compares no more than users there, and without files the supervisor, or the host, judges
-//! nothing. Everything else passes.
+//! nothing. Nobody types into the terminal: the shell outside would run that. Everything else passes.
 
 use super::arch::{ENTRIES, Entry, X32};
 use libc::{
@@ -14,6 +14,9 @@ const NUMBER: u32 = 0;
 const ARCH: u32 = 4;
 /// Where it has the arguments, of eight bytes each. Both processors have the lower half first.
 const ARGUMENTS: u32 = 16;
+/// Put a character, or what a mouse has marked, among those that were typed at a terminal.
+const TYPE: [u32; 2] = [0x5412, 0x541C];
+const NOT_PERMITTED: u32 = SECCOMP_RET_ERRNO | libc::EPERM as u32;
 const NO_SUCH_CALL: u32 = SECCOMP_RET_ERRNO | libc::ENOSYS as u32;
 
 /// The filter's instructions.
@@ -35,20 +38,25 @@ fn calls(entry: &Entry, refused_from: Option<u32>) -> Vec<sock_filter> {
     if let Some(number) = refused_from {
         calls.extend([jump(BPF_JGE, number, 0, 1), answer(NO_SUCH_CALL)]);
     }
-    let (process, new_limits) = (ARGUMENTS, ARGUMENTS + 2 * 8);
+    let (process, request, new_limits) = (ARGUMENTS, ARGUMENTS + 8, ARGUMENTS + 2 * 8);
     calls.extend([
-        jump(BPF_JEQ, entry.execve, 9, 0),
-        jump(BPF_JEQ, entry.execveat, 8, 0),
-        jump(BPF_JEQ, entry.prlimit, 0, 6),
+        jump(BPF_JEQ, entry.execve, 13, 0),
+        jump(BPF_JEQ, entry.execveat, 12, 0),
+        jump(BPF_JEQ, entry.ioctl, 7, 0),
+        jump(BPF_JEQ, entry.prlimit, 0, 9),
         // Its own limits are its own matter, which most programs read as they start.
         load(process),
-        jump(BPF_JEQ, 0, 4, 0),
+        jump(BPF_JEQ, 0, 7, 0),
         load(new_limits),
-        jump(BPF_JEQ, 0, 0, 3),
+        jump(BPF_JEQ, 0, 0, 6),
         load(new_limits + 4),
-        jump(BPF_JEQ, 0, 0, 1),
+        jump(BPF_JEQ, 0, 3, 4),
+        load(request),
+        jump(BPF_JEQ, TYPE[0], 3, 0),
+        jump(BPF_JEQ, TYPE[1], 2, 0),
         answer(SECCOMP_RET_ALLOW),
         answer(SECCOMP_RET_USER_NOTIF),
+        answer(NOT_PERMITTED),
     ]);
     calls
 }

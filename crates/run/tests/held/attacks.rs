@@ -22,6 +22,7 @@ const ATTACKS: &[(&str, &str)] = &[
     ("cp argecho y; chmod 111 y; ./y push; rm -f y", "no argecho push"),
     ("ln -s \"$(command -v git)\" git-push; ./git-push --force; rm git-push", "no git push"),
     ("bash -c 'exec -a git-push git --force'", "no git push"),
+    ("./typed", "typed: refused: Operation not permitted, Operation not permitted"),
     ("kill -9 $PPID; ./argecho push", "no argecho push"),
     ("kill -STOP $PPID; ./argecho push", "no argecho push"),
 ];
