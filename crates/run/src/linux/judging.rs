@@ -36,6 +36,8 @@ pub struct Judge<'a> {
     pub tid: pid_t,
     /// Its process.
     pub process: pid_t,
+    /// Where it does it.
+    pub directory: &'a Result<Seen, Errno>,
     /// Whether the answer is still waited for.
     pub is_awaited: &'a dyn Fn() -> bool,
     /// To be done before anything is waited for.
@@ -87,7 +89,7 @@ impl Judge<'_> {
             Err(error) => return Verdict::Deny(unseen("who starts it", error)),
         };
         self.look_at_parents(&mut parents, program);
-        let cwd = match lookup::working_directory(self.tid) {
+        let cwd = match self.directory.as_ref().map_err(|it| *it).and_then(Seen::real_path) {
             Ok(cwd) => cwd,
             Err(error) => return Verdict::Deny(unseen("its directory", error)),
         };

@@ -4,13 +4,16 @@ use super::remote::Base;
 use hookwire_ask::look::Look;
 use libc::pid_t;
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, OpenHow, ResolveFlag, open, openat2, readlink};
+use nix::fcntl::{OFlag, OpenHow, ResolveFlag, open, openat, openat2, readlink, readlinkat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat, lstat, stat};
+use nix::sys::statfs::{PROC_SUPER_MAGIC, fstatfs};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
+/// The number that the kernel gives to the root of each /proc.
+const PROC_ROOT_INO: u64 = 1;
 /// As many links as the kernel follows.
 const MAX_LINKS: usize = 40;
 
@@ -91,8 +94,6 @@ pub fn find(tid: pid_t, base: Base, path: &[u8]) -> Lookup {
         Err(error) => error,
     };
     match look(Err::<(), _>(error)) {
-        // In /proc, names such as `self` mean someone else to this process than to that one.
-        _ if path.starts_with(b"/proc/") => Lookup::Unknown,
         Look::Nothing => Lookup::Missing(error),
         // The process may have other rights, and other links that lead each process elsewhere.
         _ if matches!(error, Errno::EACCES | Errno::EPERM | Errno::EXDEV | Errno::EAGAIN) => Lookup::Unknown,
@@ -109,40 +110,86 @@ fn open_as(tid: pid_t, base: Base, path: &[u8]) -> Result<OwnedFd, Errno> {
     if let Base::OpenFile(fd) = base {
         return open_of_process(tid, &format!("fd/{fd}"));
     }
-    if let Some(link) = own_link(path) {
-        return open_of_process(tid, &link);
+    let is_own = path.starts_with(b"/proc/") || path.windows(4).any(|it| it == b"/fd/");
+    match if is_own { Err(Errno::EXDEV) } else { open_plain(tid, base, path) } {
+        // Some links in /proc mean something else to this process, and others aren't text.
+        Err(Errno::EXDEV) => walk(tid, base, path),
+        other => other,
     }
-    let absolute = path.starts_with(b"/");
-    let directory = match base {
-        Base::Directory(fd) => format!("fd/{fd}"),
-        Base::WorkingDirectory | Base::OpenFile(_) => "cwd".to_owned(),
-    };
-    if !absolute {
-        let from = open_of_process(tid, &directory)?;
-        match open_below(&from, path, ResolveFlag::RESOLVE_BENEATH) {
-            // A link or `..` leads out of the directory, where only the process's own root tells what is meant.
-            Err(Errno::EXDEV) => {}
-            other => return other,
-        }
-    }
-    let root = open_of_process(tid, "root")?;
-    if absolute {
-        return open_below(&root, path, ResolveFlag::RESOLVE_IN_ROOT);
-    }
-    let link = |name: &str| readlink(format!("/proc/{tid}/{name}").as_str()).map(PathBuf::from);
-    let (directory, root_path) = (link(&directory)?, link("root")?);
-    let inside = directory.strip_prefix(&root_path).map_err(|_| Errno::EXDEV)?;
-    let joined = Path::new("/").join(inside).join(Path::new(std::ffi::OsStr::from_bytes(path)));
-    open_below(&root, joined.as_os_str().as_bytes(), ResolveFlag::RESOLVE_IN_ROOT)
 }
 
-/// Below the process's directory in /proc, what a path means that only the process itself can follow.
-fn own_link(path: &[u8]) -> Option<String> {
-    let rest = path.strip_prefix(b"/proc/self/").or_else(|| path.strip_prefix(b"/proc/thread-self/"));
-    let rest = rest.or_else(|| path.strip_prefix(b"/dev/").filter(|it| it.starts_with(b"fd/")))?;
-    let number = rest.strip_prefix(b"fd/");
-    let is_number = number.is_some_and(|it| !it.is_empty() && it.iter().all(u8::is_ascii_digit));
-    (rest == b"exe" || is_number).then(|| String::from_utf8_lossy(rest).into_owned())
+/// Where a path starts from, if it isn't absolute.
+fn start_of(base: Base) -> String {
+    match base {
+        Base::Directory(fd) => format!("fd/{fd}"),
+        Base::WorkingDirectory | Base::OpenFile(_) => "cwd".to_owned(),
+    }
+}
+
+/// By one call of the kernel, which follows no link of /proc that isn't text.
+fn open_plain(tid: pid_t, base: Base, path: &[u8]) -> Result<OwnedFd, Errno> {
+    if path.starts_with(b"/") {
+        return open_below(&open_of_process(tid, "root")?, path, ResolveFlag::RESOLVE_IN_ROOT);
+    }
+    let directory = start_of(base);
+    let from = open_of_process(tid, &directory)?;
+    match open_below(&from, path, ResolveFlag::RESOLVE_BENEATH) {
+        // A link or `..` leads out of the directory, where only the process's own root tells what is meant.
+        Err(Errno::EXDEV) => {}
+        other => return other,
+    }
+    let link = |name: &str| readlink(format!("/proc/{tid}/{name}").as_str()).map(PathBuf::from);
+    let (directory, root) = (link(&directory)?, link("root")?);
+    let inside = directory.strip_prefix(&root).map_err(|_| Errno::EXDEV)?;
+    let joined = Path::new("/").join(inside).join(Path::new(std::ffi::OsStr::from_bytes(path)));
+    open_below(&open_of_process(tid, "root")?, joined.as_os_str().as_bytes(), ResolveFlag::RESOLVE_IN_ROOT)
+}
+
+/// Step by step, where `self` in /proc is the process that asks.
+fn walk(tid: pid_t, base: Base, path: &[u8]) -> Result<OwnedFd, Errno> {
+    let steps = |path: &[u8]| path.split(|byte| *byte == b'/').rev().map(<[u8]>::to_vec).collect::<Vec<_>>();
+    let root = || open_of_process(tid, "root");
+    let top = fstat(root()?)?;
+    let process = super::tree::process_of(tid).ok_or(Errno::ESRCH)?;
+    let mut at = if path.starts_with(b"/") { root()? } else { open_of_process(tid, &start_of(base))? };
+    let (mut pending, mut n_links) = (steps(path), 0);
+    while let Some(name) = pending.pop() {
+        if matches!(&*name, b"" | b".") {
+            continue;
+        }
+        let here = fstat(&at)?;
+        if &*name == b".." {
+            if (here.st_dev, here.st_ino) != (top.st_dev, top.st_ino) {
+                at = step(&at, &name, OFlag::empty())?;
+            }
+            continue;
+        }
+        let next = step(&at, &name, OFlag::O_NOFOLLOW)?;
+        if fstat(&next)?.st_mode & SFlag::S_IFMT.bits() != SFlag::S_IFLNK.bits() {
+            at = next;
+            continue;
+        }
+        n_links += 1;
+        if n_links > MAX_LINKS {
+            return Err(Errno::ELOOP);
+        }
+        let is_proc = fstatfs(&at)?.filesystem_type() == PROC_SUPER_MAGIC;
+        at = match (is_proc, here.st_ino == PROC_ROOT_INO, &*name) {
+            (true, true, b"self") => open_of_process(process, "")?,
+            (true, true, b"thread-self") => open_of_process(process, &format!("task/{tid}"))?,
+            (true, false, _) => step(&at, &name, OFlag::empty())?,
+            _ => {
+                let target = readlinkat(&next, "")?;
+                pending.extend(steps(target.as_bytes()));
+                if target.as_bytes().starts_with(b"/") { root()? } else { at }
+            }
+        };
+    }
+    Ok(at)
+}
+
+fn step(at: &OwnedFd, name: &[u8], how: OFlag) -> Result<OwnedFd, Errno> {
+    openat(at, name, OFlag::O_PATH | OFlag::O_CLOEXEC | how, Mode::empty())
 }
 
 fn open_of_process(tid: pid_t, name: &str) -> Result<OwnedFd, Errno> {
@@ -182,12 +229,12 @@ pub fn running_file(pid: pid_t) -> Result<Seen, Errno> {
     open_of_process(pid, "exe").and_then(Seen::new)
 }
 
-/// The working directory of a process.
+/// The working directory of a process or a thread.
 ///
 /// # Errors
 /// It couldn't be looked.
-pub fn working_directory(pid: pid_t) -> Result<PathBuf, Errno> {
-    readlink(format!("/proc/{pid}/cwd").as_str()).map(PathBuf::from)
+pub fn working_directory(pid: pid_t) -> Result<Seen, Errno> {
+    open_of_process(pid, "cwd").and_then(Seen::new)
 }
 
 /// What leads from a path to a file, by when it was last changed.

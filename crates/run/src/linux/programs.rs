@@ -65,8 +65,6 @@ pub struct Kind {
     pub script: Option<Arc<ScriptLine>>,
     /// It is a dynamic loader.
     pub is_loader: bool,
-    /// It may be started and not read.
-    pub is_unreadable: bool,
     /// It has the size of a named program or of a loader, so that it could become one without a sign.
     pub is_alike: bool,
 }
@@ -176,7 +174,6 @@ impl Snapshot {
             Ok(file) => file,
             // A file that may be started and not read may be any of those of its size.
             Err(Errno::EACCES | Errno::EPERM) => {
-                kind.is_unreadable = true;
                 kind.is_loader |= !alike_loaders.is_empty();
                 kind.named = kind.named.or_else(|| alike.first().map(Original::copied));
                 return Ok(kind);

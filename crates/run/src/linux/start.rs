@@ -26,8 +26,8 @@ const MAX_INTERPRETERS: usize = 5;
 struct Expected {
     argv: Vec<Vec<u8>>,
     file: Option<FileKey>,
-    /// The file may be started and not read.
-    is_unreadable: bool,
+    /// Where it was judged.
+    directory: Option<(u64, u64)>,
     /// The file could become another program without a sign until it is started.
     is_alike: bool,
 }
@@ -167,11 +167,13 @@ impl UnderWay<'_> {
             }
         };
         let (is_awaited, before_asking) = (|| self.is_waiting(), || self.role.hand_over());
+        let directory = lookup::working_directory(tid);
         let judge = Judge {
             supervisor: self.supervisor,
             snapshot: &snapshot,
             tid,
             process: self.process,
+            directory: &directory,
             is_awaited: &is_awaited,
             before_asking: &before_asking,
         };
@@ -181,9 +183,9 @@ impl UnderWay<'_> {
                 return Before::Refused(Refusal { argv: program.argv, reason });
             }
             let (key, kind) = program.file.map(|it| (it.key, it.kind)).unzip();
-            let kind = kind.unwrap_or_default();
-            let (is_unreadable, is_alike) = (kind.is_unreadable, kind.is_alike);
-            expected = Expected { argv: program.argv, file: key, is_unreadable, is_alike };
+            let directory = directory.as_ref().ok().map(|it| it.key.inode);
+            let is_alike = kind.is_some_and(|it| it.is_alike);
+            expected = Expected { argv: program.argv, file: key, directory, is_alike };
         }
         Before::MayStart(expected)
     }
@@ -258,7 +260,9 @@ impl UnderWay<'_> {
     fn look_after(&self, pid: pid_t, expected: &Expected) -> Result<(), Refusal> {
         let refusal = |reason| Refusal { argv: expected.argv.clone(), reason };
         let argv = tree::arguments(pid).map_err(|error| refusal(unseen("its words", error)))?;
-        if argv == expected.argv && expected.is_at(lookup::running(pid)) {
+        let directory = lookup::working_directory(pid);
+        let is_there = directory.as_ref().ok().map(|it| it.key.inode) == expected.directory;
+        if argv == expected.argv && is_there && expected.is_at(lookup::running(pid)) {
             return Ok(());
         }
         let snapshot = self.supervisor.snapshot(|| ()).map_err(|reason| Refusal { argv: argv.clone(), reason })?;
@@ -271,31 +275,35 @@ impl UnderWay<'_> {
         };
         let path =
             file.as_ref().map(|it| it.real_path.clone().into_os_string().into_encoded_bytes()).unwrap_or_default();
-        let program = Program { argv, path, file };
+        // A script that couldn't be found before is its interpreter's first or second word.
+        let is_unknown = expected.file.is_none() && !snapshot.is_empty();
+        let scripts = (1..3).filter(|_| is_unknown).filter_map(|n| argv.get(n..).filter(|it| !it.is_empty()));
+        let scripts: Vec<Program> =
+            scripts.map(|it| Program { argv: it.to_vec(), path: it[0].clone(), file: None }).collect();
+        let programs = [Program { argv, path, file }].into_iter().chain(scripts);
         let is_awaited = || tree::exists(pid);
         let judge = Judge {
             supervisor: self.supervisor,
             snapshot: &snapshot,
             tid: pid,
             process: pid,
+            directory: &directory,
             is_awaited: &is_awaited,
             before_asking: &|| (),
         };
-        match judge.judge(&program) {
-            Verdict::Allow => Ok(()),
-            Verdict::Deny(reason) => Err(Refusal { argv: program.argv, reason }),
+        for program in programs {
+            if let Verdict::Deny(reason) = judge.judge(&program) {
+                return Err(Refusal { argv: program.argv, reason });
+            }
         }
+        Ok(())
     }
 }
 
 impl Expected {
-    /// Whether what runs is the file that was looked at. One that may be started and not read may not show which one it is.
+    /// Whether what runs is certainly the file that was looked at.
     fn is_at(&self, running: Result<FileKey, Errno>) -> bool {
-        match running {
-            Ok(key) => self.file == Some(key) && !self.is_alike,
-            Err(Errno::EACCES | Errno::EPERM) => self.file.is_some() && self.is_unreadable,
-            Err(_) => false,
-        }
+        running.is_ok_and(|key| self.file == Some(key)) && !self.is_alike
     }
 }
 

@@ -23,6 +23,7 @@ const ATTACKS: &[(&str, &str)] = &[
     ("ln -s \"$(command -v git)\" git-push; ./git-push --force; rm git-push", "no git push"),
     ("bash -c 'exec -a git-push git --force'", "no git push"),
     ("./typed", "typed: refused: Operation not permitted, Operation not permitted"),
+    ("mkdir -p secret other; ./moves $TIMES other secret", "moves: tried"),
     ("kill -9 $PPID; ./argecho push", "no argecho push"),
     ("kill -STOP $PPID; ./argecho push", "no argecho push"),
 ];
@@ -30,7 +31,7 @@ const ATTACKS: &[(&str, &str)] = &[
 /// Without the supervisor these get through, so that the table above says something.
 const GET_THROUGH: &[&str] = &["./dump", "./int80 ./argecho", "./traced", "./memfd", "./untraced"];
 
-const RULES: &[&str] = &["argecho push", "argslow push", "git push"];
+const RULES: &[&str] = &["argecho push", "argslow push", "git push", "scripted push", "moves in @secret"];
 
 #[test]
 fn every_attack_is_stopped() {
@@ -100,6 +101,8 @@ fn starts_that_never_come_hold_up_no_other() {
 #[test]
 fn a_program_is_known_by_what_its_file_is() {
     let Some(jail) = Jail::new() else { return };
+    std::fs::write(jail.path("scripted"), "#!/bin/sh\necho EVADED\n").unwrap();
+    std::fs::set_permissions(jail.path("scripted"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let _host = jail.host(RULES);
     for (prepare, start) in [
         ("ln argecho x", "./x push"),
@@ -117,10 +120,20 @@ fn a_program_is_known_by_what_its_file_is() {
         ("printf '#!./argecho push\\n' > x && chmod +x x", "./x"),
         ("printf '#!/bin/sh\\nexec ./argecho push\\n' > x && chmod +x x", "./x"),
         ("true", "unshare -Ur ./argecho push"),
+        // A script, by paths that only the process itself can follow.
+        ("cp scripted x", "./x push"),
+        ("cp scripted x", "/proc/self/cwd/x push"),
+        ("cp scripted x", "/proc/thread-self/root$PWD/x push"),
+        ("cp scripted x", "exec 7< x; /proc/self/fd/7 push"),
+        ("cp scripted x", "exec 7< x; /dev/../dev/fd/7 push"),
+        ("cp scripted x", "exec 7< x; cd /proc/self; ./fd/7 push"),
+        ("cp scripted x", "sh -c 'exec 7< x; /proc/$$/fd/7 push'"),
+        ("cp scripted y; ln -sf /proc/self/cwd/y x", "./x push"),
+        ("cp scripted x", "unshare -Urpf --mount-proc /proc/self/cwd/x push"),
     ] {
         let text = format!("rm -f x; {prepare} || exit 9; ({start}); echo code $?");
         let ran = jail.sh(User::Own, &[], &text);
-        let is_refused = ran.stderr.contains("hookwire: ") && ran.stderr.contains("no argecho push");
+        let is_refused = ran.stderr.contains("no argecho push") || ran.stderr.contains("no scripted push");
         assert!(is_refused && !ran.stdout.contains("EVADED"), "{prepare}; {start}: {ran:?}");
     }
     for (prepare, start) in [

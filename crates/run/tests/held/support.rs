@@ -18,7 +18,8 @@ const NOBODY: u32 = 65534;
 /// Where it is kept when something was held.
 pub const DATA: &str = ".data";
 
-/// Rules, and what has been asked. A rule is a program's name and words that all have to be among the arguments.
+/// Rules, and what has been asked. A rule is a program's name and words that all have to be among the arguments; `@x` is the
+/// name of the directory.
 #[derive(Default)]
 struct Rules {
     generation: u64,
@@ -111,7 +112,9 @@ impl Rules {
         self.asked.push(event.clone());
         let argv: Vec<&str> = event["exec"]["argv"].as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
         let name = argv[0].rsplit('/').next().unwrap();
-        let is_hit = |it: &&Vec<String>| it[0] == name && it[1..].iter().all(|word| argv.contains(&word.as_str()));
+        let directory = event["cwd"].as_str().unwrap().rsplit('/').next().unwrap();
+        let is_word = |word: &String| argv.contains(&word.as_str()) || word.strip_prefix('@') == Some(directory);
+        let is_hit = |it: &&Vec<String>| it[0] == name && it[1..].iter().all(is_word);
         match self.rules.iter().find(is_hit) {
             Some(rule) => json!({ "decision": "deny", "reason": format!("no {}", rule.join(" ")) }),
             None => json!({ "decision": "allow" }),
