@@ -57,6 +57,9 @@ pub(super) struct Act {
     open: Vec<PathViews>,
     /// The run tells nothing but the name: the directory is known.
     is_open_in_name: bool,
+    /// How a path ends that begins in a directory that isn't told.
+    /// The directory that relative patterns count from stands behind it.
+    tail: Option<(PathBuf, PathBuf)>,
     /// What the call says: a word of the text, or the value of a member.
     pub(super) cause: String,
     /// It is one of a shell's text.
@@ -170,7 +173,7 @@ impl Facts {
                 if let Subject::Shell { text, script } = subject {
                     let mut found = script.file_acts();
                     if !script.names_all() {
-                        found.extend(shell::named_in_text(text));
+                        found.extend(shell::named_in_shell_text(text));
                     }
                     if starts_shell {
                         found.retain(|act| act.certainty == Certainty::Certain);
@@ -314,6 +317,12 @@ impl Facts {
             Named::Found(pattern) => !pattern.rsplit('/').next().is_some_and(|name| name.contains(is_said)),
             Named::Open { .. } | Named::Nothing => true,
         };
+        let tail = match &named {
+            Named::Open { before, after } if before.is_empty() => after.strip_prefix('/').map(tail_of),
+            Named::Path(path) if act.is_by_code() && path.contains('/') => Some(tail_of(path)),
+            _ => None,
+        };
+        own.tail = tail.map(|tail| (tail, base.to_path_buf()));
         match named {
             Named::Path(path) => own.paths = directories.iter().map(|from| views(&at(&path, from))).collect(),
             Named::Pattern(pattern) => {
@@ -322,7 +331,8 @@ impl Facts {
                 let from = |from: &PathBuf| NamePattern::new(&pattern, from, paths::lexical(base, base));
                 own.patterns = directories.iter().map(from).collect();
                 let mut found = Found::default();
-                directories.iter().for_each(|from| found.expand(from, &pattern));
+                let makes = act.access != Access::Read;
+                directories.iter().for_each(|from| found.expand(from, &pattern, makes));
                 own.and_more = found.and_more;
                 own.paths = found.paths.iter().map(|it| views(it)).collect();
                 // What fits no file stays what it is, and `[id]` doesn't fit `[id]`.
@@ -375,6 +385,12 @@ fn at(path: &str, from: &Path) -> PathBuf {
         Some(path) => path.into(),
         None => from.join(path),
     }
+}
+
+/// The names that a path ends with.
+fn tail_of(path: &str) -> PathBuf {
+    let is_name = |part: &&str| !matches!(*part, "" | "." | ".." | "~");
+    path.split('/').skip_while(|part| !is_name(part)).collect()
 }
 
 /// A sign of a pattern of file names.
@@ -473,6 +489,7 @@ impl Act {
             code: None,
             open: Vec::new(),
             is_open_in_name: false,
+            tail: None,
             cause: cause.to_string(),
             of_shell: false,
         }
@@ -589,8 +606,27 @@ impl Act {
             }
             return Met::Perhaps("the run tells which file it is", shown(views).replace(ANY_NAME, "…"));
         }
+        if self.tail.as_ref().is_some_and(|(tail, base)| ends_in(pattern, tail, base)) {
+            return Met::Perhaps("the run tells which file it is", format!("`{}`", self.cause));
+        }
         self.and_more.map_or(Met::No, |why| Met::Perhaps(why, format!("`{}`", self.cause)))
     }
+}
+
+/// Whether a path that ends so may be what a pattern names: where the path goes on with the names of the pattern's own
+/// directories, from some directory above. Below the last of these, it might be any path.
+fn ends_in(pattern: &PathPattern, tail: &Path, base: &Path) -> bool {
+    let Some(first) = tail.components().next() else { return false };
+    let here = paths::lexical(base, base);
+    let all = pattern.absolute(&here).unwrap_or_default();
+    all.iter().any(|whole| {
+        let fixed = whole.split(['*', '?', '[', '{']).next().unwrap_or_default();
+        let named: Vec<_> = Path::new(fixed).components().collect();
+        (1..named.len()).filter(|at| named[*at] == first).any(|at| {
+            let path = named[..at].iter().collect::<PathBuf>().join(tail);
+            pattern.matches_any(&paths::lexical(&path, base))
+        })
+    })
 }
 
 impl Act {
@@ -631,7 +667,8 @@ impl Default for Found {
 }
 
 impl Found {
-    fn expand(&mut self, from: &Path, pattern: &str) {
+    /// `makes`: what is named behind the pattern may be made in what fits it.
+    fn expand(&mut self, from: &Path, pattern: &str, makes: bool) {
         let mut ways = vec![from.to_path_buf()];
         for part in Path::new(pattern).iter() {
             let name = part.to_string_lossy();
@@ -664,7 +701,11 @@ impl Found {
             }
             ways = next;
         }
-        let is_there = |it: &PathBuf| Look::of_io(it.symlink_metadata()).or_closed().map(drop) != Look::Nothing;
+        let is_made = makes && !pattern.rsplit('/').next().is_some_and(|name| name.contains(is_wild));
+        let is_there = |path: &PathBuf| {
+            let path = path.parent().filter(|_| is_made).unwrap_or(path);
+            Look::of_io(path.symlink_metadata()).or_closed().map(drop) != Look::Nothing
+        };
         self.paths.extend(ways.into_iter().filter(is_there));
     }
 }

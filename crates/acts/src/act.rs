@@ -6,9 +6,10 @@ use super::finds::Finds;
 use super::names::base_name;
 use super::programs::files::{Kind, Use, Uses};
 use super::programs::{Names, is_plain_sed, options};
-use super::word::{Openness, Word, tail};
+use super::word::{Globs, Openness, Word, from_here, tail};
 use super::{Command, Doubt, GIVEN, Script, Span};
 use compact_str::format_compact;
+use std::borrow::Cow;
 
 /// What is done to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +80,16 @@ impl Command {
         !self.is_read_on() && Uses::of(&self.words).may_run
     }
 
+    /// This command with words in which `.` stands for the working directory.
+    fn from_here(&self) -> Cow<'_, Command> {
+        let is_one = |word: &Word| word.openness != Openness::Constant && word.text.contains("PWD");
+        if !self.words.iter().any(is_one) {
+            return Cow::Borrowed(self);
+        }
+        let words = self.words.iter().map(|word| word.from_here().unwrap_or_else(|| word.clone()));
+        Cow::Owned(self.with(words.collect()))
+    }
+
     /// The values of options of which it isn't told that they are files, each whole and in its parts, by the longest names
     /// of the options.
     pub fn other_values(&self) -> Vec<(&'static str, Word)> {
@@ -95,7 +106,7 @@ impl FileAct {
     /// The directories that a relative path counts from: each from where the text begins, which is the empty one, from the
     /// root, or from the home, which is `~`; nothing if it may be any.
     pub fn directories(&self) -> Option<impl Iterator<Item = &str>> {
-        (self.directories != Directories::Unknown).then(|| self.directories.all())
+        (!self.directories.is_unknown()).then(|| self.directories.all())
     }
 
     /// What its word names.
@@ -105,7 +116,11 @@ impl FileAct {
         match word.openness {
             Openness::Constant => Named::Path(word.path().into_owned()),
             Openness::Files(_) if word.found && is_known => Named::Found(word.path().into_owned()),
-            Openness::Files(_) if is_known => Named::Pattern(word.path().into_owned()),
+            Openness::Files(_) if is_known => Named::Pattern(with_plain_classes(&word.path())),
+            // One of the names that a pattern stands for, which a loop takes: `for f in .e*`.
+            Openness::Operand(at) if is_known && word.text[at..].contains(['*', '?', '[']) => {
+                Named::Pattern(with_plain_classes(&word.path()))
+            }
             _ => {
                 let known = Word { openness: Openness::Constant, ..word.clone() };
                 let before = Word { text: word.beginning().into(), ..known }.path().into_owned();
@@ -137,6 +152,26 @@ pub enum Named {
     },
     /// The text tells nothing of it.
     Nothing,
+}
+
+/// A pattern with ranges for the classes of characters that it names: `[[:alpha:]]`.
+fn with_plain_classes(pattern: &str) -> String {
+    const CLASSES: &[(&str, &str)] = &[
+        ("[:alpha:]", "a-zA-Z"),
+        ("[:lower:]", "a-z"),
+        ("[:upper:]", "A-Z"),
+        ("[:digit:]", "0-9"),
+        ("[:alnum:]", "a-zA-Z0-9"),
+        ("[:xdigit:]", "a-fA-F0-9"),
+        ("[:word:]", "a-zA-Z0-9_"),
+        ("[:punct:]", "!-/:-@_{-~"),
+        ("[:graph:]", "!-~"),
+        ("[:print:]", " -~"),
+    ];
+    match pattern.contains("[:") {
+        true => CLASSES.iter().fold(pattern.to_string(), |made, (class, range)| made.replace(class, range)),
+        false => pattern.to_string(),
+    }
 }
 
 /// What stands behind the last expansion of a text.
@@ -185,6 +220,7 @@ const HANDED_ON: &str = "one command finds it and hands it to another";
 const LEADS_THERE: &str = "a link that is made leads to it";
 const PATCHED: &str = "a patch names it";
 const ASTRAY: &str = "it may be in any directory";
+const PATTERN: &str = "a pattern of file names may name it";
 const REVISION: &str = "it may be a revision or a file";
 
 impl Script {
@@ -194,7 +230,7 @@ impl Script {
         let opened = self.redirected.iter().filter(|it| !is_device(&it.word)).map(|it| FileAct {
             access: it.access,
             reach: Reach::File,
-            word: it.word.clone(),
+            word: it.word.from_here().unwrap_or_else(|| it.word.clone()),
             certainty: Certainty::Certain,
             at: it.at.clone(),
             by: None,
@@ -203,6 +239,7 @@ impl Script {
         acts.extend(opened.map(FileAct::plain));
         let mut may_run = self.runs_constants || !self.gaps.is_empty();
         for (n, command) in self.commands.iter().enumerate().filter(|(_, it)| !it.words.is_empty()) {
+            let command = &*command.from_here();
             let (uses, before) = (Uses::of(&command.words), acts.len());
             if uses.patches {
                 acts.extend(self.texts.iter().flat_map(|(text, at)| patched(text, command, &uses, at)));
@@ -212,11 +249,14 @@ impl Script {
         }
         self.add_handed_on(&mut acts);
         // What isn't read at all may do anything to any file.
-        if let Some(Doubt { why, at }) = &self.refused {
+        // Nor is what is computed for a shell.
+        if let Some(Doubt { why, at }) = self.refused.as_ref().or(self.computed.as_ref()) {
             let (word, directories) = (Word::computed(), Directories::Unknown);
             let (access, reach, certainty) = (Access::Either, Reach::Any, Certainty::Doubt(why));
             acts.push(FileAct { access, reach, word, certainty, at: at.clone(), by: None, directories });
         }
+        let in_directories: Vec<FileAct> = acts.iter().flat_map(FileAct::in_directories).take(MOST_TOKENS).collect();
+        acts.extend(in_directories);
         let at_hand: Vec<FileAct> = acts.iter().filter_map(FileAct::at_hand).collect();
         acts.extend(at_hand);
         // What runs unseen may be what constants say.
@@ -290,6 +330,7 @@ impl Script {
             tokens(text).for_each(|(word, reach)| add(&word, reach, None, &Directories::First, at));
         }
         for command in self.commands.iter().filter(|it| !it.words.is_empty()) {
+            let command = &*command.from_here();
             let words = handed_on(command).into_iter().filter(|(it, _)| !is_device(it)).take(MOST_TOKENS);
             // Of a directory, what it holds is told.
             words.for_each(|(it, start)| add(&it, Reach::Below, start.as_ref(), &command.directories, &command.span));
@@ -319,7 +360,7 @@ impl Taken {
             Named::Found(_) => return None,
         };
         let is_relative = matches!(act.named(), Named::Path(_) | Named::Pattern(_));
-        let is_lost = act.directories == Directories::Unknown && !["//", "/~"].iter().any(|it| after.starts_with(it));
+        let is_lost = act.directories.is_unknown() && !["//", "/~"].iter().any(|it| after.starts_with(it));
         (!is_relative || is_lost).then_some(Taken { start, after, is_pattern })
     }
 }
@@ -356,16 +397,37 @@ impl FileAct {
             self.reach = if self.access == Access::Read { Reach::Below } else { Reach::All };
             self.word = Word { text: start.into(), openness, ..self.word };
         }
+        // `.@(env|x)`: what such a pattern fits isn't followed.
+        if self.word.text.contains('(')
+            && matches!(self.word.openness, Openness::Files(_))
+            && let [pattern] = open_words(&self.word.text).as_slice()
+        {
+            self.word = Word { text: pattern.as_str().into(), openness: Openness::Files(0), ..self.word };
+            self.certainty = Certainty::Doubt(PATTERN);
+        }
         if is_astray(&self.word) {
             (self.reach, self.certainty) = (Reach::Any, Certainty::Doubt(ASTRAY));
         }
-        // The directory at hand is where relative paths count from.
-        if let Some(path) = self.word.text.strip_prefix("${PWD}/") {
-            let glob = path.find(['*', '?', '[']).filter(|_| !self.word.quoted).map(Openness::Files);
-            let openness = path.find(['$', '`', '…']).map(Openness::Operand).or(glob).unwrap_or_default();
-            self.word = Word { text: path.trim_start_matches('/').into(), openness, ..self.word };
-        }
         self
+    }
+
+    /// This act in the directories that words tell of and only the run decides: `cd p*; touch x`.
+    fn in_directories(&self) -> impl Iterator<Item = FileAct> {
+        let is_lost = self.reach != Reach::Any && !self.word.is_from_root() && self.word.openness.from() != Some(0);
+        // Of a plain name in a directory of which nothing is told, nothing more is told.
+        let is_path = self.word.text.contains('/');
+        let tells = move |directory: &&Word| is_path || !directory.is_unknown();
+        let words = self.directories.words().iter().filter(move |_| is_lost || self.is_pattern()).filter(tells);
+        words.map(|directory| FileAct {
+            word: directory.holding(&self.word),
+            certainty: Certainty::Doubt(DIRECTORY),
+            directories: Directories::First,
+            ..self.clone()
+        })
+    }
+
+    fn is_pattern(&self) -> bool {
+        matches!(self.word.openness, Openness::Files(_)) && !self.word.is_from_root()
     }
 
     /// This act from the directory at hand, where the directory isn't told.
@@ -376,7 +438,10 @@ impl FileAct {
         }
         let path = after.strip_prefix('/').filter(|path| before.is_empty() && !path.is_empty())?;
         let word = Word { span: self.word.span.clone(), ..Word::constant(path) };
-        Some(FileAct { word, certainty: Certainty::Doubt(DIRECTORY), ..self.clone() })
+        // The directory that a variable has kept.
+        let is_kept = self.word.text.starts_with("$PWD/");
+        let directories = if is_kept { Directories::First } else { self.directories.clone() };
+        Some(FileAct { word, certainty: Certainty::Doubt(DIRECTORY), directories, ..self.clone() })
     }
 }
 
@@ -392,6 +457,93 @@ fn is_astray(word: &Word) -> bool {
 /// Paths that a text names which isn't read as a shell's: each may be read or written.
 pub fn named_in_text(text: &str) -> Vec<FileAct> {
     tokens(text).map(|it| named_in_code(it, Directories::First, 0..text.len())).collect()
+}
+
+/// Paths that a shell's text names which isn't read as such. A word in which something is expanded is a pattern.
+pub fn named_in_shell_text(text: &str) -> Vec<FileAct> {
+    const HIDDEN: &[&str] = &["dotglob", "globdots", "glob_dots", "GLOBIGNORE", "(D", "${(", "${:", "${${"];
+    const CASELESS: &[&str] = &["nocaseglob", "no_case_glob", "(#i"];
+    let has = |names: &[&str]| names.iter().any(|name| text.contains(name));
+    let globs = Globs { hidden: has(HIDDEN), caseless: has(CASELESS) };
+    let mut acts = named_in_text(text);
+    for pattern in open_words(text).iter().take(MOST_TOKENS) {
+        let word = Word { openness: Openness::Files(0), ..Word::constant(pattern.as_str()) };
+        for word in [word.clone()].into_iter().chain(globs.also(&word)) {
+            let is_said = |part: &str| !matches!(part, "." | "..") && part.contains(|c| !"*?[]".contains(c));
+            if word.text.split('/').any(is_said) || globs.hidden {
+                acts.push(named_in_code((word, Reach::File), Directories::First, 0..text.len()));
+            }
+        }
+    }
+    acts
+}
+
+/// The words of a shell's text in which something is expanded, each with `*` for what only a shell knows.
+fn open_words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let (mut word, mut is_open) = (String::new(), false);
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let after = &rest[c.len_utf8()..];
+        rest = match c {
+            c if c.is_whitespace() || ";&|<>)=".contains(c) => {
+                let whole = std::mem::take(&mut word);
+                if std::mem::take(&mut is_open) {
+                    words.push(whole);
+                }
+                after
+            }
+            '\'' | '"' | '\\' => after,
+            '$' | '(' => {
+                // `(.e*)` may hold the words of a loop.
+                let is_list = c == '(' && word.is_empty() && !after.starts_with('#');
+                let inner = after.trim_start_matches(['{', '(']);
+                let end = match rest.find(['{', '(']).filter(|at| *at < 2) {
+                    Some(at) => at + closed(&rest[at..]),
+                    None => rest.len() - inner.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_').len(),
+                };
+                if is_list {
+                    after
+                } else {
+                    let is_flag = after.starts_with('#') && c == '(';
+                    while word.ends_with(['@', '!', '+', '*']) {
+                        word.pop();
+                    }
+                    word.push_str(if is_flag { "" } else { "*" });
+                    is_open = true;
+                    &rest[end..]
+                }
+            }
+            '^' | '#' if !word.is_empty() => {
+                word.push('*');
+                is_open = true;
+                after.trim_start_matches(|c: char| !c.is_whitespace() && c != '/')
+            }
+            c => {
+                is_open |= matches!(c, '*' | '?' | '[');
+                word.push(c);
+                after
+            }
+        };
+    }
+    words.extend(Some(word).filter(|_| is_open));
+    words
+}
+
+/// Where the bracket is closed that a text begins with.
+fn closed(text: &str) -> usize {
+    let mut depth = 0_usize;
+    for (at, c) in text.char_indices() {
+        match c {
+            '{' | '(' => depth += 1,
+            '}' | ')' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return at + c.len_utf8();
+        }
+    }
+    text.len()
 }
 
 fn named_in_code((word, reach): (Word, Reach), directories: Directories, at: Span) -> FileAct {
@@ -447,7 +599,7 @@ impl Uses<'_> {
         gone_to.fold(command.directories.clone(), |all, word| match word.as_constant_path() {
             // In a text for another shell, these stand for what only the run tells.
             Some(path) if !path.contains(['$', '`', '…']) => all.changed(&path),
-            _ => Directories::Unknown,
+            _ => all.named(std::slice::from_ref(word)),
         })
     }
 }
@@ -463,10 +615,20 @@ fn done(it: &Use<'_>, uses: &Uses<'_>, runs_code: bool) -> Vec<Done> {
     match it.kind {
         Kind::Text if runs_code => in_code(tokens(&word.text)),
         Kind::Text | Kind::Look | Kind::Dir | Kind::From => Vec::new(),
-        Kind::Url => match word.beginning().starts_with("file://") {
-            true => vec![(Access::Read, Reach::File, tail(word, "file://".len()), Certainty::Certain)],
-            false => Vec::new(),
-        },
+        Kind::Url => {
+            let known = word.beginning();
+            let is_file = known.get(.."file:".len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"));
+            let path = known.get("file:".len()..).unwrap_or_default();
+            let path = path.strip_prefix("//").unwrap_or(path);
+            let path = path.strip_prefix("localhost").filter(|path| path.starts_with('/')).unwrap_or(path);
+            match is_file {
+                true => {
+                    let file = tail(word, known.len() - path.len());
+                    vec![(Access::Read, Reach::File, file, Certainty::Certain)]
+                }
+                false => Vec::new(),
+            }
+        }
         Kind::Read => certain(Access::Read, Reach::File),
         Kind::Write => certain(Access::Write, Reach::File),
         Kind::Edit => {
@@ -487,9 +649,13 @@ fn done(it: &Use<'_>, uses: &Uses<'_>, runs_code: bool) -> Vec<Done> {
             // `git show HEAD:x`
             let path = word.text.find(':').filter(|_| !it.is_file).map(|at| tail(word, at + 1));
             let path = path.map(|path| (Access::Read, Reach::File, path, Certainty::Certain));
-            [(Access::Read, Reach::Below, word.clone(), perhaps())].into_iter().chain(path).collect()
+            let read = |word: Word| (Access::Read, Reach::Below, word, perhaps());
+            [word.clone()].into_iter().chain(pathspecs(word)).map(read).chain(path).collect()
         }
-        Kind::PerhapsChange => vec![(Access::Write, Reach::All, word.clone(), perhaps())],
+        Kind::PerhapsChange => {
+            let change = |word: Word| (Access::Write, Reach::All, word, perhaps());
+            [word.clone()].into_iter().chain(pathspecs(word)).map(change).collect()
+        }
         Kind::At => at_sign(word),
         Kind::Names => sought(uses, &[word.text.to_string()]),
         Kind::NamesRegex => sought(uses, &names_of_regex(&word.text)),
@@ -511,6 +677,17 @@ fn done(it: &Use<'_>, uses: &Uses<'_>, runs_code: bool) -> Vec<Done> {
             all
         }
     }
+}
+
+/// What a quoted pattern of git stands for, in which `*` stands for names with a dot, too.
+fn pathspecs(word: &Word) -> Vec<Word> {
+    let text = word.text.strip_prefix(":(glob)").unwrap_or(&word.text);
+    let Some(at) = text.find(['*', '?', '[']).filter(|_| word.openness == Openness::Constant) else {
+        return Vec::new();
+    };
+    let pattern = Word { text: text.into(), openness: Openness::Files(at), ..word.clone() };
+    let hidden = Globs { hidden: true, caseless: false }.also(&pattern);
+    [pattern].into_iter().chain(hidden).collect()
 }
 
 fn in_code(words: impl Iterator<Item = (Word, Reach)>) -> Vec<Done> {
@@ -726,6 +903,10 @@ fn pieces(word: &Word) -> impl Iterator<Item = Word> {
 
 /// What may be a path in code: the longest parts without signs that end one.
 fn tokens(code: &str) -> impl Iterator<Item = (Word, Reach)> {
+    tokens_of(&from_here(code)).collect::<Vec<_>>().into_iter()
+}
+
+fn tokens_of(code: &str) -> impl Iterator<Item = (Word, Reach)> {
     let is_end = |c: char| {
         c.is_whitespace()
             || matches!(
@@ -755,6 +936,15 @@ fn tokens(code: &str) -> impl Iterator<Item = (Word, Reach)> {
     let word = |part: &str| {
         // `~+` is the directory at hand.
         let part = part.strip_prefix("~+/").unwrap_or(part);
+        // `~1` is one of the directories that `pushd` keeps.
+        let is_kept = |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+        if let Some((name, path)) = part.strip_prefix('~').and_then(|part| part.split_once('/'))
+            && is_kept(name.trim_start_matches(['+', '-']))
+        {
+            return Word { openness: Openness::Operand(0), ..Word::constant(format_compact!("…/{path}")) };
+        }
+        // `${:-.env}`
+        let part = part.strip_prefix(":-").unwrap_or(part);
         let below_home = ["~", "$HOME"].iter().find_map(|it| part.strip_prefix(it));
         let below_home = below_home.filter(|rest| rest.starts_with('/'));
         Word { home: below_home.is_some(), ..Word::constant(below_home.unwrap_or(part)) }

@@ -1,5 +1,6 @@
 //! The directories that commands run in.
 
+use super::word::{Word, join};
 use compact_str::{CompactString, format_compact};
 use std::sync::Arc;
 
@@ -11,6 +12,8 @@ pub(super) enum Directories {
     First,
     /// One of these.
     Some(Arc<[CompactString]>),
+    /// It may be any. The words that it was changed to name it from where the text begins, as far as they tell.
+    Told(Arc<[Word]>),
     Unknown,
 }
 
@@ -32,7 +35,7 @@ impl Directories {
         let (first, directories): (Option<&str>, &[CompactString]) = match self {
             Directories::First => (Some(""), &[]),
             Directories::Some(directories) => (None, directories),
-            Directories::Unknown => (None, &[]),
+            Directories::Told(_) | Directories::Unknown => (None, &[]),
         };
         first.into_iter().chain(directories.iter().map(CompactString::as_str))
     }
@@ -56,20 +59,81 @@ impl Directories {
             }
         }
         match self {
-            Directories::Unknown => Directories::Unknown,
+            Directories::Told(_) if path.split('/').all(|part| part != "..") => self.named(&[Word::path_of(path)]),
+            Directories::Told(_) | Directories::Unknown => Directories::Unknown,
             _ => Directories::of(changed),
         }
+    }
+
+    /// Whether it may be any.
+    pub(super) fn is_unknown(&self) -> bool {
+        matches!(self, Directories::Told(_) | Directories::Unknown)
+    }
+
+    /// After a change to what one of these words names, which only the run tells.
+    pub(super) fn named(&self, words: &[Word]) -> Directories {
+        let from: Vec<Word> = match self {
+            Directories::Told(words) => words.to_vec(),
+            Directories::First | Directories::Some(_) => self.all().map(Word::path_of).collect(),
+            Directories::Unknown => Vec::new(),
+        };
+        let named = words.iter().flat_map(|word| match word.is_from_root() {
+            true => vec![word.clone()],
+            false => from.iter().map(|from| from.holding(word)).collect(),
+        });
+        let named: Vec<Word> = named.filter(|word| word.text.len() <= Directories::LONGEST).collect();
+        match named.is_empty() || named.len() > Directories::MOST {
+            true => Directories::Unknown,
+            false => Directories::Told(named.into()),
+        }
+    }
+
+    /// The words that tell of it where it may be any.
+    pub(super) fn words(&self) -> &[Word] {
+        if let Directories::Told(words) = self { words } else { &[] }
     }
 
     pub(super) fn join(&mut self, other: &Directories) {
         if self == other {
             return;
         }
-        if *self == Directories::Unknown || *other == Directories::Unknown {
-            return *self = Directories::Unknown;
+        if self.is_unknown() || other.is_unknown() {
+            let mut words: Vec<Word> = self.words().to_vec();
+            words.extend(other.words().iter().filter(|word| !self.words().contains(word)).cloned());
+            // Where the text begins is looked at all the same.
+            words.extend(self.all().chain(other.all()).filter(|it| !it.is_empty()).map(Word::path_of));
+            return *self = match words.is_empty() || words.len() > Directories::MOST {
+                true => Directories::Unknown,
+                false => Directories::Told(words.into()),
+            };
         }
         let further = other.all().filter(|directory| self.all().all(|own| own != *directory));
         *self = Directories::of(self.all().chain(further).map(CompactString::from).collect());
+    }
+}
+
+impl Word {
+    /// A path as it was [told](Word::path).
+    fn path_of(path: &str) -> Word {
+        match path.strip_prefix('~') {
+            Some(rest) => Word { home: true, ..Word::constant(rest) },
+            None => Word::constant(path),
+        }
+    }
+
+    /// Whether it is a path from the root or from a home.
+    pub(super) fn is_from_root(&self) -> bool {
+        self.home || self.text.starts_with('/')
+    }
+
+    /// A relative path in the directory that this word names.
+    pub(super) fn holding(&self, path: &Word) -> Word {
+        if self.text.is_empty() && !self.home {
+            return path.clone();
+        }
+        let text = format_compact!("{}/{}", self.text.trim_end_matches('/'), path.text);
+        let openness = join(text.len() - path.text.len(), self.openness, path.openness);
+        Word { text, openness, span: path.span.clone(), ..self.clone() }
     }
 }
 

@@ -165,8 +165,8 @@ pub(super) enum Change {
     Cut {
         operands: Vec<Part>,
         numbers: bool,
-        /// For `#` and `%`: from where and how much.
-        from: Option<CutFrom>,
+        /// Which change it is; nothing for `?`.
+        edit: Option<Edit>,
     },
     /// `[@]`, `[*]`, `[n]`; the subscripts themselves ([`KEYS`]).
     Element(String),
@@ -174,13 +174,27 @@ pub(super) enum Change {
     Length,
 }
 
-/// What `#`, `##`, `%` and `%%` take away.
+/// What an expansion makes of a value.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct CutFrom {
-    /// From the end, and not from the beginning.
-    pub(super) end: bool,
-    /// The longest part that fits, and not the shortest.
-    pub(super) longest: bool,
+pub(super) enum Edit {
+    /// `#`, `##`, `%` and `%%` take a part away.
+    Cut {
+        /// From the end, and not from the beginning.
+        end: bool,
+        /// The longest part that fits, and not the shortest.
+        longest: bool,
+    },
+    /// `:n:m` leaves a part.
+    Slice,
+    /// `^` and `,` change the letters that fit, or the first.
+    Case {
+        /// Into capitals.
+        upper: bool,
+        /// Not the first letter alone.
+        all: bool,
+    },
+    /// `/` puts something else in the place of a part.
+    Replace,
 }
 
 /// `${!name[@]}`, as what stands for a subscript.
@@ -1710,7 +1724,7 @@ impl<'t> Reader<'t> {
                 let plain =
                     inner.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'+'));
                 if plain && !inner.starts_with(['-', '.']) && ends.clone().all(|end| !end.is_empty()) {
-                    return Ok(Some(Part::Range(inner.to_string())));
+                    return Ok(Some(letters_between(inner).unwrap_or_else(|| Part::Range(inner.to_string()))));
                 }
                 return self.outside("a range in another form");
             }
@@ -1951,23 +1965,31 @@ impl<'t> Reader<'t> {
             self.at += 1;
             let longest = self.peek() == Some(sign);
             self.at += usize::from(longest);
-            let from = Some(CutFrom { end: sign == b'%', longest });
-            Change::Cut { operands: self.operand(quoted, self.shell == Shell::Bash)?, numbers: false, from }
+            let edit = Some(Edit::Cut { end: sign == b'%', longest });
+            Change::Cut { operands: self.operand(quoted, self.shell == Shell::Bash)?, numbers: false, edit }
         } else if self.eat(":?") || self.eat("?") {
             let operands = self.operand(quoted, false)?;
             // It is the value, or the shell leaves with a message.
             match operands.iter().all(|part| matches!(part, Part::Text { .. })) {
                 true => Change::None,
-                false => Change::Cut { operands, numbers: false, from: None },
+                false => Change::Cut { operands, numbers: false, edit: None },
             }
         } else if self.peek() == Some(b'/') {
             self.bash_only()?;
             self.at += 1;
             Change::Replace(self.operand(quoted, self.shell == Shell::Bash)?)
-        } else if matches!(self.peek(), Some(b'^' | b',')) {
+        } else if let Some(sign @ (b'^' | b',')) = self.peek() {
             self.bash_only()?;
             self.at += 1;
-            Change::Cut { operands: self.operand(quoted, false)?, numbers: false, from: None }
+            let all = self.peek() == Some(sign);
+            self.at += usize::from(all);
+            let edit = Some(Edit::Case { upper: sign == b'^', all });
+            Change::Cut { operands: self.operand(quoted, false)?, numbers: false, edit }
+        } else if self.starts_with("@L}") || self.starts_with("@U}") {
+            self.bash_only()?;
+            let edit = Some(Edit::Case { upper: self.starts_with("@U"), all: true });
+            self.at += "@L".len();
+            Change::Cut { operands: self.operand(quoted, false)?, numbers: false, edit }
         } else if self.shell == Shell::Zsh && [":&", "::", ":s", ":g"].iter().any(|sign| self.starts_with(sign)) {
             // `::=` sets the variable, `:s/a/b/` puts in something else.
             return self.outside("an expansion in another form");
@@ -1975,7 +1997,7 @@ impl<'t> Reader<'t> {
             self.bash_only()?;
             self.at += 1;
             let operands = self.operand(quoted, false)?;
-            Change::Cut { operands, numbers: true, from: None }
+            Change::Cut { operands, numbers: true, edit: Some(Edit::Slice) }
         } else {
             return self.outside("an expansion in another form");
         };
@@ -2278,6 +2300,22 @@ impl Word {
             _ => None,
         }
     }
+}
+
+/// The letters of `{a..e}`, in braces; nothing if it is another range.
+fn letters_between(range: &str) -> Option<Part> {
+    let (first, last) = range.split_once("..")?;
+    let (&[first], &[last]) = (first.as_bytes(), last.as_bytes()) else { return None };
+    let is_case = |of: fn(&u8) -> bool| of(&first) && of(&last);
+    if !is_case(u8::is_ascii_lowercase) && !is_case(u8::is_ascii_uppercase) {
+        return None;
+    }
+    let letter = |byte: u8| vec![Part::Text { text: CompactString::from_iter([char::from(byte)]), quoted: false }];
+    let mut letters: Vec<_> = (first.min(last)..=first.max(last)).map(letter).collect();
+    if first > last {
+        letters.reverse();
+    }
+    Some(Part::Brace(letters))
 }
 
 /// Whether a word has a brace that closes none of its own, and isn't quoted. To zsh it ends a group wherever it stands.

@@ -39,7 +39,7 @@ mod tests;
 mod told;
 mod word;
 
-pub use act::{Access, Certainty, FileAct, Named, Reach, named_in_text};
+pub use act::{Access, Certainty, FileAct, Named, Reach, named_in_shell_text, named_in_text};
 pub use environment::{Environment, GIVEN, HomeOf};
 pub use finds::{Finds, Only, Test};
 pub use judge::{CommandRule, Name, OptionPlace, covers, excepts, hits};
@@ -117,6 +117,8 @@ pub struct Script {
     moved_scripts: Vec<String>,
     /// The files that redirections open.
     redirected: Vec<act::Redirected>,
+    /// Code runs that the text computes.
+    computed: Option<Doubt>,
     /// What isn't read at all: it may do anything.
     refused: Option<Doubt>,
     judged: judged::Judged,
@@ -212,7 +214,7 @@ impl Command {
     /// The directories that it may run in, and its relative paths count from: each from where the text begins, which is the
     /// empty one, from the root, or from the home, which is `~`; nothing if it may be any.
     pub fn directories(&self) -> Option<impl Iterator<Item = &str>> {
-        (self.directories != directories::Directories::Unknown).then(|| self.directories.all())
+        (!self.directories.is_unknown()).then(|| self.directories.all())
     }
 
     /// This command with other words.
@@ -370,6 +372,7 @@ impl Script {
         self.runs_constants |= other.runs_constants;
         self.unseen = self.unseen.take().or(other.unseen);
         self.beside = self.beside.take().or(other.beside);
+        self.computed = self.computed.take().or(other.computed);
         self.refused = self.refused.take().or(other.refused);
     }
 

@@ -143,7 +143,7 @@ pub(super) fn is_within(pattern: &str, word: &Word, directories: &Directories, p
         Openness::Operand(_) | Openness::Computed(..) => return false,
     };
     let is_within = |directory: &str| is_within_from(pattern, word, text, directory, place);
-    *directories != Directories::Unknown && directories.all().all(is_within)
+    !directories.is_unknown() && directories.all().all(is_within)
 }
 
 /// Whether the word that names a program is certain to be the file that a pattern names, taken as [`is_within`] takes an
@@ -245,7 +245,7 @@ fn is_within_from(pattern: &str, word: &Word, text: &str, directory: &str, place
 pub(super) fn may_write(command: &Command, place: &Place) -> bool {
     let words = match &command.writes {
         Writes::Nothing => return true,
-        Writes::Files(words) if !command.relinked && command.directories != Directories::Unknown => words,
+        Writes::Files(words) if !command.relinked && !command.directories.is_unknown() => words,
         Writes::Files(_) | Writes::Anything(_) => return false,
     };
     let may_write_from = |word: &Word, directory: &str| {

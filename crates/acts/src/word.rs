@@ -116,6 +116,20 @@ impl Word {
         if self.home { format!("~{}", self.text).into() } else { self.text.as_str().into() }
     }
 
+    /// This word with `.` for the working directory; nothing if it has none.
+    pub(super) fn from_here(&self) -> Option<Word> {
+        if self.openness == Openness::Constant || !self.text.contains(DIRECTORY) {
+            return None;
+        }
+        let text = from_here(&self.text);
+        let glob = text.find(['*', '?', '[']).filter(|_| !self.quoted).map(Openness::Files);
+        let open = text.find(['$', '`', '…']).map(|at| match self.openness {
+            Openness::Computed(_, splits) => Openness::Computed(at, splits),
+            _ => Openness::Operand(at),
+        });
+        Some(Word { openness: open.or(glob).unwrap_or_default(), text: text.as_ref().into(), ..self.clone() })
+    }
+
     /// The text with its `~`, if all of it is constant.
     pub fn as_constant_path(&self) -> Option<Cow<'_, str>> {
         (self.openness == Openness::Constant).then(|| self.path())
@@ -143,6 +157,74 @@ impl Word {
             None => &self.text,
         }
     }
+}
+
+/// What else a pattern of file names stands for than a shell makes of it by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Globs {
+    /// Names that begin with a dot: `dotglob`.
+    pub(super) hidden: bool,
+    /// Names in other letters: `nocaseglob`.
+    pub(super) caseless: bool,
+}
+
+impl Globs {
+    /// The patterns that are meant, too.
+    pub(super) fn also(self, word: &Word) -> Vec<Word> {
+        let mut also: Vec<Word> = Vec::new();
+        let with = |text: String| Word { text: text.into(), ..word.clone() };
+        if self.hidden {
+            let parts: Vec<&str> = word.text.split('/').collect();
+            let hidden = |part: &str| match part.as_bytes().first() {
+                // Neither `.` nor `..` is among them.
+                Some(b'*') if part == "*" => Some(".[!.]*".to_string()),
+                // The star may be nothing.
+                Some(b'*') if part.starts_with("*.") => Some(part[1..].to_string()),
+                Some(b'*') => Some(format!(".{part}")),
+                Some(b'?') => Some(format!(".{}", &part[1..])),
+                Some(b'[') => part.split_once(']').map(|(_, rest)| format!(".{rest}")),
+                _ => None,
+            };
+            for (at, part) in parts.iter().enumerate().rev().take(4) {
+                let Some(hidden) = hidden(part) else { continue };
+                let parts = parts.iter().enumerate().map(|(n, part)| if n == at { &*hidden } else { part });
+                also.push(with(parts.collect::<Vec<_>>().join("/")));
+            }
+        }
+        if self.caseless && !word.text.contains('[') {
+            let either = |text: &str| -> String {
+                let each = |c: char| match c.is_ascii_alphabetic() {
+                    true => format!("[{}{}]", c.to_ascii_lowercase(), c.to_ascii_uppercase()),
+                    false => c.to_string(),
+                };
+                text.chars().map(each).collect()
+            };
+            let texts: Vec<String> = also.iter().chain([word]).map(|word| either(&word.text)).collect();
+            also.extend(texts.into_iter().map(|text| Word { openness: Openness::Files(0), ..with(text) }));
+        }
+        also
+    }
+}
+
+/// A text in which `.` stands for the working directory, where it begins a path: what it is where a command runs.
+pub(super) fn from_here(text: &str) -> Cow<'_, str> {
+    const SPELT: &[&str] = &[DIRECTORY, "$PWD", "${outer_PWD}"];
+    if !text.contains("PWD") {
+        return text.into();
+    }
+    let mut made = String::with_capacity(text.len());
+    let mut rest = text;
+    let next = |rest: &str| SPELT.iter().filter_map(|it| Some((rest.find(it)?, it.len()))).min();
+    while let Some((at, length)) = next(rest) {
+        let (before, directory) = rest.split_at(at);
+        let (directory, behind) = directory.split_at(length);
+        // `$PWD-old` is another one.
+        let is_whole = !behind.starts_with(|c: char| c.is_alphanumeric() || "_-.$#".contains(c));
+        made.extend([before, if is_whole { "." } else { directory }]);
+        rest = behind;
+    }
+    made.push_str(rest);
+    made.into()
 }
 
 /// The openness of two texts, one after another.

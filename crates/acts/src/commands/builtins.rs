@@ -1,5 +1,6 @@
 //! What the shell does itself: builtins that run text, change how later words are read, or where they run.
 
+use super::super::expand::output;
 use super::super::expand::{Openness, Word, is_number, is_variable};
 use super::super::programs::{Names, running};
 use super::super::word::without_expansions;
@@ -169,6 +170,8 @@ impl Walk {
                 self.odd_directories = true;
                 self.nulls_patterns |= args.iter().any(|word| word.text == "nullglob");
                 self.may_skip |= args.iter().any(|word| word.text == "failglob");
+                self.globs.hidden |= args.iter().any(|word| word.text == "dotglob");
+                self.globs.caseless |= args.iter().any(|word| word.text == "nocaseglob");
                 if args.iter().any(|word| {
                     matches!(word.openness, Openness::Computed(..))
                         || matches!(word.text.as_str(), "-o" | "-so" | "-os" | "nocaseglob" | "xpg_echo")
@@ -314,7 +317,7 @@ impl Walk {
         } else {
             // Where its open places are operands, it can be read all the same.
             words.iter().for_each(|word| self.text(&word.text, span));
-            self.gap(why, span);
+            self.gap_of_code(why, span);
         }
     }
 
@@ -324,7 +327,7 @@ impl Walk {
                 Some(Input::Text(text)) => self.sourced(&text, args, span),
                 // `source <(kubectl completion bash)`
                 _ if self.takes_environment(span) => {}
-                _ => self.gap("`source` is given computed text", span),
+                _ => self.gap_of_code("`source` is given computed text", span),
             };
         }
         match file.as_constant() {
@@ -397,7 +400,7 @@ impl Walk {
         let mut is_read = !texts.is_empty();
         for text in texts {
             let Some(text) = text else {
-                self.gap("it runs a file that it has written itself", span);
+                self.gap_of_code("it runs a file that it has written itself", span);
                 continue;
             };
             let interpreter = interpreter_of(&text);
@@ -488,6 +491,9 @@ impl Walk {
         if any || args.iter().any(|word| looks_expandable(&word.text)) {
             self.gap("text that arithmetic may expand again", span);
         }
+        // `unset x[n]`
+        let subscripts = args.iter().filter_map(|word| word.text.split_once('['));
+        subscripts.for_each(|(_, subscript)| self.check_subscript(subscript, span));
     }
 
     fn declares(&mut self, name: &str, args: &[Word], span: &Span) {
@@ -523,6 +529,7 @@ impl Walk {
             ("printf", [option, text @ ..]) if option.text.starts_with("-v") => (&[tail(option, 2)], text),
             _ => (&[], &[]),
         };
+        self.sets_known(name, variables, text);
         let text: Vec<&str> = text.iter().map(|word| word.text.as_str()).collect();
         self.sets_all(variables, &text.join(" "), span);
         let may_set = match name {
@@ -550,6 +557,15 @@ impl Walk {
             // A name without a value isn't set in a function. What is an integer is a number.
             if name != "export" && name != "readonly" && !word.text.contains('=') {
                 self.variables.set_empty(&word.text);
+            }
+            if let Some((name, value)) = word.text.split_once('=').filter(|_| attributes.contains(['l', 'u'])) {
+                let changed =
+                    if attributes.contains('l') { value.to_ascii_lowercase() } else { value.to_ascii_uppercase() };
+                self.variables.set_word(name, &Word::constant(changed), false);
+            }
+            // It is another name for a variable.
+            if name != "export" && attributes.contains('n') {
+                self.variables.set_by_builtin(&word.text);
             }
             if attributes.contains(['i', 'L', 'R', 'Z', 'E', 'F']) {
                 self.variables.set_number(word.text.split('=').next().unwrap_or_default());
@@ -585,6 +601,41 @@ impl Walk {
         }
     }
 
+    /// What `read` and `printf -v` set variables to, where the text says so.
+    fn sets_known(&mut self, name: &str, variables: &[Word], text: &[Word]) {
+        const MOST_LINES: usize = 4;
+        match (name, variables) {
+            ("printf", [variable]) => {
+                let words: Option<Vec<&str>> = text.iter().map(Word::as_constant).collect();
+                let words = words.map(|words| [&["printf"], &*words].concat());
+                if let Some(value) = words.and_then(|words| output::printed(&words, self.shell)) {
+                    self.variables.set_word(&variable.text, &Word::constant(value), false);
+                }
+            }
+            ("read", _) => {
+                let Input::Text(read) = self.input.clone() else { return };
+                let is_name = |word: &&Word| word.as_constant().is_some_and(is_variable);
+                let names: Vec<&Word> = variables.iter().filter(is_name).collect();
+                let separators = match self.variables.values("IFS").as_slice() {
+                    [] => " \t".to_string(),
+                    [value] if value.openness == Openness::Constant => value.text.to_string(),
+                    _ => return,
+                };
+                for line in read.lines().take(MOST_LINES) {
+                    let mut rest = line.trim_matches(|c: char| c.is_whitespace() && separators.contains(c));
+                    for (at, name) in names.iter().enumerate() {
+                        let is_last = at + 1 == names.len();
+                        let (field, behind) = rest.split_once(|c| separators.contains(c)).unwrap_or((rest, ""));
+                        let value = if is_last { rest } else { field };
+                        self.variables.set_word(&name.text, &Word::constant(value), false);
+                        rest = behind.trim_start_matches(|c: char| c.is_whitespace() && separators.contains(c));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// Whether a word is all of a directory's name. In a text for another shell these signs may stand for what only the run
     /// tells, in quotes too.
     fn tells_directory(&self, word: &Word) -> bool {
@@ -599,6 +650,22 @@ impl Walk {
         });
         let Some(mut all) = homes.next() else { return self.directories.changed("~") };
         homes.for_each(|home| all.join(&home));
+        all
+    }
+
+    /// Where a relative path of `cd` may lead that is looked for in the directories of CDPATH.
+    fn below_cdpath(&self, path: &Word) -> Vec<Word> {
+        const MOST: usize = 4;
+        let mut all = vec![path.clone()];
+        for value in self.values_here("CDPATH") {
+            match value.openness {
+                Openness::Constant => {
+                    let places = value.text.split(':').filter(|place| !place.is_empty()).take(MOST);
+                    all.extend(places.map(|place| Word::constant(place).holding(path)));
+                }
+                _ => all.push(Word::from(value).holding(path)),
+            }
+        }
         all
     }
 
@@ -619,9 +686,17 @@ impl Walk {
                 // These are looked for nowhere else.
                 let is_plain = ["/", "~", "./", "../"].iter().any(|it| path.starts_with(it));
                 match odd && !is_plain && path != ".." {
-                    true => Directories::Unknown,
+                    true => self.directories.named(&self.below_cdpath(word)),
                     false => self.directories.changed(&path),
                 }
+            }
+            [word] if name != "popd" && word.text == "-" => {
+                let known = self.values_here("OLDPWD").into_iter().filter(|_| self.variables.is_set("OLDPWD"));
+                let words: Vec<Word> = known.map(Word::from).collect();
+                self.directories.named(&words)
+            }
+            [word] if name != "popd" && !word.text.starts_with(['-', '+', '~']) => {
+                self.directories.named(&[word.from_here().unwrap_or_else(|| word.clone())])
             }
             [] if matches!(name, "cd" | "chdir") => self.home_directories(),
             _ => Directories::Unknown,

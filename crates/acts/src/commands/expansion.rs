@@ -2,14 +2,12 @@
 
 use super::super::expand::output::{self, Known, Output};
 use super::super::expand::{
-    Openness, Resolved, Word, begins_option_if_cut, cutting_work, is_positional, is_short_constant, is_variable, join,
-    plain_pattern, puts_in_more_than_a_name,
+    Openness, Resolved, Word, begins_option_if_cut, cutting_work, edit_of, is_positional, is_short_constant,
+    is_variable, join, puts_in_more_than_a_name,
 };
-use super::super::grammar::{
-    self, Change, CutFrom, List, Node, Part, Pipeline, Redirect, RedirectKind, Tilde, Word as Written,
-};
+use super::super::grammar::{self, Change, List, Node, Part, Pipeline, Redirect, RedirectKind, Tilde, Word as Written};
 use super::super::names::tells_what_ran;
-use super::super::word::{BRANCH, DIRECTORY};
+use super::super::word::{BRANCH, DIRECTORY, Globs};
 use super::super::{Shell, Span};
 use super::{Directories, Input, MAX_ALTERNATIVES, Walk};
 use compact_str::{CompactString, format_compact};
@@ -125,6 +123,18 @@ impl Walk {
             word.vanishes |= self.nulls_patterns;
             // To zsh, a pattern that fits no file is an error.
             self.may_skip |= self.shell == Shell::Zsh;
+        }
+        let globs = Globs { hidden: self.globs.hidden || self.variables.is_set("GLOBIGNORE"), ..self.globs };
+        if globs != Globs::default() {
+            let is_pattern = |word: &Word| match word.openness {
+                Openness::Files(_) => true,
+                Openness::Operand(at) => word.text.get(at..).is_some_and(|text| text.starts_with(['*', '?', '['])),
+                _ => false,
+            };
+            for words in made.iter_mut() {
+                let also = words.iter().filter(|word| is_pattern(word)).flat_map(|word| globs.also(word));
+                words.extend(also.collect::<Vec<_>>());
+            }
         }
         made
     }
@@ -336,25 +346,25 @@ impl Walk {
         Next::Words(words, true)
     }
 
-    /// What `${name%pattern}` and the like leave, if all that the name may be and the pattern are known.
-    fn cut(&mut self, name: &str, pattern: &[Part], from: CutFrom, quoted: bool) -> Option<Vec<Resolved>> {
+    /// What `${name%pattern}` and the like make of a value, if all that the name may be and the operand are known.
+    fn edited(&mut self, name: &str, change: &Change, quoted: bool) -> Option<Vec<Resolved>> {
         let is_given = self.variables.is_as_given(name);
         let is_known = is_variable(name) && !tells_what_ran(name) && (self.shell.is_bash_or_dash() || is_given);
         if !is_known || !(is_given || self.set_names.has(name)) || self.variables.is_array(name) {
             return None;
         }
-        let pattern = plain_pattern(pattern, quoted)?;
+        let (operand, edit) = edit_of(change, quoted)?;
         let values = self.variables.values(name);
-        let work = values.iter().map(|it| cutting_work(it, &pattern)).sum();
+        let work = values.iter().map(|it| cutting_work(it, &operand)).sum();
         if !values.iter().all(is_short_constant) || !self.spend(work) {
             return None;
         }
-        Some(values.into_iter().map(|it| it.without(&pattern, from)).collect())
+        values.into_iter().map(|it| it.edited(&operand, edit)).collect()
     }
 
     fn variable(&mut self, name: &str, change: &Change, quoted: bool) -> Vec<Next> {
         let left = match change {
-            Change::Cut { operands, from: Some(from), .. } => self.cut(name, operands, *from, quoted),
+            Change::Cut { edit: Some(_), .. } | Change::Replace(_) => self.edited(name, change, quoted),
             _ => None,
         };
         // What is left of a path is another one: only `$PWD` itself is the directory, and `$SHELL` a shell.
@@ -377,7 +387,7 @@ impl Walk {
                     Openness::Computed(at, _) => Next::Open(value.text, Openness::Computed(at, !quoted)),
                     // A name with a blank in it becomes two words.
                     Openness::Files(at) if !quoted && self.shell != Shell::Zsh => {
-                        Next::Open(of_files(&value.text, at), Openness::Operand(at))
+                        Next::Open(value.text, Openness::Operand(at))
                     }
                     openness => Next::Open(value.text, openness),
                 })
@@ -517,16 +527,11 @@ fn cut(text: &str) -> Vec<Word> {
     let (begins, ends) = (text.starts_with(BLANKS), text.ends_with(BLANKS));
     let pieces = text.split(BLANKS).filter(|piece| !piece.is_empty());
     let word = |text: &str| {
-        let openness = text.find(['$', '…']).map_or(Openness::Constant, Openness::Operand);
+        let openness = text.find(['$', '…', '*', '?', '[']).map_or(Openness::Constant, Openness::Operand);
         Word { text: text.into(), openness, ..Word::default() }
     };
     let empty = |is_there: bool| is_there.then(Word::default);
     empty(begins).into_iter().chain(pieces.map(word)).chain(empty(ends)).collect()
-}
-
-/// What comes of a pattern of file names, which is no pattern any more.
-fn of_files(pattern: &str, from: usize) -> CompactString {
-    format_compact!("{}…", pattern.get(..from).unwrap_or_default())
 }
 
 /// The elements of an array as words that stay whole.
@@ -636,7 +641,7 @@ impl Build {
                         }
                         // A name with a blank in it becomes two words.
                         Openness::Files(at) if !whole => {
-                            self.add(&Next::Open(of_files(&word.text, at), Openness::Operand(at)), separators);
+                            self.add(&Next::Open(word.text.clone(), Openness::Operand(at)), separators);
                         }
                         openness => self.add(&Next::Open(word.text.clone(), openness), separators),
                     }

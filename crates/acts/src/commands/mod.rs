@@ -15,7 +15,7 @@ use super::expand::output::Output;
 use super::expand::{Openness, Resolved, Variables, Word, is_number, is_positional, names_in};
 use super::grammar::{self, Change, Joint, List, Node, Part, Pipeline, Redirect, RedirectKind, Stage, Word as Written};
 use super::names::base_name;
-use super::word::{tail, without_expansions};
+use super::word::{Globs, tail, without_expansions};
 use super::{
     Command, Doubt, Environment, Role, Script, Shell, Span, UNKNOWN_SHELL, Writes, is_plain, meeting, programs,
 };
@@ -134,6 +134,8 @@ pub(super) struct Walk {
     odd_directories: bool,
     /// A pattern that fits no file is no word.
     nulls_patterns: bool,
+    /// What else a pattern stands for.
+    globs: Globs,
     /// The directory was changed.
     has_moved: bool,
     /// A trap changes it at any time.
@@ -262,6 +264,14 @@ impl Walk {
         let at = self.at(span);
         if self.script.gaps.len() < 16 {
             self.script.gaps.push(Doubt { why, at });
+        }
+    }
+
+    /// Code runs that the text computes: nothing that it may do is told.
+    fn gap_of_code(&mut self, why: &'static str, span: &Span) {
+        self.gap(why, span);
+        if self.script.computed.is_none() {
+            self.script.computed = Some(Doubt { why, at: self.at(span) });
         }
     }
 

@@ -34,7 +34,7 @@ impl Walk {
         let ShellWords { command, from_input, reads_first, at } = match running::words_of_shell(words) {
             Ok(Some(words)) => words,
             Ok(None) => return,
-            Err(why) => return self.gap(why, span),
+            Err(why) => return self.gap_of_code(why, span),
         };
         if let Some(first) = reads_first {
             self.beside("a shell that reads a file first", span);
@@ -127,7 +127,7 @@ impl Walk {
                     self.nested_with(&text, args, shell, span);
                     return true;
                 }
-                _ => self.gap("a shell is given computed text", span),
+                _ => self.gap_of_code("a shell is given computed text", span),
             };
             return false;
         }
@@ -190,9 +190,10 @@ impl Walk {
                 }
                 self.unseen("a script runs that the text doesn't show", span);
             }
-            Input::Operands | Input::Found(_) | Input::Computed | Input::OwnText | Input::Rest => {
-                self.gap("a shell reads computed text", span)
+            Input::Operands | Input::Found(_) | Input::Computed => {
+                self.gap_of_code("a shell reads computed text", span)
             }
+            Input::OwnText | Input::Rest => self.gap("a shell reads computed text", span),
         }
         false
     }

@@ -1,7 +1,9 @@
 //! A simple command: its words, what it prints, and what it runs in turn.
 
 use super::super::expand::output;
-use super::super::expand::{Openness, Word, is_positional, is_variable, join, names_what_it_sets, own_default};
+use super::super::expand::{
+    Openness, Word, declares_array, is_positional, is_variable, join, names_what_it_sets, own_default,
+};
 use super::super::grammar::{Assign, Change, Node, Part, Redirect, RedirectKind, Stage, Value, Word as Written};
 use super::super::programs::options::Row;
 use super::super::programs::parsed::Given;
@@ -9,7 +11,7 @@ use super::super::programs::{Does, Known, Parsed, running};
 use super::super::word::behind_expansions;
 use super::super::{Command, Role, Shell, Span, Writes, grammar, programs};
 use super::{
-    By, Directories, Facts, Function, Input, MAX_ALTERNATIVES, MAX_COMMANDS, MAX_KEPT, TOO_LARGE, Walk, base_name,
+    By, Facts, Function, Input, MAX_ALTERNATIVES, MAX_COMMANDS, MAX_KEPT, TOO_LARGE, Walk, base_name,
     is_settings_of_git, without_vanishing,
 };
 use compact_str::format_compact;
@@ -90,8 +92,9 @@ impl Walk {
         let exports = head == Some("export");
         // dash has none of these, so that they set nothing there.
         let may_set_nothing = self.shell.may_be_dash() && matches!(head, Some("declare" | "typeset"));
+        let declares_array = assigns.iter().any(|assign| assign.argument) && declares_array(words);
         for assign in assigns {
-            let value = self.assign(assign);
+            let value = self.assign(assign, declares_array);
             if !(assign.argument && may_set_nothing) {
                 if assign.argument
                     && head != Some("export")
@@ -349,7 +352,7 @@ impl Walk {
     }
 
     /// What an assignment sets a variable to.
-    fn assign(&mut self, assign: &Assign) -> Option<Word> {
+    fn assign(&mut self, assign: &Assign, declares_array: bool) -> Option<Word> {
         if assign.name == "options" && self.shell == Shell::Zsh {
             self.gap("an option that changes how the shell reads", &assign.span);
         }
@@ -377,6 +380,9 @@ impl Walk {
                 || !is_own_default && word.parts.iter().any(|part| self.is_set_later(part, is_element));
             for it in self.expand(word).into_iter().flatten() {
                 self.text(&it.text, &assign.span);
+                if assign.argument && !is_element {
+                    self.elements_in_value(assign, &it, declares_array);
+                }
                 if is_known_here {
                     self.variables.set_word(&assign.name, &it, is_element);
                 }
@@ -410,6 +416,28 @@ impl Walk {
             },
         }
         value
+    }
+
+    /// A declaration takes a value in parentheses for the elements of an array, and expands them: `declare -a x='($(ls))'`.
+    fn elements_in_value(&mut self, assign: &Assign, value: &Word, declares_array: bool) {
+        let may_be_array = declares_array || self.variables.is_array(&assign.name);
+        if !may_be_array || !matches!(self.shell, Shell::Bash | Shell::Unknown) {
+            return;
+        }
+        let begins_open = match value.openness {
+            Openness::Operand(0) => declares_array,
+            openness => openness.from() == Some(0),
+        };
+        match value.as_constant() {
+            Some(text) if text.starts_with('(') => {
+                let sign = if assign.append { "+=" } else { "=" };
+                self.nested(&format!("{}{sign}{text}", assign.name), self.shell, &assign.span);
+            }
+            None if begins_open || value.text.starts_with('(') => {
+                self.gap("the elements of an array are computed", &assign.span);
+            }
+            _ => {}
+        }
     }
 
     /// Files that a variable makes a later program run.
@@ -519,7 +547,7 @@ impl Walk {
                     }
                     // `./"$f"` is a file of that directory, as `./*` is.
                     let below = head.text.starts_with("./") && matches!(head.openness, Openness::Operand(2..));
-                    let is_here = self.directories != Directories::Unknown
+                    let is_here = !self.directories.is_unknown()
                         && !self.directories.all().any(|directory| directory.starts_with(['/', '~']));
                     if below && is_here && slash <= at && !head.text[slash..].contains("..") {
                         return self.unseen("the program is one of several files", span);

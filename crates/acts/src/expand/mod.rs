@@ -2,7 +2,9 @@
 
 pub(super) mod output;
 
-use super::grammar::{Assign, Change, CutFrom, List, Node, Part, RedirectKind, Stage, Tilde, Value, Word as Written};
+use super::grammar::{
+    self, Assign, Change, Edit, List, Node, Part, RedirectKind, Stage, Syntax, Tilde, Value, Word as Written,
+};
 use super::meeting::{self, Token};
 use super::names::{is_of_name, tells_what_ran};
 use super::programs::{self, Names};
@@ -43,7 +45,7 @@ pub(super) enum Piece {
     /// An element of an array.
     Element(String),
     /// What is left of a variable without what fits the pattern.
-    Cut(String, String, CutFrom),
+    Cut(String, String, Edit),
     /// A variable, or this where nothing has set it.
     Default(String, Vec<Piece>),
     /// What is made of a variable otherwise.
@@ -306,8 +308,12 @@ impl Variables {
         }
         match &stage.node {
             Node::Simple { assigns, words } => {
+                let declares_array = assigns.iter().any(|assign| assign.argument) && declares_array(words);
                 for assign in assigns {
-                    self.collect_assign(assign);
+                    match self.elements_in_value(assign, declares_array) {
+                        Some(syntax) => self.collect(&syntax.list),
+                        None => self.collect_assign(assign),
+                    }
                     if assign.name == "IFS" {
                         let reads =
                             builtin(words).is_some_and(|(name, _)| matches!(&*name, "read" | "mapfile" | "readarray"));
@@ -432,6 +438,18 @@ impl Variables {
         }
     }
 
+    /// The elements that a declaration finds in a value in parentheses: `declare -a x='(a b)'`.
+    fn elements_in_value(&self, assign: &Assign, declares_array: bool) -> Option<Syntax> {
+        let Value::One(word) = &assign.value else { return None };
+        let may_be_array = declares_array || self.is_array(&assign.name);
+        if !assign.argument || !may_be_array || assign.element.is_some() || self.shell == Shell::Zsh {
+            return None;
+        }
+        let text = spelt(word).filter(|text| text.starts_with('('))?;
+        let sign = if assign.append { "+=" } else { "=" };
+        grammar::read(&format!("{}{sign}{text}", assign.name), Shell::Bash, grammar::MAX_DEPTH / 2).ok()
+    }
+
     fn collect_builtin(&mut self, words: &[Written]) {
         let Some((name, words)) = builtin(words) else {
             self.moves |= !words.is_empty();
@@ -447,6 +465,11 @@ impl Variables {
         if name == "alias" {
             let names = words.iter().filter_map(|word| Some(spelt(word)?.split('=').next()?.to_string()));
             self.redefined.extend(names);
+        }
+        let declares = matches!(name, "declare" | "typeset" | "local" | "readonly" | "export");
+        if declares && words.iter().any(|word| spelt(word).is_some_and(|text| is_array_option(&text))) {
+            let names = words.iter().filter_map(spelt).filter(|name| is_variable(name));
+            names.for_each(|name| self.by_name.entry(leading_name(&name).to_string()).or_default().elements = true);
         }
         if !sets_names(name) {
             return;
@@ -704,7 +727,7 @@ impl Variables {
                         Piece::Computed => computed(),
                         // How it stands says that it may be any directory.
                         Piece::Changed(name) if self.is_as_given(name) => {
-                            vec![Resolved { text: format_compact!("${{{name}#}}"), ..Resolved::computed() }]
+                            vec![Resolved::astray(name)]
                         }
                         Piece::Changed(_) => computed(),
                         Piece::Output(list, _) if self.is_tired_by(output::steps(list)) => computed(),
@@ -744,12 +767,15 @@ impl Variables {
                         Piece::Home => self.resolve_name("HOME", chain + 1),
                         Piece::User(name) => self.home_of(name),
                         Piece::Variable(name) => self.resolve_name(name, chain + 1),
-                        Piece::Cut(name, pattern, from) => {
+                        Piece::Cut(name, pattern, edit) => {
                             let all = self.resolve_name(name, chain + 1);
                             let work = all.iter().map(|it| cutting_work(it, pattern)).sum();
-                            match all.iter().all(is_short_constant) && !self.is_tired_by(work) {
-                                true => all.into_iter().map(|it| it.without(pattern, *from)).collect(),
-                                false => computed(),
+                            let is_known = all.iter().all(is_short_constant) && !self.is_tired_by(work);
+                            let made: Option<Vec<_>> = all.into_iter().map(|it| it.edited(pattern, *edit)).collect();
+                            match made.filter(|_| is_known) {
+                                Some(made) => made,
+                                None if self.is_as_given(name) => vec![Resolved::astray(name)],
+                                None => computed(),
                             }
                         }
                         Piece::Default(name, other) => {
@@ -806,6 +832,51 @@ pub(super) fn cutting_work(value: &Resolved, pattern: &str) -> usize {
     value.text.len() * pattern.len() / 128
 }
 
+/// What an expansion makes of a value, and the operand that says how; nothing if it isn't all known.
+pub(super) fn edit_of(change: &Change, in_quotes: bool) -> Option<(String, Edit)> {
+    match change {
+        Change::Cut { operands, edit: Some(edit), .. } => Some((plain_pattern(operands, in_quotes)?, *edit)),
+        Change::Replace(parts) => {
+            // A slash in quotes ends no pattern.
+            let is_cut = |part: &Part| matches!(part, Part::Text { quoted: false, text } if !text.contains(['*', '?']));
+            let is_plain = in_quotes && parts.len() == 1 || parts.iter().all(is_cut);
+            let operand =
+                plain_pattern(parts, in_quotes).filter(|it| is_plain && !it.contains(['*', '?', '&', '$']))?;
+            Some((operand, Edit::Replace))
+        }
+        _ => None,
+    }
+}
+
+/// `${x:from:length}`, by numbers.
+fn slice<'t>(text: &'t str, operand: &str) -> Option<&'t str> {
+    let (from, length) = operand.split_once(':').map_or((operand, None), |(from, length)| (from, Some(length)));
+    let number = |text: &str| if text.trim().is_empty() { Some(0) } else { text.trim().parse::<isize>().ok() };
+    let at = |number: isize, start: usize| match usize::try_from(number) {
+        Ok(number) => Some(start.saturating_add(number).min(text.len())),
+        Err(_) => text.len().checked_sub(number.unsigned_abs()),
+    };
+    let from = at(number(from)?, 0)?;
+    let end = length.map_or(Some(text.len()), |length| at(number(length)?, from))?;
+    text.get(from..end)
+}
+
+/// `${x/pattern/with}`, by plain characters.
+fn replaced(text: &str, operand: &str) -> Option<String> {
+    let (place, operand) = match operand.split_at_checked(1) {
+        Some((sign @ ("/" | "#" | "%"), rest)) => (sign, rest),
+        _ => ("", operand),
+    };
+    let (pattern, with) = operand.split_once('/').unwrap_or((operand, ""));
+    Some(match place {
+        _ if pattern.is_empty() => return None,
+        "/" => text.replace(pattern, with),
+        "#" => text.strip_prefix(pattern).map_or_else(|| text.to_string(), |rest| format!("{with}{rest}")),
+        "%" => text.strip_suffix(pattern).map_or_else(|| text.to_string(), |rest| format!("{rest}{with}")),
+        _ => text.replacen(pattern, with, 1),
+    })
+}
+
 /// A pattern of `*`, `?` and plain characters; nothing if it may be another one. In double quotes it isn't told whether a
 /// character by itself is quoted.
 pub(super) fn plain_pattern(parts: &[Part], in_quotes: bool) -> Option<String> {
@@ -822,20 +893,49 @@ pub(super) fn plain_pattern(parts: &[Part], in_quotes: bool) -> Option<String> {
     Some(pattern)
 }
 
+impl From<Resolved> for Word {
+    fn from(value: Resolved) -> Word {
+        let word = Word { text: value.text, openness: value.openness, ..Word::default() };
+        word.from_here().unwrap_or(word)
+    }
+}
+
 impl Resolved {
+    /// What an expansion makes of it; nothing if that isn't told.
+    pub(super) fn edited(self, operand: &str, edit: Edit) -> Option<Resolved> {
+        let text: CompactString = match edit {
+            Edit::Cut { end, longest } => return Some(self.without(operand, end, longest)),
+            _ if !self.text.is_ascii() => return None,
+            Edit::Slice => slice(&self.text, operand)?.into(),
+            Edit::Case { .. } if !operand.is_empty() => return None,
+            Edit::Case { upper, all } => {
+                let (first, rest) = self.text.split_at(if all { self.text.len() } else { self.text.len().min(1) });
+                let changed = if upper { first.to_ascii_uppercase() } else { first.to_ascii_lowercase() };
+                format_compact!("{changed}{rest}")
+            }
+            Edit::Replace => replaced(&self.text, operand)?.into(),
+        };
+        Some(Resolved { text, ..self })
+    }
+
     /// What is left of it without the part that fits a pattern of `*`, `?` and plain characters.
-    pub(super) fn without(self, pattern: &str, from: CutFrom) -> Resolved {
+    fn without(self, pattern: &str, end: bool, longest: bool) -> Resolved {
         let mut text: Vec<Token> = self.text.chars().map(Token::Is).collect();
         let mut pattern = meeting::tokens(pattern);
-        if from.end {
+        if end {
             text.reverse();
             pattern.reverse();
         }
         let fitting = meeting::beginnings_that_fit(&pattern, &text);
-        let n = if from.longest { fitting.iter().rposition(|it| *it) } else { fitting.iter().position(|it| *it) };
+        let n = if longest { fitting.iter().rposition(|it| *it) } else { fitting.iter().position(|it| *it) };
         let (n, n_all) = (n.unwrap_or(0), text.len());
-        let (skipped, taken) = if from.end { (0, n_all - n) } else { (n, n_all) };
+        let (skipped, taken) = if end { (0, n_all - n) } else { (n, n_all) };
         Resolved { text: self.text.chars().take(taken).skip(skipped).collect(), ..self }
+    }
+
+    /// What is made of a variable that is given, in a way that isn't followed.
+    fn astray(name: &str) -> Resolved {
+        Resolved { text: format_compact!("${{{name}#}}"), ..Resolved::computed() }
     }
 
     pub(super) fn empty() -> Resolved {
@@ -908,6 +1008,15 @@ fn builtin(words: &[Written]) -> Option<(Cow<'_, str>, &[Written])> {
 /// Whether words are a builtin that sets variables, and all that it is given is text: then it is known what it may set.
 pub(super) fn names_what_it_sets(words: &[Written]) -> bool {
     builtin(words).is_some_and(|(name, words)| sets_names(&name) && words.iter().all(|word| spelt(word).is_some()))
+}
+
+/// Whether the words of a declaration make its names arrays, or may do so.
+pub(super) fn declares_array(words: &[Written]) -> bool {
+    words.iter().any(|word| spelt(word).is_none_or(|text| is_array_option(&text)))
+}
+
+fn is_array_option(text: &str) -> bool {
+    text.starts_with('-') && text.contains(['a', 'A'])
 }
 
 /// What a word of nothing but text is, however it is quoted.
@@ -1020,13 +1129,13 @@ fn source_of<'p>(parts: impl IntoIterator<Item = &'p Part>, shell: Shell) -> Sou
             Part::Variable { name, change: Change::None, .. } if name.bytes().all(|byte| byte.is_ascii_digit()) => {
                 Piece::Variable(name.clone())
             }
-            Part::Variable { name, change: Change::Cut { operands, from: Some(from), .. }, quoted }
+            Part::Variable { name, change: change @ (Change::Cut { .. } | Change::Replace(_)), quoted }
                 if is_variable(name)
                     && !tells_what_ran(name)
                     && (shell.is_bash_or_dash() || GIVEN.contains(&name.as_str())) =>
             {
-                match plain_pattern(operands, *quoted) {
-                    Some(pattern) => Piece::Cut(name.clone(), pattern, *from),
+                match edit_of(change, *quoted) {
+                    Some((operand, edit)) => Piece::Cut(name.clone(), operand, edit),
                     None => Piece::Changed(name.clone()),
                 }
             }

@@ -10,7 +10,7 @@ use super::super::programs::parsed::{Given, Item};
 use super::super::programs::{self, Parsed, running};
 use super::super::word::{Openness, Word};
 use super::{
-    Resolved, Variables, begins_option_if_cut, is_positional, is_short_constant, is_variable, plain_pattern,
+    Resolved, Variables, begins_option_if_cut, edit_of, is_positional, is_short_constant, is_variable,
     puts_in_more_than_a_name,
 };
 use compact_str::format_compact;
@@ -432,11 +432,12 @@ impl Known<'_> {
                 );
                 Some(values)
             }
-            Change::Cut { operands, from: Some(from), .. } if self.variables.is_as_given(name) => {
-                match plain_pattern(operands, quoted).filter(|_| values.iter().all(is_short_constant)) {
-                    Some(pattern) => Some(values.into_iter().map(|it| it.without(&pattern, *from)).collect()),
-                    None => Some(operand()),
-                }
+            Change::Cut { edit: Some(_), .. } if self.variables.is_as_given(name) => {
+                let edit = edit_of(change, quoted).filter(|_| values.iter().all(is_short_constant));
+                let edited = edit.and_then(|(operand, edit)| {
+                    values.into_iter().map(|it| it.edited(&operand, edit)).collect::<Option<Vec<_>>>()
+                });
+                Some(edited.unwrap_or_else(operand))
             }
             // What is left of it may begin with a dash.
             Change::Replace(parts) if puts_in_more_than_a_name(parts) => None,
