@@ -18,6 +18,8 @@ use std::collections::HashMap;
 const HOOKS: &str = "hooks";
 /// The member of a hook that says what it is.
 const TYPE: &str = "type";
+/// The key, among those of events, of hooks that name none.
+const NO_EVENT: &str = "";
 /// Where a number can be of either unit, so many are milliseconds.
 const FEWEST_MILLIS: i64 = 1000;
 
@@ -59,27 +61,33 @@ pub(super) const FILES: Files = Files { recognises: |_| false, marks: &[], read 
 pub(crate) fn in_one_form(file: &HookFile, root: &Node) -> Node {
     let (NodeValue::Map(entries), false) = (&root.value, file.is_plain()) else { return root.clone() };
     let mut events: Vec<Entry> = Vec::new();
-    let mut add = |event: &Entry, items: &[Node]| {
-        let items = items.iter().map(|item| in_form(file, item));
-        match events.iter_mut().find(|it| it.key == event.key).map(|it| &mut it.value.value) {
-            Some(NodeValue::Seq(list)) => list.extend(items),
-            _ => events.push(entry(&event.key, &event.key_span, NodeValue::Seq(items.collect()))),
-        }
+    let mut add = |event: &Entry, item: Node| match events
+        .iter_mut()
+        .find(|it| it.key == event.key)
+        .map(|it| &mut it.value.value)
+    {
+        Some(NodeValue::Seq(list)) => list.push(item),
+        _ => events.push(entry(&event.key, &event.key_span, NodeValue::Seq(vec![item]))),
     };
     let mut add_all = |named: &Node| {
         for event in named.entries() {
             if let NodeValue::Seq(items) = &event.value.value {
-                add(event, items);
+                items.iter().for_each(|item| add(event, in_form(file, item)));
             }
         }
     };
     let hooks = root.entry(HOOKS);
     match (&file.event, hooks.map(|it| &it.value)) {
         (Some(member), Some(Node { value: NodeValue::Seq(items), .. })) => {
+            // Such a list may be hookwire's own, too.
+            if !items.is_empty() && items.iter().all(|item| is_native(item, member)) {
+                return root.clone();
+            }
             for item in items {
                 let named = item.entry(member).and_then(|it| Some((it, it.value.text()?)));
-                if let Some((it, event)) = named {
-                    add(&entry(event, &it.value.span, NodeValue::Null), std::slice::from_ref(item));
+                match named {
+                    Some((it, event)) => add(&entry(event, &it.value.span, NodeValue::Null), in_form(file, item)),
+                    None => add(&entry(NO_EVENT, &item.span, NodeValue::Null), item.clone()),
                 }
             }
         }
@@ -96,6 +104,18 @@ pub(crate) fn in_one_form(file: &HookFile, root: &Node) -> Node {
     let others = entries.iter().filter(|it| it.key != HOOKS && file.at == HOOKS);
     let hooks = entry(HOOKS, place, NodeValue::Map(events));
     Node { span: root.span.clone(), value: NodeValue::Map(others.cloned().chain([hooks]).collect()) }
+}
+
+/// Whether a hook of a list in which `member` names the event is in hookwire's own form.
+fn is_native(item: &Node, member: &str) -> bool {
+    let has = |key: &str| item.get(key).is_some();
+    !has(member) && (has("on") || has("name") && slip(item, member).is_none())
+}
+
+/// What was meant to be a member of a hook.
+fn slip<'a>(item: &'a Node, member: &str) -> Option<&'a Entry> {
+    let is_slip = |it: &&Entry| !COMMON_FIELDS.contains(&&*it.key) && closest(&it.key, [member]).is_some();
+    item.entries().iter().find(is_slip)
 }
 
 /// A hook, or a group of them, whose hooks have their type and all of their members beside it.
@@ -136,6 +156,9 @@ fn read(dialect: &Dialect, root: &Node, problems: &mut Vec<Problem>) -> Node {
     let mut found = Vec::new();
     for event in events {
         match &event.value.value {
+            NodeValue::Seq(items) if event.key == NO_EVENT => {
+                found.extend(items.iter().map(|item| reading.without_event(item)));
+            }
             NodeValue::Seq(items) if file.groups(&event.key) => {
                 items.iter().for_each(|group| reading.group(event, group, &mut found));
             }
@@ -227,6 +250,32 @@ impl Reading<'_> {
             _ => self.wrong(wrong_type(item, "a hook", "a map with `type`")),
         }
         Node { span: item.span.clone(), value: NodeValue::Map(native) }
+    }
+
+    /// A hook that doesn't say its event as the agent's hooks do: it is hookwire's own, or a mistake.
+    fn without_event(&mut self, item: &Node) -> Node {
+        let member = self.file.event.as_deref().unwrap_or("event");
+        if is_native(item, member) {
+            return item.clone();
+        }
+        if let Some((slip, event)) = slip(item, member).and_then(|it| Some((it, it.value.text()?))) {
+            let meant = |it: &Entry| if it.key == slip.key { renamed(it, member) } else { it.clone() };
+            let members = item.entries().iter().map(meant).collect();
+            let item = in_form(self.file, &Node { span: item.span.clone(), value: NodeValue::Map(members) });
+            let hook = self.hook(&entry(event, &slip.value.span, NodeValue::Null), None, &item);
+            let message = format!("unknown field `{}`", slip.key);
+            self.wrong(error(&slip.key_span, "unknown-field", message, None).did_you_mean(&slip.key, Some(member)));
+            return hook;
+        }
+        self.name = self.free_name(&entry("hook", &item.span, NodeValue::Null), None);
+        if let NodeValue::Map(_) = &item.value {
+            let message = format!("a hook of {} needs `{member}`: the event that it is for", self.agent.title);
+            let help = format!("add `{member}`, or write it in hookwire's own form, with `name` and `on`");
+            self.wrong(error(&item.span, "missing-on", message, Some(help)));
+        } else {
+            self.wrong(wrong_type(item, "a hook", &format!("a map with `{member}`")));
+        }
+        Node { span: item.span.clone(), value: NodeValue::Map(vec![self.named(&item.span)]) }
     }
 
     /// Whether an event is that of one tool, so that a matcher isn't about tools.
@@ -620,6 +669,32 @@ mod tests {
             let (hooks, told) = read("claude-code", settings);
             assert_eq!((hooks.as_array().unwrap().len(), &told[..]), (n_hooks, &[expected.to_string()][..]));
         }
+    }
+
+    /// Where a member of each hook names its event, none is passed over that has no such member.
+    #[test]
+    fn hooks_in_a_list_are_never_passed_over() {
+        let own = json!({"name": "guard", "on": "PreToolUse", "fail": "closed", "deny": "no"});
+        let theirs = |member: &str| json!({member: "PreToolUse", "command": "exit 2"});
+        let kimis = json!({"name": "PreToolUse#1", "on": "PreToolUse", "command": "exit 2"});
+        let slip = "unknown field `evnt`";
+        let none = |title: &str, member: &str| format!("a hook of {title} needs `{member}`: the event that it is for");
+        for (agent, hooks, expected, told) in [
+            ("kimi", json!([own]), json!([own]), String::new()),
+            ("kiro", json!([own]), json!([own]), String::new()),
+            ("kimi", json!([theirs("event")]), json!([kimis]), String::new()),
+            ("kimi", json!([theirs("event"), own]), json!([kimis, own]), String::new()),
+            ("kimi", json!([theirs("evnt")]), json!([kimis]), slip.to_string()),
+            ("kimi", json!([{"command": "exit 2"}]), json!([{"name": "hook#1"}]), none("Kimi Code", "event")),
+            ("kiro", json!([{"action": {"type": "command"}}]), json!([{"name": "hook#1"}]), none("Kiro", "trigger")),
+            ("kimi", json!(["x"]), json!([{"name": "hook#1"}]), "a hook is a map with `event`, found a string".into()),
+        ] {
+            let told: Vec<String> = Some(told).into_iter().filter(|it| !it.is_empty()).collect();
+            assert_eq!(read(agent, json!({"hooks": hooks})), (expected, told), "{agent} {hooks}");
+        }
+        let slip = json!([{"name": "a", "triger": "PreToolUse", "action": {"type": "command", "command": "exit 2"}}]);
+        let expected = json!([{"name": "a", "on": "PreToolUse", "command": "exit 2"}]);
+        assert_eq!(read("kiro", json!({"hooks": slip})), (expected, vec!["unknown field `triger`".into()]));
     }
 
     #[test]
