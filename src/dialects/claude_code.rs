@@ -176,7 +176,12 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
             Ok(block(&DIALECT, event, reason_of_deny(reply).unwrap_or_else(stderr)))
         }
         (Some(0), reply) => reply.unwrap_or_else(|| Ok(plain_stdout(event, stdout))),
-        (Some(_), Some(Ok(answer))) => Ok(answer),
+        // The client takes the reply all the same. The yes or the silence of a command that failed is no judgement.
+        (Some(code), Some(Ok(mut answer))) => {
+            let is_no = answer.decision.is_some_and(|it| it != Decision::Allow) || answer.stop.is_some();
+            answer.remarks.extend((!is_no).then(|| format!("exit status {code}, whatever it replied")));
+            Ok(answer)
+        }
         (Some(_) | None, _) => Err(bad_exit(exit)),
     }
 }

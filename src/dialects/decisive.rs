@@ -6,29 +6,30 @@
 
 use super::written;
 use crate::event::{Event, Phase};
+use crate::support::json::parse;
 use crate::verdict::{Answer, Decision};
 use serde_json::Value;
 
-/// What a member's value has to be, to be a decision.
+/// How a member's value decides. Empty texts, lists and maps don't.
 #[derive(Clone, Copy)]
 enum Decides {
-    /// A boolean, true is a yes; or any text, and one that isn't known counts as a no.
-    ByAnyText,
-    /// A boolean, true is a yes; or a word.
+    /// A boolean or a number that stands for one, true is a yes; or a word. Any other value counts as a no.
     ByWord,
-    /// A boolean, true is a no; or a word, or the reason of a no.
+    /// Likewise, but true is a no, and nothing is counted by 0. A text may be the reason of the no.
     ByReason,
-    /// False: whatever else it is, a reply may have it for something else.
-    IfFalse,
-    /// True, likewise.
-    IfTrue,
-    /// A word that can hardly be anything but a no or a question. A program's own report may have such a member, too.
+    /// All but true and words for yes.
+    IfNotTrue,
+    /// All but false and words for no.
+    IfNotFalse,
+    /// A word that can hardly be anything but a no or a question, also in a list or a map. A program's own report may have
+    /// such a member, too.
     ByPlainNo,
+    /// A boolean or a known word, or a plain no in a list or a map: a slip may be a name of something else.
+    BySlip,
 }
 
 /// The members that decide in some system, in lower case and without `_` and `-`.
 const MEMBERS: &[(&[&str], Decides)] = &[
-    (&["decision", "permissiondecision"], Decides::ByAnyText),
     (
         &[
             "action",
@@ -40,11 +41,13 @@ const MEMBERS: &[(&[&str], Decides)] = &[
             "authorized",
             "behavior",
             "behaviour",
+            "decision",
             "effect",
             "granted",
             "judgement",
             "judgment",
             "permission",
+            "permissiondecision",
             "permit",
             "permitted",
             "verdict",
@@ -68,8 +71,8 @@ const MEMBERS: &[(&[&str], Decides)] = &[
         ],
         Decides::ByReason,
     ),
-    (&["continue", "ok", "proceed"], Decides::IfFalse),
-    (&["abort", "cancel", "stop"], Decides::IfTrue),
+    (&["continue", "ok", "proceed"], Decides::IfNotTrue),
+    (&["abort", "cancel", "stop"], Decides::IfNotFalse),
     (&["outcome", "response", "result", "status"], Decides::ByPlainNo),
 ];
 
@@ -116,7 +119,7 @@ const PLAIN_NO: [&str; 17] = [
     "rejected",
     "veto",
 ];
-const NO: [&str; 8] = ["abort", "cancel", "cancelled", "false", "halt", "no", "stop", "vetoed"];
+const NO: [&str; 10] = ["abort", "cancel", "cancelled", "false", "halt", "never", "no", "nope", "stop", "vetoed"];
 
 /// How many letters may be wrong in the name of a member that is as long as this.
 const SLIPS: [(usize, usize); 2] = [(12, 2), (7, 1)];
@@ -145,13 +148,33 @@ pub(super) fn understood(event: &Event, reply: &Value, read: &[&str], answer: An
     Err(format!("read the reply: `{}` looks like a decision and isn't one; {instead}", written(&member)))
 }
 
-/// Whether plain text is nothing but a "no" or a question, which no agent reads there: `deny`, `"deny"`, `BLOCKED: because`.
+/// Whether plain text is a "no" or a question, which no agent reads there: `deny`, `"deny"`, `blocked by a rule`, `No.`,
+/// `decision: deny`, `["deny"]`.
 pub(super) fn is_plain_no(text: &str) -> bool {
-    let text = text.trim().trim_matches(['"', '\'']);
-    let end = text.find(|c: char| !(c.is_ascii_alphabetic() || c == '-')).unwrap_or(text.len());
-    let (first, rest) = text.split_at(end);
-    let is_whole = rest.is_empty() || rest.starts_with(':') || rest == ".";
-    is_whole && matches!(word(first, false), Some(Decision::Deny | Decision::Ask))
+    let text = text.trim();
+    if text.starts_with('[') {
+        return parse(text).is_ok_and(|list| has_no(&list));
+    }
+    let text = text.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let (first, rest) = first_word(text);
+    let is_no = |word: &str, any: bool| matches!(self::word(word, any), Some(Decision::Deny | Decision::Ask));
+    let ends = rest.is_empty() || rest.starts_with([':', ',', '.', ';', '!', '\n', '\r', '"', '\'']);
+    if is_no(first, false) || ends && is_no(first, true) {
+        return true;
+    }
+    let said = rest.trim_start_matches(['"', '\'', ' ']).strip_prefix([':', '=', '>']);
+    let said = said.map(|it| first_word(it.trim_start_matches(|c: char| !c.is_alphanumeric())).0);
+    member(&plain(first)).is_some() && said.is_some_and(|said| is_no(said, true))
+}
+
+/// The word that a text begins with, and the rest.
+fn first_word(text: &str) -> (&str, &str) {
+    text.split_at(text.find(|c: char| !(c.is_ascii_alphabetic() || c == '-' || c == '_')).unwrap_or(text.len()))
+}
+
+/// How a member decides whose name is written so.
+fn member(name: &str) -> Option<Decides> {
+    MEMBERS.iter().find(|(names, _)| names.contains(&name)).map(|(_, decides)| *decides)
 }
 
 /// The decisions in a reply that weren't read, each with its place. Only members that may hold one are looked into, which the
@@ -163,37 +186,67 @@ fn decisions(value: &Value, at: &str, read: &[&str], found: &mut Vec<(String, De
             continue;
         }
         let name = plain(key);
-        let (decides, is_exact) = match MEMBERS.iter().find(|(names, _)| names.contains(&&*name)) {
-            Some((_, decides)) => (*decides, true),
-            None => (Decides::ByWord, false),
-        };
-        if value.is_object() && (is_exact || HOLDERS.contains(&&*name)) {
+        let decides = member(&name).or_else(|| is_slip(&name).then_some(Decides::BySlip));
+        let n_before = found.len();
+        if value.is_object() && (member(&name).is_some() || HOLDERS.contains(&&*name)) {
             decisions(value, &place, read, found);
-        } else if (is_exact || is_slip(&name))
-            && let Some(says) = says(decides, value)
+        }
+        if found.len() == n_before
+            && let Some(says) = decides.and_then(|it| says(it, value))
         {
             found.push((place, says));
         }
     }
 }
 
-/// What a member's value says, if that is a decision. Numbers count something.
+/// What a member's value says, if that is a decision. What isn't understood is a no.
 fn says(decides: Decides, value: &Value) -> Option<Decision> {
-    let yes = |is_yes: bool| if is_yes { Decision::Allow } else { Decision::Deny };
-    match (decides, value) {
-        (Decides::ByAnyText | Decides::ByWord, Value::Bool(is)) => Some(yes(*is)),
-        (Decides::ByReason, Value::Bool(is)) => Some(yes(!*is)),
-        (Decides::IfFalse, Value::Bool(is)) => (!*is).then_some(Decision::Deny),
-        (Decides::IfTrue, Value::Bool(is)) => is.then_some(Decision::Deny),
-        (Decides::ByAnyText, Value::String(text)) => {
-            (!text.trim().is_empty()).then(|| word(text, true).unwrap_or(Decision::Deny))
+    let is_empty = match value {
+        Value::Null => true,
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    };
+    if is_empty {
+        return None;
+    }
+    let is = match value {
+        Value::Bool(is) => Some(*is),
+        Value::Number(number) => {
+            [(0.0, false), (1.0, true)].into_iter().find(|it| number.as_f64() == Some(it.0)).map(|it| it.1)
         }
-        (Decides::ByWord, Value::String(text)) => word(text, true),
-        (Decides::ByReason, Value::String(text)) => (!text.trim().is_empty()).then_some(Decision::Deny),
-        (Decides::IfFalse, Value::String(text)) => (plain(text) == "false").then_some(Decision::Deny),
-        (Decides::IfTrue, Value::String(text)) => (plain(text) == "true").then_some(Decision::Deny),
-        (Decides::ByPlainNo, Value::String(text)) => word(text, false).filter(|it| *it != Decision::Allow),
-        (_, Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => None,
+        _ => None,
+    };
+    let text = value.as_str();
+    let known = text.and_then(|text| word(text, true));
+    let yes = |is_yes: bool| if is_yes { Decision::Allow } else { Decision::Deny };
+    match decides {
+        Decides::ByWord => Some(is.map(yes).or(known).unwrap_or(Decision::Deny)),
+        Decides::ByReason if value.is_number() => (is != Some(false)).then_some(Decision::Deny),
+        Decides::ByReason => Some(is.map_or(Decision::Deny, |is| yes(!is))),
+        Decides::IfNotTrue if value.is_number() => (is == Some(false)).then_some(Decision::Deny),
+        Decides::IfNotTrue => (is != Some(true) && known != Some(Decision::Allow)).then_some(Decision::Deny),
+        Decides::IfNotFalse => (is != Some(false) && known != Some(Decision::Deny)).then_some(Decision::Deny),
+        Decides::ByPlainNo => has_no(value).then_some(Decision::Deny),
+        Decides::BySlip if value.is_boolean() => is.map(yes),
+        Decides::BySlip => known.or_else(|| has_no(value).then_some(Decision::Deny)),
+    }
+}
+
+/// Whether a value is a plain no or a question, or has one in a list or as a member.
+fn has_no(value: &Value) -> bool {
+    let is_no = |text: &str| plain(text) == "no" || matches!(word(text, false), Some(Decision::Deny | Decision::Ask));
+    match value {
+        Value::String(text) => is_no(text),
+        Value::Array(items) => items.iter().any(has_no),
+        Value::Object(members) => {
+            let mut found = Vec::new();
+            decisions(value, "", &[], &mut found);
+            let is_found = found.iter().any(|(_, says)| *says != Decision::Allow);
+            is_found || members.values().filter_map(Value::as_str).any(is_no)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 

@@ -69,8 +69,13 @@ pub(super) static DIALECT: Dialect = Dialect {
 };
 
 fn reply(_: &Event, value: Value) -> Result<Answer, String> {
-    if members(&value)?.contains_key("hookSpecificOutput") {
+    let own = members(&value)?;
+    if own.contains_key("hookSpecificOutput") {
         return Err(unreadable("it is Claude Code's; give the hook `dialect: claude-code`"));
+    }
+    // Whoever has no opinion leaves it out; a null is what became of a decision that got lost.
+    if own.get("decision") == Some(&Value::Null) {
+        return Err(unreadable("`decision` is null"));
     }
     Answer::deserialize(&value).map_err(|error| {
         let unknown = members(&value).ok().and_then(|it| it.keys().find(|key| !MEMBERS_OF_REPLIES.contains(&&***key)));

@@ -129,7 +129,7 @@ fn commands_are_understood_as_the_agent_does() {
     }
     rows::compare("dialects/exits.jsonl", |row: Row| {
         let dialect = by_name(&row.dialect).unwrap();
-        let canonical = dialect.named(&row.event).next().unwrap().canonical;
+        let canonical = dialect.named(&row.event).next().map_or(&*row.event, |it| it.canonical);
         let event = Event::from_json(json!({"event": canonical, "tool": {"name": "t", "input": {"a": 1}}})).unwrap();
         let stdout = rows::written(&row.stdout);
         let exit = Exit { code: Some(row.exit), command: "c", stdout: &stdout, stderr: &row.stderr };
@@ -139,7 +139,8 @@ fn commands_are_understood_as_the_agent_does() {
                 let said = it.user_messages.iter().chain(&it.additional_context).map(|text| format!("said {text}"));
                 let decision = it.decision.map(|it| it.as_str().to_string());
                 let parts = decision.into_iter().chain(it.reason).chain(it.subject.map(|it| it.to_string()));
-                parts.chain(said).collect::<Vec<_>>().join(" ")
+                let remark = (!it.remarks.is_empty()).then(|| "with a remark".to_string());
+                parts.chain(said).chain(remark).collect::<Vec<_>>().join(" ")
             }
         };
         (told, row.understood)

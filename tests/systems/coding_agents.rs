@@ -959,8 +959,10 @@ fn a_reply_that_looks_like_a_decision_is_understood_or_fails() {
         json!({"verdict": "reject", "reason": "No."}),
         json!({"blocked": true}),
         json!({"Decision": "block"}),
+        json!({"deny": {"reason": "No."}}),
+        json!({"permission": ["deny"]}),
     ];
-    let fine = json!({"status": "ok", "allow": ["a"], "metadata": {"decision": "deny"}});
+    let fine = json!({"status": "ok", "blocked": 0, "metadata": {"decision": "deny"}});
     for (dialect, event) in [
         ("claude-code", "PreToolUse"),
         ("qwen", "PreToolUse"),
