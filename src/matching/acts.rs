@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 
 /// How many acts of one call are looked at. Behind them, whatever a rule may be about is in doubt.
 const MOST_ACTS: usize = 512;
+/// How much of what a call says is kept with each act, in characters: many acts may be of one long text.
+const MOST_CAUSE: usize = 100;
 /// How many files a pattern of file names is taken for.
 const MOST_FILES: usize = 256;
 /// How many entries of directories are looked at for one act.
@@ -60,7 +62,7 @@ pub(super) struct Act {
     /// How a path ends that begins in a directory that isn't told.
     /// The directory that relative patterns count from stands behind it.
     tail: Option<(PathBuf, PathBuf)>,
-    /// What the call says: a word of the text, or the value of a member.
+    /// What the call says, or its beginning: a word of the text, or the value of a member.
     pub(super) cause: String,
     /// It is one of a shell's text.
     pub(super) of_shell: bool,
@@ -172,7 +174,8 @@ impl Facts {
             for subject in call.alternatives.iter().chain(&call.others) {
                 if let Subject::Shell { text, script } = subject {
                     let mut found = script.file_acts();
-                    if !script.names_all() {
+                    // Of a longer text all is in doubt already, and its words would take much more memory than it does.
+                    if !script.names_all() && text.len() <= shell::MAX_TEXT {
                         found.extend(shell::named_in_shell_text(text));
                     }
                     if starts_shell {
@@ -270,8 +273,7 @@ impl Facts {
         let script = shell::read(&text, shell);
         let found = script.file_acts();
         let acts = found.iter().take(MOST_ACTS).map(|act| self.of_shell(act, &text, false));
-        let mut acts: Vec<Act> =
-            acts.map(|act| Act { doubt: Some(BY_A_SCRIPT), cause: path.to_string(), ..act }).collect();
+        let mut acts: Vec<Act> = acts.map(|act| Act { doubt: Some(BY_A_SCRIPT), cause: path.into(), ..act }).collect();
         if !script.names_all() || found.len() > MOST_ACTS {
             acts.push(by_name(text));
         }
@@ -297,7 +299,9 @@ impl Facts {
         let directories: Option<Vec<PathBuf>> = act.directories().map(|it| it.map(|from| at(from, here)).collect());
         let is_lost = directories.is_none();
         let directories = directories.unwrap_or_else(|| vec![here.to_path_buf()]);
-        let mut own = Act::new(act.access, act.reach, text.get(act.at.clone()).unwrap_or_default());
+        // What is about no part of the text is about all of it.
+        let cause = text.get(act.at.clone()).filter(|cause| !cause.is_empty()).unwrap_or(text);
+        let mut own = Act::new(act.access, act.reach, cause);
         own.of_shell = true;
         own.doubt = match act.certainty {
             _ if is_guess => Some("the tool isn't known and may be a shell"),
@@ -490,7 +494,7 @@ impl Act {
             open: Vec::new(),
             is_open_in_name: false,
             tail: None,
-            cause: cause.to_string(),
+            cause: cause.chars().take(MOST_CAUSE).collect(),
             of_shell: false,
         }
     }
@@ -756,4 +760,29 @@ fn below(directory: &Path, is_asked: &dyn Fn(&Path) -> bool) -> (Vec<PathBuf>, b
         }
     }
     (found, is_seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Event;
+    use serde_json::json;
+    use std::sync::Arc;
+
+    /// However long a text is, what is kept of its acts is bounded, and each of them says where it is.
+    #[test]
+    fn acts_of_a_long_text_are_short() {
+        let pattern = PathPattern::new("**/.env").unwrap();
+        let long = "ls;".repeat(shell::MAX_TEXT / 2);
+        let within = format!("eval \"$x\"; cat {}", "a/b ".repeat(2 * MOST_ACTS));
+        for (command, n_most, why) in [(&long, 1, "the text is too long"), (&within, MOST_ACTS + 1, "")] {
+            let call = json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": command}}});
+            let facts = Facts::new(Arc::new(Event::from_json(call).unwrap()), Path::new("/p"));
+            let acts = facts.file_acts(AS_OTHERS).unwrap();
+            assert!((1..=n_most).contains(&acts.len()), "{}", acts.len());
+            assert!(acts.iter().all(|it| (1..=4 * MOST_CAUSE).contains(&it.cause.len())), "{why}");
+            let met = acts.iter().map(|it| it.meets(&pattern, true)).max();
+            assert!(matches!(met, Some(Met::Perhaps(told, path)) if told.contains(why) && path != "``"), "{why}");
+        }
+    }
 }
