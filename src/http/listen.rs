@@ -1,5 +1,6 @@
 //! The listener: an address of this machine's own, and its connections.
 
+use super::owner;
 use crate::transport::guests::{Guests, Place};
 use bytes::Bytes;
 use hyper::body::{Body, Incoming};
@@ -24,6 +25,8 @@ use tokio_util::sync::CancellationToken;
 const HEAD_TIME: Duration = Duration::from_secs(30);
 /// The longest head of a request, in bytes.
 const MAX_HEAD: usize = 16 * 1024;
+/// How long a stranger has its place before one of the same user may take it.
+const OLD: Duration = Duration::from_secs(1);
 /// How long one that must leave may go on before its place counts as taken.
 const LEAVE_TIME: Duration = Duration::from_millis(100);
 const PREFIX: &str = "http://";
@@ -125,8 +128,8 @@ pub(crate) trait Answers: Send + Sync + 'static {
     type Body: Body<Data = Bytes, Error = Infallible> + Send + 'static;
     /// How many may be connected; without those of [`STRANGERS`](Answers::STRANGERS), if there is such a number.
     const MOST: usize;
-    /// How many may be connected that haven't shown yet who they are, in places of their own. Where these are taken, the one
-    /// that came first leaves, so that nobody can keep the others out.
+    /// How many may be connected that haven't shown yet who they are, in places of their own. Where these are taken, one of the
+    /// user leaves who has most of them, so that nobody can keep the others out.
     const STRANGERS: Option<usize> = None;
 
     /// Where requests are answered: a runtime with several threads.
@@ -158,32 +161,55 @@ impl Caller {
     }
 }
 
-/// Those who are connected and haven't shown yet who they are, the one that came first at the front.
+/// One that is connected and hasn't shown yet who it is.
+struct Stranger {
+    caller: Weak<Caller>,
+    /// The user who has connected; `None` if that can't be told.
+    user: Option<u32>,
+    since: Instant,
+}
+
+/// Those, the one that came first at the front.
 #[derive(Default)]
-struct Strangers(VecDeque<Weak<Caller>>);
+struct Strangers(VecDeque<Stranger>);
 
 impl Strangers {
     /// How many there are now.
     fn count(&mut self) -> usize {
-        self.0.retain(|it| it.upgrade().is_some_and(|it| !it.is_known.load(Ordering::Relaxed)));
+        self.0.retain(|it| it.caller.upgrade().is_some_and(|it| !it.is_known.load(Ordering::Relaxed)));
         self.0.len()
     }
 
-    /// Takes one more in. If there are as many as may be, the first one leaves, and then its place is free, too.
-    async fn take(&mut self, caller: &Arc<Caller>, most: usize) {
-        if self.count() >= most
-            && let Some(first) = self.0.pop_front()
-        {
-            if let Some(first) = first.upgrade() {
-                first.end.cancel();
+    /// Takes one more in, unless its user has all the places that there are for a user. If there are as many as may be, one
+    /// leaves, and then its place is free, too.
+    async fn take(&mut self, caller: &Arc<Caller>, user: Option<u32>, most: usize) -> bool {
+        let now = Instant::now();
+        if self.count() >= most {
+            let own = Some(rustix::process::geteuid().as_raw());
+            let there: Vec<_> = self.0.iter().map(|it| (it.user, now.duration_since(it.since))).collect();
+            let Some(leaving) = leaving(&there, user, own).and_then(|it| self.0.remove(it)) else { return false };
+            if let Some(leaving) = leaving.caller.upgrade() {
+                leaving.end.cancel();
             }
-            let until = Instant::now() + LEAVE_TIME;
-            while first.strong_count() > 0 && Instant::now() < until {
+            let until = now + LEAVE_TIME;
+            while leaving.caller.strong_count() > 0 && Instant::now() < until {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         }
-        self.0.push_back(Arc::downgrade(caller));
+        self.0.push_back(Stranger { caller: Arc::downgrade(caller), user, since: now });
+        true
     }
+}
+
+/// Who leaves for a newcomer, where all places are taken: of the user who has most of them, the one that came first. Others
+/// than this process's own user keep themselves out: a newcomer of theirs gets no place that is new itself.
+fn leaving(there: &[(Option<u32>, Duration)], newcomer: Option<u32>, own: Option<u32>) -> Option<usize> {
+    let count = |user: Option<u32>| there.iter().filter(|it| it.0 == user).count();
+    let most = there.iter().map(|it| count(it.0)).max()?;
+    let is_of_newcomer = count(newcomer) == most;
+    let first = there.iter().position(|it| if is_of_newcomer { it.0 == newcomer } else { count(it.0) == most })?;
+    let is_free = !is_of_newcomer || newcomer == own || newcomer.is_none() || there.get(first)?.1 >= OLD;
+    is_free.then_some(first)
 }
 
 async fn accept<S: Answers>(listener: TcpListener, service: Arc<S>, guests: Arc<Guests>) {
@@ -206,8 +232,11 @@ async fn accept<S: Answers>(listener: TcpListener, service: Arc<S>, guests: Arc<
         }
         let (is_known, end) = (AtomicBool::new(S::STRANGERS.is_none()), CancellationToken::new());
         let caller = Arc::new(Caller { theirs, ours, is_known, end, _place: place });
-        if let Some(most) = S::STRANGERS {
-            strangers.take(&caller, most).await;
+        if let Some(most) = S::STRANGERS
+            && !strangers.take(&caller, owner::of(theirs, ours), most).await
+        {
+            tracing::debug!("A connection over HTTP was refused: others of its user are open and new.");
+            continue;
         }
         service.runtime().spawn(serve(stream, service.clone(), caller));
     }
@@ -229,5 +258,30 @@ async fn serve<S: Answers>(stream: TcpStream, service: Arc<S>, caller: Arc<Calle
             tracing::debug!(%error, "A connection over HTTP ended.");
         },
         () = end.cancelled() => tracing::debug!("A connection over HTTP made room for others."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_leaves_is_of_the_user_who_has_most_places() {
+        let (old, new) = (OLD, Duration::ZERO);
+        let (own, other, third, unknown) = (Some(1000), Some(65534), Some(7), None);
+        for (there, newcomer, expected) in [
+            // Another user's flood makes room for the person, and for nobody else.
+            (&[(other, new), (other, new), (own, new)][..], own, Some(0)),
+            (&[(own, old), (other, new), (other, new)], own, Some(1)),
+            (&[(own, old), (other, new), (other, new)], third, Some(1)),
+            (&[(own, old), (other, new), (other, new)], other, None),
+            (&[(own, old), (other, old), (other, new)], other, Some(1)),
+            // One's own connections, and those of nobody knows whom, take turns.
+            (&[(own, new), (own, new), (other, old)], own, Some(0)),
+            (&[(unknown, new), (unknown, new)], unknown, Some(0)),
+            (&[(own, old), (other, old), (third, old)], unknown, Some(0)),
+        ] {
+            assert_eq!(leaving(there, newcomer, own), expected, "{there:?} {newcomer:?}");
+        }
     }
 }

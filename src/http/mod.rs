@@ -7,6 +7,7 @@ mod access;
 pub(crate) mod body;
 mod hook;
 mod listen;
+mod owner;
 pub(crate) mod reply;
 mod websocket;
 

@@ -150,18 +150,21 @@ impl Inspector {
         }
     }
 
-    async fn answer(&self, request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
+    async fn answer(&self, request: Request<Incoming>, caller: &Caller) -> Result<Response<Body>, Refusal> {
         self.admit(&request)?;
         let path = request.uri().path().to_string();
         let method = request.method().clone();
+        let session = || bearer(request.headers()).and_then(|it| self.sessions.find(it)).ok_or(NO_TOKEN);
         match (&*path, method) {
-            ("/api/session", Method::POST) => Ok(self.session(request).await),
+            ("/api/session", Method::POST) => self.session(request, caller).await,
             ("/api/call", Method::POST) => {
-                bearer(request.headers()).and_then(|it| self.sessions.find(it)).ok_or(NO_TOKEN)?;
+                session()?;
+                self.admit_free(caller).await?;
                 Ok(self.call(request).await)
             }
             ("/api/events", Method::GET) => {
-                let end = bearer(request.headers()).and_then(|it| self.sessions.find(it)).ok_or(NO_TOKEN)?;
+                let end = session()?;
+                self.admit_free(caller).await?;
                 let query = request.uri().query().unwrap_or_default();
                 let after = query.strip_prefix("after=").map(str::parse).transpose();
                 let after = after.map_err(|_| (StatusCode::BAD_REQUEST, "after is the number of a message"))?;
@@ -169,27 +172,35 @@ impl Inspector {
                 Ok(head.map(|_| StreamBody::new(self.feed.read(after, end)).boxed_unsync()))
             }
             ("/api/session" | "/api/call", _) => Ok(whole(not_allowed("POST"))),
-            (_, Method::GET) => page::at(&path).map(whole).ok_or((StatusCode::NOT_FOUND, "there is no such file")),
+            (_, Method::GET) => {
+                let file = page::at(&path).ok_or((StatusCode::NOT_FOUND, "there is no such file"))?;
+                self.admit_free(caller).await?;
+                Ok(whole(file))
+            }
             _ => Ok(whole(not_allowed("GET"))),
         }
     }
 
-    async fn session(&self, request: Request<Incoming>) -> Response<Body> {
+    async fn session(&self, request: Request<Incoming>, caller: &Caller) -> Result<Response<Body>, Refusal> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
         struct Start {
             start: String,
         }
-        whole(match read::<Start>(request).await {
-            Err(refusal) => refusal,
-            Ok(Start { start }) => match self.sessions.exchange(&start) {
-                Ok(token) => reply::json(json!({ "token": token }).to_string()),
-                Err(problem) => {
-                    tracing::warn!("No page was opened: {problem}.");
-                    reply::refusal(StatusCode::UNAUTHORIZED, &problem.to_string())
-                }
-            },
-        })
+        let start = match read::<Start>(request).await {
+            Err(refusal) => return Ok(whole(refusal)),
+            Ok(Start { start }) => start,
+        };
+        if self.sessions.knows(&start) {
+            self.admit_free(caller).await?;
+        }
+        Ok(whole(match self.sessions.exchange(&start) {
+            Ok(token) => reply::json(json!({ "token": token }).to_string()),
+            Err(problem) => {
+                tracing::warn!("No page was opened: {problem}.");
+                reply::refusal(StatusCode::UNAUTHORIZED, &problem.to_string())
+            }
+        }))
     }
 
     async fn call(&self, request: Request<Incoming>) -> Response<Body> {
@@ -217,10 +228,15 @@ impl Inspector {
         })
     }
 
-    /// Whether who has connected is held. It is looked up for each request, because a connection can be handed on.
-    async fn is_held(&self, caller: &Caller) -> bool {
+    /// Refuses who is held. It is looked up for each request, because a connection can be handed on; and behind the token,
+    /// because it takes long and anybody may send requests.
+    async fn admit_free(&self, caller: &Caller) -> Result<(), Refusal> {
         let (theirs, ours) = (caller.theirs, caller.ours);
-        self.runtime.spawn_blocking(move || tcp_peer::is_held(theirs, ours)).await.unwrap_or(true)
+        let is_held = self.runtime.spawn_blocking(move || tcp_peer::is_held(theirs, ours)).await;
+        match is_held.unwrap_or(true) {
+            true => Err((StatusCode::FORBIDDEN, "who asks is, or may be, held by `hookwire run`")),
+            false => Ok(()),
+        }
     }
 }
 
@@ -237,10 +253,7 @@ impl Answers for Service {
         if bearer(request.headers()).is_some_and(|it| self.0.sessions.find(it).is_some()) {
             caller.know();
         }
-        let answer = match self.0.is_held(&caller).await {
-            true => Err((StatusCode::FORBIDDEN, "who asks is, or may be, held by `hookwire run`")),
-            false => self.0.answer(request).await,
-        };
+        let answer = self.0.answer(request, &caller).await;
         answer.unwrap_or_else(|(status, problem)| {
             // What it sent may hold secrets.
             tracing::warn!("A request to the page was refused: {problem}.");

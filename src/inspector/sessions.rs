@@ -78,6 +78,11 @@ impl Sessions {
         self.exchange_at(start, Instant::now())
     }
 
+    /// Whether a start token is, or was, one.
+    pub(super) fn knows(&self, start: &str) -> bool {
+        self.0.lock().starts.iter().any(|it| it.token.is(start))
+    }
+
     fn exchange_at(&self, start: &str, now: Instant) -> Result<String, NoStart> {
         let mut state = self.0.lock();
         let State { starts, open } = &mut *state;
@@ -124,6 +129,7 @@ mod tests {
         let now = Instant::now();
         assert_eq!(sessions.exchange_at(&start, now + START_TIME), Err(NoStart::Unknown), "too late");
         let start = sessions.start().unwrap();
+        assert!(sessions.knows(&start) && !sessions.knows(&start[1..]));
         assert!(sessions.find(&start).is_none(), "it opens nothing by itself");
         let token = sessions.exchange(&start).unwrap();
         assert!(sessions.find(&token).is_some() && sessions.find(&token[1..]).is_none());
