@@ -64,11 +64,13 @@ impl Definition {
         let base = base
             .ok_or_else(|| Problem::params("`path` is no definition file: those end in .yaml, .yml, .toml or .json"))?;
         let dir = tempfile::Builder::new().prefix("hookwire-try-").tempdir()?;
-        let file = dir.path().canonicalize()?.join(base);
+        let found = dir.path().canonicalize()?;
+        let file = found.join(base);
         std::fs::write(&file, &self.text)?;
         let host = Host::new(HostOptions {
             root: root.into(),
-            hooks: vec![file.clone()],
+            // A project's definitions are found in a directory, too, where a file of something else counts for nothing.
+            hooks: vec![found],
             projects: Projects::None,
             system: false,
             last_good: LastGood::Ignored,

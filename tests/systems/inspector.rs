@@ -533,6 +533,7 @@ fn the_page_says_what_the_host_says() {
     }
     rows.push(("policy: { deny: ['Bash(rm *)'] }\nhooks: []".into(), "rm x"));
     rows.push(("policy: { allow: ['Bash(ls *)'] }\nhooks: []".into(), "rm x"));
+    rows.push(("policies: [{ name: p, deny: ['Bash(rm *)'] }]".into(), "rm x"));
     rows.push((format!("hooks: [{rewrite}, {{ name: d, on: PreToolUse, if: Bash(pnpm *), deny: No. }}]"), "npm i"));
     rows.push((format!("hooks: [{{ name: d, on: PreToolUse, if: Bash(pnpm *), deny: No. }}, {rewrite}]"), "npm i"));
     rows.push((format!("hooks: [{rewrite}]"), "npm i"));
@@ -540,10 +541,12 @@ fn the_page_says_what_the_host_says() {
     for (nth, (definition, command)) in rows.iter().enumerate() {
         let event = json!({ "event": "PreToolUse", "tool": { "name": "Bash", "input": { "command": command } } });
         let tried = page.result("inspect/try", &host, &json!({ "definition": definition, "event": event }));
-        let file = desk.at("project").join(format!("{nth}.yaml"));
+        let dir = desk.at("project").join(nth.to_string());
+        let file = dir.join("definition.yaml");
+        std::fs::create_dir(&dir).unwrap();
         std::fs::write(&file, definition).unwrap();
         let mut dispatch = desk.command();
-        dispatch.args(["--format", "json", "dispatch", "--isolated", "--bash", command, "--hooks"]).arg(&file);
+        dispatch.args(["--format", "json", "dispatch", "--isolated", "--bash", command, "--hooks"]).arg(&dir);
         let output = dispatch.output().unwrap();
         let judged: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
         let judged = judged.get("verdict").unwrap_or(&judged);
@@ -551,10 +554,12 @@ fn the_page_says_what_the_host_says() {
         assert_eq!(of(&tried["verdict"]), of(judged), "{definition} {command}");
         assert_eq!(tried["notRun"], json!([]), "{tried}");
         decisions.push(tried["verdict"]["decision"].as_str().unwrap().to_string());
-        if let Some(expect) = tried.get("expect").filter(|it| !it.is_null()) {
+        // Where there are no hooks, there is nothing to test.
+        if let Some(expect) = tried.get("expect").filter(|it| !it.is_null() && definition.contains("hooks:")) {
             cases.push_str(&format!("  - {{ bash: {}, expect: {expect} }}\n", json!(command)));
-            std::fs::write(desk.at("project").join(format!("{nth}.test.yaml")), format!("cases:\n{cases}")).unwrap();
-            let tested = desk.command().arg("test").arg(file.with_extension("test.yaml")).output().unwrap();
+            let file = file.with_extension("test.yaml");
+            std::fs::write(&file, format!("cases:\n{cases}")).unwrap();
+            let tested = desk.command().arg("test").arg(&file).output().unwrap();
             assert!(tested.status.success(), "{definition} {cases}: {}", String::from_utf8_lossy(&tested.stdout));
             cases.clear();
         }
