@@ -11,25 +11,29 @@ use super::fleet::Pool;
 use super::output::tell;
 use super::serve::share;
 use super::warm_host::{WarmHost, for_agents};
-use super::{Failure, PlaceArgs, StandingArgs, asking_agent};
+use super::{Failure, StandingArgs, asking_agent};
 use crate::dialects::Dialect;
 use crate::dialects::asked::{self, Asked, EVENT, TIME_LIMIT};
 use crate::engine::panic_text;
 use crate::handlers::process_tree;
 use crate::host::{HostOptions, Purpose};
-use crate::support::places;
+use crate::support::failpoint;
+use crate::support::places::{self, Places};
 use clap::ValueEnum;
 use hookwire_ask::MAX_EVENT;
 use hookwire_ask::exchange::{Question, Unanswered};
 use hookwire_ask::project::foreign;
 use hookwire_ask::said::Said;
 use hookwire_ask::socket;
+use parking_lot::Mutex;
 use serde_json::Value;
 use std::any::Any;
+use std::ffi::OsString;
 use std::io::{IsTerminal, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
@@ -80,62 +84,149 @@ enum Fail {
     Open,
 }
 
-pub(super) fn run(args: &HookArgs, places: &PlaceArgs) -> ExitCode {
-    let projects = foreign(&args.hooks.host.definitions.root);
-    places::settle_for_agent(places.named(), |place| projects.iter().any(|project| place.starts_with(project)));
-    let mut asked = Asked::new(args.agent, args.event.clone());
-    (asked.fails_open, asked.time_limit) = (args.fail == Fail::Open, args.time_limit);
-    let answered = catch_unwind(AssertUnwindSafe(|| answer(args, &mut asked)));
-    let answered = answered.unwrap_or_else(|panic| Err(bug(&*panic)));
-    let said = answered.unwrap_or_else(|Failure(problem)| asked.said(Err(problem)));
-    ExitCode::from(said.say())
-}
-
-fn bug(panic: &(dyn Any + Send)) -> Failure {
-    Failure(format!("a bug in hookwire, a panic: {}", panic_text(panic)))
+impl HookArgs {
+    fn asked(&self) -> Asked {
+        let asked = Asked::new(self.agent, self.event.clone());
+        Asked { fails_open: self.fail == Fail::Open, time_limit: self.time_limit, ..asked }
+    }
 }
 
 /// How long after the limit what waits within it may take to say so itself, because it knows more.
-const GRACE: Duration = Duration::from_millis(500);
+const GRACE: Duration = Duration::from_millis(1500);
 /// How long what an event has started may take to end once it is judged.
 const END: Duration = Duration::from_secs(2);
+/// The stack of the thread that reads the command line and judges: that of a main thread.
+const STACK: usize = 8 * 1024 * 1024;
 
-/// The reply for the agent. Fills in `asked` as soon as the event is known, because a failure is said in its words. From
-/// then on the time counts.
-fn answer(args: &HookArgs, asked: &mut Asked) -> Result<Said, Failure> {
-    if std::io::stdin().is_terminal() {
-        tell(format_args!(
-            "waiting for one event of {} as JSON; Ctrl-D ends it. The agent starts this command itself, \
-             after `hookwire install {0}`.",
-            args.agent.name()
-        ));
+/// What is known of an event, by which the clock says no.
+#[derive(Clone)]
+pub(super) struct Clock {
+    asked: Arc<Mutex<Asked>>,
+    began: Instant,
+    limit: Duration,
+}
+
+/// How the work under a clock ends.
+enum End {
+    Said(Said),
+    Failed(String),
+    /// Without a word for the agent: what was to be read of the command line is read.
+    Code(ExitCode),
+}
+
+impl Clock {
+    /// The clock of a command line that begins with `hook` and an agent. It counts before the rest is read, because what
+    /// stands there by default is looked for on the disk.
+    pub(super) fn of(words: &[OsString]) -> Option<Clock> {
+        let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
+        let value = |option: &str| {
+            words.iter().enumerate().find_map(|(at, word)| match word.strip_prefix(option)? {
+                "" => words.get(at + 1).copied(),
+                value => value.strip_prefix('='),
+            })
+        };
+        let agent =
+            words.split_first().filter(|(first, _)| **first == "hook")?.1.iter().find_map(|it| asked::agent(it).ok());
+        let duration = |option: &str| value(option).and_then(|it| humantime::parse_duration(it).ok());
+        let limit = duration("--time-limit").unwrap_or(hookwire_ask::TIME_LIMIT);
+        let mut asked = Asked::new(agent?, value("--event").map(str::to_string));
+        (asked.fails_open, asked.time_limit) = (value("--fail") == Some("open"), limit);
+        Some(Clock::new(asked, duration("--spent").unwrap_or_default()))
     }
-    let mut sent = Vec::new();
-    let read = std::io::stdin().lock().take(MAX_EVENT).read_to_end(&mut sent);
-    let read = read.map_err(|error| format!("failed to read the event: {error}"));
-    let payload = read.and_then(|_| asked.read(&sent, EVENT)).map_err(Failure)?;
-    let limit = args.time_limit.saturating_sub(args.spent);
-    let (sender, said) = sync_channel(1);
-    let judge = Judge { args: args.clone(), asked: asked.clone(), limit, sent, payload };
-    let work = move || {
-        let judged = catch_unwind(AssertUnwindSafe(|| judge.said(|said| drop(sender.send(Ok(said))))));
-        if let Err(failure) = judged.unwrap_or_else(|panic| Err(bug(&*panic))) {
-            let _ = sender.send(Err(failure));
-        }
-    };
-    // Whatever keeps that thread, this one says no when the time is over.
-    std::thread::Builder::new().name("judge".into()).spawn(work)?;
-    match said.recv_timeout(limit.saturating_add(GRACE)) {
-        Ok(answered) => {
-            let _ = said.recv_timeout(END);
-            answered
-        }
-        Err(RecvTimeoutError::Timeout) => {
-            end_programs();
-            Err(Failure(format!("no answer within {}", humantime::format_duration(args.time_limit))))
-        }
-        Err(RecvTimeoutError::Disconnected) => Err(Failure("a bug in hookwire, no answer".into())),
+
+    fn new(asked: Asked, spent: Duration) -> Clock {
+        let limit = asked.time_limit.saturating_sub(spent);
+        Clock { asked: Arc::new(Mutex::new(asked)), began: Instant::now(), limit }
     }
+
+    /// What is left of the time. Whole seconds are taken off, so that the host knows the events of two entries for one.
+    fn left(&self) -> Duration {
+        self.limit.saturating_sub(Duration::from_secs(self.began.elapsed().as_secs()))
+    }
+
+    /// Reads the command line and answers, in time.
+    pub(super) fn answer(
+        self,
+        read: impl FnOnce() -> Result<(HookArgs, Places), ExitCode> + Send + 'static,
+    ) -> ExitCode {
+        // A person who types an event may take longer.
+        let limit = if std::io::stdin().is_terminal() { Duration::MAX } else { self.limit.saturating_add(GRACE) };
+        let (sender, ended) = sync_channel(1);
+        let clock = self.clone();
+        let work = move || {
+            let judged = catch_unwind(AssertUnwindSafe(|| {
+                while failpoint::is_due("entry") {
+                    std::thread::park();
+                }
+                let (args, places) = match read() {
+                    Ok(read) => read,
+                    Err(code) => return drop(sender.send(End::Code(code))),
+                };
+                let judged = clock.judge(args, places, |said| drop(sender.send(End::Said(said))));
+                if let Err(Failure(problem)) = judged {
+                    let _ = sender.send(End::Failed(problem));
+                }
+            }));
+            if let Err(panic) = judged {
+                let _ = sender.send(End::Failed(bug(&*panic)));
+            }
+        };
+        // Whatever keeps that thread, this one says no when the time is over.
+        let end = match std::thread::Builder::new().name("judge".into()).stack_size(STACK).spawn(work) {
+            Ok(_) => ended.recv_timeout(limit),
+            Err(error) => Ok(End::Failed(error.to_string())),
+        };
+        match end {
+            Ok(End::Code(code)) => code,
+            Ok(End::Said(said)) => {
+                let _ = ended.recv_timeout(END);
+                ExitCode::from(said.say())
+            }
+            Ok(End::Failed(problem)) => ExitCode::from(self.failed(problem).say()),
+            Err(RecvTimeoutError::Timeout) => {
+                end_programs();
+                let time = humantime::format_duration(self.asked.lock().time_limit);
+                self.failed(format!("no answer within {time}")).say_and_end()
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                ExitCode::from(self.failed("a bug in hookwire, no answer".into()).say())
+            }
+        }
+    }
+
+    fn failed(&self, problem: String) -> Said {
+        self.asked.lock().said(Err(problem))
+    }
+
+    /// Reads the event and judges it. Notes what is known of the event as soon as it is, because a failure is said in its
+    /// words.
+    fn judge(&self, args: HookArgs, places: Places, say: impl FnOnce(Said)) -> Result<(), Failure> {
+        let projects = foreign(&args.hooks.host.definitions.root);
+        places::settle_for_agent(places, |place| projects.iter().any(|project| place.starts_with(project)));
+        if std::io::stdin().is_terminal() {
+            tell(format_args!(
+                "waiting for one event of {} as JSON; Ctrl-D ends it. The agent starts this command itself, \
+                 after `hookwire install {0}`.",
+                args.agent.name()
+            ));
+        }
+        let mut sent = Vec::new();
+        let read = std::io::stdin().lock().take(MAX_EVENT).read_to_end(&mut sent);
+        read.map_err(|error| Failure(format!("failed to read the event: {error}")))?;
+        let mut asked = args.asked();
+        let payload = asked.read(&sent, EVENT);
+        *self.asked.lock() = asked.clone();
+        Judge { args, asked, limit: self.left(), sent, payload: payload.map_err(Failure)? }.said(say)
+    }
+}
+
+/// Answers an agent, whose clock counts from here on if it hasn't before.
+pub(super) fn run(args: HookArgs, places: Places) -> ExitCode {
+    Clock::new(args.asked(), args.spent).answer(move || Ok((args, places)))
+}
+
+fn bug(panic: &(dyn Any + Send)) -> String {
+    format!("a bug in hookwire, a panic: {}", panic_text(panic))
 }
 
 /// Ends the programs of hooks that aren't waited for any more.

@@ -65,6 +65,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use deferred::Deferred;
 use help::GLOBAL;
+use hook::HookArgs;
 use hookwire_ask::project::{is_left_out, project};
 use hookwire_ask::warm::Wanted;
 use output::{JsonLog, Output, redacted, safe, tell};
@@ -159,7 +160,7 @@ enum Command {
     /// Serve JSON-RPC over stdin and stdout: what agents and editors spawn.
     Serve(Deferred<serve::ServeArgs>),
     /// Judge one event of a coding agent: the command that `install` writes.
-    Hook(Deferred<hook::HookArgs>),
+    Hook(Deferred<HookArgs>),
     /// Make a coding agent ask hookwire: write an entry into its configuration.
     Install(Deferred<install::InstallArgs>),
     /// Take what `install` wrote out again.
@@ -529,18 +530,37 @@ fn without_file_tip(mut error: clap::Error) -> clap::Error {
     error
 }
 
+/// The command line, with its log.
+fn parse_and_log() -> Result<Cli, ExitCode> {
+    let cli = parse();
+    start_log(&cli).map_err(|problem| {
+        tell(format_args!("--log {}: {problem}", cli.log));
+        ExitCode::from(2)
+    })?;
+    Ok(cli)
+}
+
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
-    let cli = parse();
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if let Some(clock) = hook::Clock::of(&words) {
+        return clock.answer(|| {
+            let cli = parse_and_log()?;
+            match cli.command {
+                Command::Hook(args) => Ok((HookArgs::clone(&args), cli.places.named())),
+                _ => Err(ExitCode::from(2)),
+            }
+        });
+    }
+    let cli = match parse_and_log() {
+        Ok(cli) => cli,
+        Err(code) => return code,
+    };
     if matches!(cli.command, Command::Reaper) {
         crate::handlers::process_tree::reaper_main();
     }
-    if let Err(problem) = start_log(&cli) {
-        tell(format_args!("--log {}: {problem}", cli.log));
-        return ExitCode::from(2);
-    }
-    if let Command::Hook(args) = &cli.command {
-        return hook::run(args, &cli.places);
+    if let Command::Hook(args) = cli.command {
+        return hook::run(HookArgs::clone(&args), cli.places.named());
     }
     if !Format::of(&cli.command).contains(&cli.format) {
         let name = |it: &Format| it.to_possible_value().map(|it| it.get_name().to_string()).unwrap_or_default();

@@ -99,6 +99,35 @@ fn what_never_ends_is_denied_at_the_limit() {
     }
 }
 
+/// The clock counts before the command line is read, of which parts are looked for on the disk, and before the event is.
+#[test]
+fn what_keeps_the_entry_itself_is_denied_at_the_limit() {
+    for (fails, fail, expected) in
+        [(true, "closed", "deny"), (true, "open", ""), (false, "closed", "deny"), (false, "open", "")]
+    {
+        let project = Project::new();
+        let mut command = project.command(&[
+            "hook",
+            "claude-code",
+            "--project",
+            "--no-host",
+            "--fail",
+            fail,
+            "--time-limit",
+            "300ms",
+        ]);
+        command.env("HOOKWIRE_FAIL", if fails { "entry=1.." } else { "" });
+        let mut child = command.spawn().unwrap();
+        // An agent that doesn't say that the event is at its end.
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(event("ls").to_string().as_bytes()).unwrap();
+        let (decision, reason) = decided(child);
+        assert_eq!(decision, expected, "{fails} {fail}: {reason}");
+        assert!(expected.is_empty() || reason.contains("no answer within 300ms"), "{reason}");
+        drop(stdin);
+    }
+}
+
 /// A host that is asked and then stopped may have run the hooks that do more than answer: they aren't run again.
 #[test]
 fn what_a_lost_host_may_have_run_fails() {

@@ -35,6 +35,19 @@ impl Said {
         }
     }
 
+    /// Says it and ends this process at once, whatever its other threads wait for or hold.
+    pub fn say_and_end(&self) -> ! {
+        let code = self.say();
+        #[cfg(target_os = "linux")]
+        #[expect(unsafe_code, reason = "a function of the C library that has no safe form")]
+        // SAFETY: it takes a number and doesn't return.
+        unsafe {
+            libc::_exit(code.into());
+        }
+        #[cfg(not(target_os = "linux"))]
+        std::process::exit(code.into())
+    }
+
     fn write(&self) -> Result<()> {
         let mut stdout = std::io::stdout().lock();
         match self.stdout.as_str() {

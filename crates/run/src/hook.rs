@@ -7,13 +7,14 @@
 use super::meant::{Meant, is_varied, once, start_large, value};
 use hookwire_ask::exchange::{Question, Unanswered};
 use hookwire_ask::said::Said;
-use hookwire_ask::{MAX_EVENT, refusal, socket};
+use hookwire_ask::{MAX_EVENT, TIME_LIMIT, refusal, socket};
 use rustix::fs::{MemfdFlags, SeekFrom};
 use std::ffi::OsString;
 use std::io::{IsTerminal, Read, Write};
 use std::panic::catch_unwind;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
 /// What the command line says, as far as it is what `hookwire install` writes.
@@ -32,21 +33,47 @@ struct Options {
 struct HandedOn {
     /// What has been read of stdin.
     sent: Option<Vec<u8>>,
-    /// Why a host that has the event, or that alone is asked, didn't answer, and how long it was waited for.
-    lost: Option<(String, Duration)>,
+    /// Why a host that has the event, or that alone is asked, didn't answer.
+    lost: Option<String>,
 }
+
+/// How long after the limit what waits within it may take to say so itself, because it knows more.
+const GRACE: Duration = Duration::from_millis(1500);
 
 /// Answers one event; `args` are those behind `hook`.
 pub fn main(args: Vec<OsString>) -> ExitCode {
-    // A panic would be no answer, and the agent would go on.
-    match catch_unwind(|| answer(&args)).unwrap_or_else(|_| Err(HandedOn::default())) {
+    let (words, began) = (args.clone(), Instant::now());
+    let work = move || {
+        // A panic would be no answer, and the agent would go on.
+        let answered = catch_unwind(|| answer(&words, began)).unwrap_or_else(|_| Err(HandedOn::default()));
+        answered.unwrap_or_else(|handed_on| hand_over(&words, handed_on, began))
+    };
+    match in_time(TIME_LIMIT + GRACE, work) {
         Ok(said) => ExitCode::from(said.say()),
-        Err(handed_on) => hand_over(&args, handed_on),
+        Err(Late::Over) => failed(&args, &format!("no answer within {}s", TIME_LIMIT.as_secs())).say_and_end(),
+        Err(Late::NoThread) => ExitCode::from(hand_over(&args, HandedOn::default(), began).say()),
     }
 }
 
+/// Why work gave nothing.
+#[derive(Debug, PartialEq, Eq)]
+enum Late {
+    /// The time is over, whatever keeps it: an agent that sends no end of the event, or a disk.
+    Over,
+    /// Nothing has begun.
+    NoThread,
+}
+
+/// What work gives on a thread of its own, which isn't waited for any longer than this.
+fn in_time<T: Send + 'static>(limit: Duration, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Late> {
+    let (sender, ended) = sync_channel(1);
+    let work = move || drop(sender.send(work()));
+    std::thread::Builder::new().spawn(work).map_err(|_| Late::NoThread)?;
+    ended.recv_timeout(limit).map_err(|_| Late::Over)
+}
+
 /// What a host that runs answers, if nothing is out of the ordinary.
-fn answer(args: &[OsString]) -> Result<Said, HandedOn> {
+fn answer(args: &[OsString], began: Instant) -> Result<Said, HandedOn> {
     let unread = HandedOn::default;
     let options = Options::read(args).ok_or_else(unread)?;
     if options.connect.is_none() && is_varied() || std::io::stdin().is_terminal() {
@@ -67,16 +94,17 @@ fn answer(args: &[OsString]) -> Result<Said, HandedOn> {
     let question = Question {
         event: options.event.as_deref(),
         fails_open: options.fails_open,
+        // Whole seconds are taken off, so that the host knows the events of two entries for one.
+        time_limit: TIME_LIMIT.saturating_sub(Duration::from_secs(began.elapsed().as_secs())),
         ..Question::new(&options.agent, &sent)
     };
-    let began = Instant::now();
     let lost = match question.ask(&socket, || socket::connect(&socket)) {
         Ok(said) => return Ok(said),
         Err(unanswered) if options.connect.is_some() => Some(unanswered.by(&socket)),
         Err(Unanswered::Lost(error)) => Some(error.to_string()),
         Err(Unanswered::Unreached(_) | Unanswered::Refused(_)) => None,
     };
-    Err(HandedOn { sent: Some(sent.into_bytes()), lost: lost.map(|problem| (problem, began.elapsed())) })
+    Err(HandedOn { sent: Some(sent.into_bytes()), lost })
 }
 
 impl Options {
@@ -104,27 +132,28 @@ impl Options {
     }
 }
 
-/// Lets the large program take the place of this one, with what has been read of stdin.
-fn hand_over(args: &[OsString], HandedOn { sent, lost }: HandedOn) -> ExitCode {
+/// Lets the large program take the place of this one, with what has been read of stdin and how much of the time that took;
+/// what is said if it can't.
+fn hand_over(args: &[OsString], HandedOn { sent, lost }: HandedOn, began: Instant) -> Said {
     let problem = match sent.map_or(Ok(()), |sent| hand_on(&sent)) {
         Err(error) => format!("the event can't be handed on: {error}"),
         Ok(()) => {
-            let told = lost.iter().flat_map(|(problem, spent)| {
-                let spent = format!("{}ms", spent.as_millis());
-                ["--lost".into(), problem.into(), "--spent".into(), spent.into()]
-            });
-            let words: Vec<OsString> = std::iter::once("hook".into()).chain(args.iter().cloned()).chain(told).collect();
-            start_large(&words)
+            let spent = Some(began.elapsed().as_secs()).filter(|spent| *spent > 0);
+            let spent = spent.into_iter().flat_map(|it| ["--spent".into(), format!("{it}s").into()]);
+            let lost = lost.iter().flat_map(|problem| ["--lost".into(), problem.into()]);
+            let words = std::iter::once("hook".into()).chain(args.iter().cloned()).chain(lost).chain(spent);
+            start_large(&words.collect::<Vec<OsString>>())
         }
     };
-    let problem = lost.map(|(problem, _)| problem).into_iter().chain([problem]).collect::<Vec<_>>().join("; ");
-    // Nobody is left who knows the agent's words. To most agents this exit code is a "no".
-    let fails_open = args.windows(2).any(|it| it[0] == "--fail" && it[1] == "open");
-    let said = match fails_open {
+    failed(args, &lost.into_iter().chain([problem]).collect::<Vec<_>>().join("; "))
+}
+
+/// What is said of a failure here. Nobody is left who knows the agent's words. To most agents this exit code is a "no".
+fn failed(args: &[OsString], problem: &str) -> Said {
+    match args.windows(2).any(|it| it[0] == "--fail" && it[1] == "open") {
         true => Said { stderr: format!("hookwire: {problem}"), ..Said::default() },
-        false => Said::no_by_exit(&refusal(&problem)),
-    };
-    ExitCode::from(said.say())
+        false => Said::no_by_exit(&refusal(problem)),
+    }
 }
 
 /// Makes that stdin is what has been read of it.
@@ -139,6 +168,13 @@ fn hand_on(sent: &[u8]) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_never_ends_is_not_waited_for() {
+        let (_open, never) = sync_channel::<()>(0);
+        assert_eq!(in_time(Duration::ZERO, move || never.recv().is_ok()), Err(Late::Over));
+        assert_eq!(in_time(TIME_LIMIT, || 1), Ok(1));
+    }
 
     #[test]
     fn only_what_install_writes_is_read() {
