@@ -11,7 +11,7 @@ use crate::bundle::{Files, Stage};
 use crate::digest::Sha256;
 use crate::hosts::{EVERY, InForce, Refused, now};
 use crate::server::{Link, PATIENCE, Server, ServerError, is_at_least, jitter, numbers};
-use crate::store::{Believed, Current, Store};
+use crate::store::{Believed, Current, NotInForce, Store, unwritten};
 pub use crate::store::{Bundle, Pins};
 use crate::streams::{self, BLOBS, DEFS};
 use futures_util::{FutureExt, StreamExt};
@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 /// What a host makes of files that are bytes to this crate.
 pub trait Judge: Send + Sync + 'static {
@@ -63,13 +64,19 @@ pub struct Follower {
     store: Store,
     judge: Arc<dyn Judge>,
     status: watch::Sender<Status>,
-    /// What was refused, and when, so that it isn't fetched and checked each time.
+    /// What was refused, and until when, so that it isn't fetched and checked each time.
     refused: VecDeque<(Instant, Refused)>,
+    /// A look at the disk that hasn't come back.
+    verifying: Option<JoinHandle<std::io::Result<Status>>>,
 }
 
-/// How many refusals are remembered, and for how long: a disk that was full, or a clock that was wrong, may be mended.
+/// How many refusals are remembered, and for how long: a clock that was wrong may be mended.
 const MAX_REFUSED: usize = 16;
 const REFUSED_FOR: Duration = Duration::from_secs(600);
+/// The same of what the next look may find otherwise: a disk that was full.
+const REFUSED_NOW: Duration = Duration::from_secs(15);
+/// How long the disk may take to say what it has.
+const VERIFIED_WITHIN: Duration = Duration::from_secs(30);
 
 impl Follower {
     /// Opens the directory, and verifies what is kept in it. Where that is broken, nothing is in force.
@@ -80,7 +87,8 @@ impl Follower {
         let store = Store::open(dir, pins)?;
         let mut status = Status { unread: Some("no server was asked yet".into()), ..Status::default() };
         verify(&store, &*judge, &mut status)?;
-        Ok(Follower { store, judge, status: watch::Sender::new(status), refused: VecDeque::new() })
+        let status = watch::Sender::new(status);
+        Ok(Follower { store, judge, status, refused: VecDeque::new(), verifying: None })
     }
 
     /// Where people find the files in force on the disk. The directory may not be there, and another one takes its place
@@ -99,7 +107,7 @@ impl Follower {
         let Some(newest) = kept.max_by_key(|it| it.in_force().revision) else { return };
         match swap(&self.store, &*self.judge, &newest.believed, &newest.files.contents) {
             Ok(bundle) => self.in_force(bundle),
-            Err(reason) => tracing::warn!("What was in force by other keys isn't by these: {reason}"),
+            Err(error) => tracing::warn!("What was in force by other keys isn't by these: {}", error.reason()),
         }
     }
 
@@ -165,14 +173,26 @@ impl Follower {
         }
     }
 
-    /// Holds what is in force to what was signed.
+    /// Holds what is in force to what was signed. A disk that doesn't answer keeps nobody from following.
     async fn verify(&mut self) {
+        // What it finds belongs to the time that it began in.
+        if self.verifying.as_ref().is_some_and(|it| !it.is_finished()) {
+            return;
+        }
         let (store, judge, mut status) = (self.store.clone(), self.judge.clone(), self.status.borrow().clone());
-        let verified = tokio::task::spawn_blocking(move || {
+        let mut verified = tokio::task::spawn_blocking(move || {
             let done = verify(&store, &*judge, &mut status);
             done.map(|()| status)
         });
-        match verified.await {
+        let Ok(done) = tokio::time::timeout(VERIFIED_WITHIN, &mut verified).await else {
+            let seconds = VERIFIED_WITHIN.as_secs();
+            tracing::error!(
+                "The definitions of the fleet can't be verified: the disk hasn't answered for {seconds} s."
+            );
+            self.verifying = Some(verified);
+            return;
+        };
+        match done {
             Ok(Ok(now)) => self.tell(|status| *status = now),
             Ok(Err(error)) => tracing::error!(%error, "The definitions of the fleet can't be verified."),
             Err(error) => tracing::error!(%error, "The definitions of the fleet weren't verified."),
@@ -196,7 +216,7 @@ impl Follower {
         for (subject, is_canary) in subjects {
             let Some(message) = server.last(DEFS, &subject, PATIENCE).await? else { continue };
             let digest = Sha256::of(&message.payload);
-            let known = self.refused.iter().find(|(at, it)| it.digest == digest && at.elapsed() < REFUSED_FOR);
+            let known = self.refused.iter().find(|(until, it)| it.digest == digest && Instant::now() < *until);
             if let Some((_, known)) = known {
                 refusal = newer(refusal, known.clone());
                 continue;
@@ -206,7 +226,7 @@ impl Follower {
                 Err(reason) => {
                     let which = if is_canary { "the canary: " } else { "" };
                     let refused = Refused { revision: None, digest, reason: format!("{which}{reason}") };
-                    self.remember(refused.clone());
+                    self.remember(refused.clone(), REFUSED_FOR);
                     refusal = newer(refusal, refused);
                 }
             }
@@ -220,9 +240,13 @@ impl Follower {
             }
             match self.take(server, believed).await? {
                 Ok(()) => break,
-                Err(reason) => {
-                    let refused = Refused { revision: Some(revision), digest, reason };
-                    self.remember(refused.clone());
+                Err(error) => {
+                    let period = match error {
+                        NotInForce::Refused(_) => REFUSED_FOR,
+                        NotInForce::Now(_) => REFUSED_NOW,
+                    };
+                    let refused = Refused { revision: Some(revision), digest, reason: error.reason() };
+                    self.remember(refused.clone(), period);
                     refusal = newer(refusal, refused);
                 }
             }
@@ -244,13 +268,13 @@ impl Follower {
 
     /// Puts a manifest in force that is believed, unless it is already. The inner error says why not; the outer one is of
     /// the server and passes.
-    async fn take(&mut self, server: &Server, believed: Believed) -> Result<Result<(), String>, ServerError> {
+    async fn take(&mut self, server: &Server, believed: Believed) -> Result<Result<(), NotInForce>, ServerError> {
         let current = self.status.borrow().bundle.clone();
         if current.as_ref().is_some_and(|it| it.believed.digest == believed.digest) {
             return Ok(Ok(()));
         }
         if let Err(reason) = self.may_follow(&believed, current.as_ref().map(|it| &it.believed)) {
-            return Ok(Err(reason));
+            return Ok(Err(reason.into()));
         }
         let mut contents = BTreeMap::new();
         for entry in &believed.manifest.files {
@@ -262,7 +286,7 @@ impl Follower {
                 Some(content) => content,
                 None => match fetch(server, entry).await? {
                     Ok(content) => content,
-                    Err(reason) => return Ok(Err(reason)),
+                    Err(reason) => return Ok(Err(reason.into())),
                 },
             };
             contents.insert(entry.sha256, content);
@@ -274,8 +298,8 @@ impl Follower {
                 self.in_force(bundle);
                 Ok(Ok(()))
             }
-            Ok(Err(reason)) => Ok(Err(reason)),
-            Err(error) => Ok(Err(format!("the check of it ended: {error}"))),
+            Ok(Err(error)) => Ok(Err(error)),
+            Err(error) => Ok(Err(format!("the check of it ended: {error}").into())),
         }
     }
 
@@ -300,13 +324,16 @@ impl Follower {
         self.tell(|status| status.swap(bundle));
     }
 
-    fn remember(&mut self, refused: Refused) {
-        tracing::warn!(revision = ?refused.revision, "A published bundle is refused: {}", refused.reason);
+    fn remember(&mut self, refused: Refused, period: Duration) {
+        // Once, as long as the reason is the same.
+        if !self.refused.iter().any(|(_, it)| *it == refused) {
+            tracing::warn!(revision = ?refused.revision, "A published bundle is refused: {}", refused.reason);
+        }
         self.refused.retain(|(_, it)| it.digest != refused.digest);
         if self.refused.len() == MAX_REFUSED {
             self.refused.pop_front();
         }
-        self.refused.push_back((Instant::now(), refused));
+        self.refused.push_back((Instant::now() + period, refused));
     }
 
     fn tell(&self, change: impl FnOnce(&mut Status)) {
@@ -376,18 +403,15 @@ fn swap(
     judge: &dyn Judge,
     believed: &Believed,
     contents: &BTreeMap<Sha256, Vec<u8>>,
-) -> Result<Bundle, String> {
+) -> Result<Bundle, NotInForce> {
     let staged = store.stage(believed, contents, |files, dir| judge.check(files, dir))?;
-    let _lock = store.lock().map_err(|error| format!("it can't be written: {error}"))?;
-    let current = store.current().good();
-    if let Some(current) = current {
-        if current.believed.digest == believed.digest {
-            return Ok(current);
-        }
-        after_highest(store, believed, Some(&current.believed))?;
-    } else {
-        after_highest(store, believed, None)?;
-    }
+    let _lock = store.lock().map_err(unwritten)?;
+    let current = match store.current() {
+        Current::Good(current) if current.believed.digest == believed.digest => return Ok(*current),
+        Current::Good(current) | Current::Older(current, _) => Some(current),
+        Current::Nothing | Current::Broken(_) => None,
+    };
+    after_highest(store, believed, current.as_ref().map(|it| &it.believed))?;
     store.turn(believed, staged)
 }
 
@@ -407,7 +431,7 @@ fn verify(store: &Store, judge: &dyn Judge, status: &mut Status) -> std::io::Res
                 }
                 Err(problem) => problem,
             },
-            Current::Broken(problem) => problem,
+            Current::Older(_, problem) | Current::Broken(problem) => problem,
         };
         if status.broken.as_ref() != Some(&problem) {
             tracing::error!("The definitions of the fleet are broken: {problem}");
@@ -436,6 +460,18 @@ fn verify(store: &Store, judge: &dyn Judge, status: &mut Status) -> std::io::Res
             }
         }
         Current::Good(found) => format!("revision {} was put there, which isn't in force", found.in_force().revision),
+        // The set is the one that is in force: somebody has changed what is written down of it.
+        Current::Older(found, problem) if found.believed.digest == known.believed.digest => {
+            store.keep_highest(&known.believed)?;
+            if status.changed.as_ref() != Some(&problem) {
+                tracing::error!(
+                    "Somebody has changed what this machine's disk knows of the fleet's definitions: {problem}."
+                );
+                status.changed = Some(problem);
+            }
+            return Ok(());
+        }
+        Current::Older(_, problem) => problem,
         Current::Broken(problem) => problem,
         Current::Nothing => "they are gone".into(),
     };
@@ -448,7 +484,7 @@ fn verify(store: &Store, judge: &dyn Judge, status: &mut Status) -> std::io::Res
             status.swap(anew);
             status.changed = Some(problem);
         }
-        Err(error) => tracing::error!("They can't be written anew: {error}"),
+        Err(error) => tracing::error!("They can't be written anew: {}", error.reason()),
     }
     Ok(())
 }
@@ -461,4 +497,160 @@ pub fn stale_since(in_force: &InForce) -> Option<u64> {
 /// How long until a report is due when nothing happens, with jitter.
 pub fn report_pause() -> Duration {
     EVERY.mul_f64(0.75 + jitter() / 4.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Current, Follower, Judge, NotInForce, Status, swap, verify};
+    use crate::bundle::{Files, KIND, Manifest, Stage};
+    use crate::envelope::{Signers, sign};
+    use crate::hosts::now;
+    use crate::key::SecretKey;
+    use crate::store::{Believed, Pins, Store};
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+    use std::sync::Arc;
+    use tempfile::TempDir;
+
+    struct Simple;
+
+    impl Judge for Simple {
+        fn check(&self, files: &Files, _: &Path) -> Result<(), String> {
+            let is_bad = files.iter().any(|(_, text)| text == b"bad");
+            if is_bad { Err("it doesn't compile".into()) } else { Ok(()) }
+        }
+
+        fn permits(&self, _: &Files, _: &Path) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn version(&self) -> &str {
+            "0.1.0"
+        }
+    }
+
+    /// A machine that has had revisions.
+    struct Machine {
+        dir: TempDir,
+        key: SecretKey,
+        store: Store,
+    }
+
+    impl Machine {
+        fn new() -> Machine {
+            let (dir, key) = (TempDir::new().unwrap(), SecretKey::generate().unwrap());
+            let store = Store::open(dir.path(), Machine::pins(&key)).unwrap();
+            Machine { dir, key, store }
+        }
+
+        fn pins(key: &SecretKey) -> Pins {
+            Pins { channel: "main".parse().unwrap(), signers: Signers::new([key.public()], 1).unwrap() }
+        }
+
+        fn take(&self, revision: u64, text: &str) -> Result<(), NotInForce> {
+            let published = TempDir::new().unwrap();
+            fs::write(published.path().join("guard.yaml"), text).unwrap();
+            let files = Files::read(published.path()).unwrap();
+            let manifest = Manifest {
+                channel: "main".parse().unwrap(),
+                revision,
+                stage: Stage::All,
+                created: now(),
+                expires: now() + 3600,
+                min_host: None,
+                message: None,
+                files: files.entries.clone(),
+            };
+            let believed =
+                Believed::read(&sign(KIND, &manifest.to_payload(), &[&self.key]), self.store.pins()).unwrap();
+            swap(&self.store, &Simple, &believed, &files.contents).map(drop)
+        }
+
+        /// What is in force after a start, or why nothing is.
+        fn started(&self) -> Result<u64, String> {
+            let pins = Machine::pins(&self.key);
+            let follower = Follower::open(self.dir.path(), pins, Arc::new(Simple)).map_err(|it| it.to_string())?;
+            let status = follower.status.borrow().clone();
+            status.in_force.map(|it| it.revision).ok_or_else(|| status.broken.unwrap_or_default())
+        }
+
+        /// Does to the disk what words say.
+        fn change(&self, words: &str) {
+            let dir = self.dir.path();
+            match *words.split(' ').collect::<Vec<_>>() {
+                ["turn", revision] => {
+                    let sets = fs::read_dir(dir.join("sets")).unwrap().map(|it| it.unwrap().file_name());
+                    let mut names = sets.map(|it| it.into_string().unwrap());
+                    let name = names.find(|it| it.starts_with(&format!("{revision}-"))).unwrap();
+                    fs::remove_file(dir.join("current")).unwrap();
+                    symlink(Path::new("sets").join(name), dir.join("current")).unwrap();
+                }
+                ["remove", file] => fs::remove_file(dir.join(file)).unwrap(),
+                ["pipe", file] => {
+                    let _ = fs::remove_file(dir.join(file));
+                    mknodat(CWD, dir.join(file), FileType::Fifo, Mode::RWXU, 0).unwrap();
+                }
+                ["raise"] => {
+                    let text = fs::read_to_string(dir.join("highest.json")).unwrap();
+                    fs::write(dir.join("highest.json"), text.replace("\"revision\":2", "\"revision\":9")).unwrap();
+                }
+                _ => panic!("{words}"),
+            }
+        }
+    }
+
+    /// Each row: what becomes of the disk, what a start then says, and what one says after a host has looked at it that has
+    /// revision 2 in memory.
+    #[test]
+    fn what_the_disk_has_is_believed_as_far_as_it_was_in_force() {
+        let is_older = "revision 1 is there, and revision 2 was in force";
+        let is_gone = "highest.json is gone, which says what the highest revision in force was";
+        let is_raised = Err("revision 2 is there, and revision 9 was in force");
+        for (changes, started, mended) in [
+            (&["turn 1"][..], is_older, Ok(2)),
+            (&["turn 1", "remove highest.json"], is_gone, Ok(2)),
+            (&["remove highest.json"], is_gone, Ok(2)),
+            (&["remove current"], "revision 2 was in force and is gone", Ok(2)),
+            (&["raise"], "revision 2 is there, and revision 9 was in force", is_raised),
+            (&["pipe highest.json"], "highest.json: it is not a regular file", Ok(2)),
+            (&["pipe current/envelope.json"], "envelope.json: it is not a regular file", Ok(2)),
+            (&["pipe current/files/guard.yaml"], "guard.yaml is missing", Ok(2)),
+            (&["pipe current/files/more.yaml"], "", Ok(2)),
+        ] {
+            let machine = Machine::new();
+            for (revision, text) in [(1, "one"), (2, "two")] {
+                machine.take(revision, text).unwrap();
+            }
+            assert_eq!(machine.started(), Ok(2));
+            let Current::Good(bundle) = machine.store.current() else { panic!("{changes:?}") };
+            let mut status = Status::default();
+            status.swap(*bundle);
+            changes.iter().for_each(|it| machine.change(it));
+            let said = machine.started();
+            match started {
+                "" => assert_eq!(said, Ok(2), "{changes:?}"),
+                _ => assert!(said.as_ref().is_err_and(|it| it.contains(started)), "{changes:?}: {said:?}"),
+            }
+            verify(&machine.store, &Simple, &mut status).unwrap();
+            assert_eq!(status.in_force.map(|it| it.revision), Some(2), "{changes:?}");
+            assert_eq!(status.changed.is_some(), !started.is_empty(), "{changes:?}");
+            let said = machine.started();
+            assert_eq!(said.as_ref().map(|it| *it).map_err(String::as_str), mended, "{changes:?}");
+            // No older one comes back, whatever was written down.
+            assert!(machine.take(1, "one").is_err(), "{changes:?}");
+        }
+        let machine = Machine::new();
+        machine.change("pipe lock");
+        assert!(machine.started().is_err());
+    }
+
+    #[test]
+    fn what_only_this_machine_is_like_is_tried_again_soon() {
+        let machine = Machine::new();
+        assert!(matches!(machine.take(1, "bad"), Err(NotInForce::Refused(_))));
+        fs::remove_dir(machine.dir.path().join("sets")).unwrap();
+        assert!(matches!(machine.take(1, "good"), Err(NotInForce::Now(_))));
+    }
 }

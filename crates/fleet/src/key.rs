@@ -3,6 +3,7 @@
 //! A private key is a file of mode 0600, sealed by a passphrase (PBKDF2 with HMAC-SHA-256, then ChaCha20-Poly1305), or
 //! plain where somebody asks for that. A public key is one word that fits into a configuration: `ed25519:BASE64`.
 
+use crate::file;
 use crate::server::{ServerError, check_private};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -205,7 +206,7 @@ impl SecretKey {
             error => KeyError::File(error.to_string()),
         })?;
         let mut text = String::new();
-        let file = fs::File::open(path).map_err(|error| failed(&error))?;
+        let file = file::open_given(path).map_err(|error| failed(&error))?;
         file.take(MAX_FILE).read_to_string(&mut text).map_err(|error| failed(&error))?;
         // What is wrong with it might quote it.
         let file: KeyFile = serde_json::from_str(&text).map_err(|_| failed(&"it is no key of `hookwire fleet key`"))?;
@@ -242,7 +243,7 @@ impl SecretKey {
 pub fn describe(path: &Path) -> Result<(PublicKey, bool), KeyError> {
     let failed = |problem: String| KeyError::File(format!("{}: {problem}", path.display()));
     let mut text = String::new();
-    let file = fs::File::open(path).map_err(|error| failed(error.to_string()))?;
+    let file = file::open_given(path).map_err(|error| failed(error.to_string()))?;
     file.take(MAX_FILE).read_to_string(&mut text).map_err(|error| failed(error.to_string()))?;
     let file: KeyFile =
         serde_json::from_str(&text).map_err(|_| failed("it is no key of `hookwire fleet key`".into()))?;

@@ -30,18 +30,27 @@
 //! - Everything that comes from the bus is hostile: sizes are bounded before it is parsed, signatures are checked before
 //!   content, and a path is relative and plain before it is joined to another.
 //! - Who did something is known by the subject, which a permission of the server guards, or by a signature.
+//! - What is on the disk is hostile, too: `file` opens regular files, never waits, and reads no more than it is told.
 //! - No secret is on the bus or in a log.
 
 #![warn(missing_docs)]
 #![cfg_attr(
     not(test),
-    warn(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used, clippy::expect_used, clippy::panic)
+    warn(
+        clippy::disallowed_methods,
+        clippy::print_stdout,
+        clippy::print_stderr,
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic
+    )
 )]
 
 pub mod asks;
 pub mod bundle;
 pub mod digest;
 pub mod envelope;
+mod file;
 pub mod follow;
 #[cfg(test)]
 mod hostile;

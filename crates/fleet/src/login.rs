@@ -3,9 +3,9 @@
 //! A key is an NKEY: its seed never leaves the machine. It stands alone in a file, or beside a token (JWT) that an
 //! operator has signed, in a `.creds` file as `nsc` writes it.
 
+use crate::file;
 use async_nats::{Auth, AuthError, ConnectOptions};
 use nkeys::{KeyPair, KeyPairType};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The most bytes of a file with a password or a seed, and of one with a token.
@@ -119,12 +119,7 @@ fn key_of(file: &Path, seed: &str) -> Result<KeyPair, String> {
 fn secret(path: &Path, most: u64) -> Result<String, String> {
     check_private(path)?;
     let about = |problem: String| format!("{}: {problem}", path.display());
-    let mut text = String::new();
-    let file = std::fs::File::open(path).map_err(|error| about(error.to_string()))?;
-    file.take(most + 1).read_to_string(&mut text).map_err(|error| about(error.to_string()))?;
-    if text.len() as u64 > most {
-        return Err(about(format!("it has more than {most} bytes")));
-    }
+    let text = file::read_text(path, most).map_err(|error| about(error.to_string()))?;
     Ok(text.trim_end_matches(['\r', '\n']).to_string())
 }
 
@@ -170,6 +165,10 @@ mod tests {
         }
         write(&creds(&user), 0o600);
         assert_eq!(read_credentials(&file).unwrap().token.as_deref(), Some("a.b.c"));
+        fs::remove_file(&file).unwrap();
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, &file, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        assert!(by_key.options().err().unwrap().contains("it is not a regular file"));
         let both = Login { nkey_file: Some(&file), ..by_token };
         assert!(both.options().err().unwrap().contains("set one of"));
     }

@@ -3,6 +3,7 @@
 //! Everything waits for a bounded time. A server says of a publication or request that isn't permitted only in an
 //! asynchronous message, and the request itself times out; [`Server`] joins the two, so that the error says the reason.
 
+use crate::file;
 use crate::login::{self, Login};
 use crate::name::{BadName, Name};
 use async_nats::connection::State;
@@ -196,8 +197,9 @@ pub(crate) fn jitter() -> f64 {
 }
 
 fn machine_name() -> String {
-    let read =
-        |path: &str| std::fs::read_to_string(path).ok().map(|it| it.trim().to_string()).filter(|it| !it.is_empty());
+    let read = |path: &str| {
+        file::read_text(Path::new(path), 256).ok().map(|it| it.trim().to_string()).filter(|it| !it.is_empty())
+    };
     read("/proc/sys/kernel/hostname").or_else(|| read("/etc/hostname")).unwrap_or_else(|| "unnamed".into())
 }
 

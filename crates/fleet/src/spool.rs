@@ -12,6 +12,7 @@
 //! `sent` may be older than the truth, because the server is asked after each connect. It is on the disk before a
 //! segment goes, so that no number is used twice.
 
+use crate::file;
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -126,7 +127,7 @@ impl Spool {
     /// It can't be made or read.
     pub fn open(dir: &Path, limits: Limits) -> io::Result<Option<Spool>> {
         private_dir(dir)?;
-        let lock = private().create(true).append(true).open(dir.join("lock"))?;
+        let lock = file::open_as(private().create(true).append(true), &dir.join("lock"))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(None),
@@ -153,7 +154,7 @@ impl Spool {
         segments.sort_by_key(|it| it.first);
         let mut next = sent + 1;
         if let Some(last) = segments.last_mut() {
-            let file = private().append(true).read(true).open(segment_path(dir, last.first))?;
+            let file = file::open_as(private().append(true).read(true), &segment_path(dir, last.first))?;
             let (n_lines, whole) = whole_lines(&file)?;
             // The process ended in the middle of a record, which nobody was told is kept.
             file.set_len(whole)?;
@@ -190,7 +191,7 @@ impl Spool {
     /// They can't be written; then none is kept.
     pub fn append<'a>(&mut self, records: impl IntoIterator<Item = &'a [u8]>) -> io::Result<Appended> {
         if let Some(last) = self.segments.last().filter(|_| self.is_torn) {
-            private().write(true).open(segment_path(&self.dir, last.first))?.set_len(last.bytes)?;
+            file::open_as(private().write(true), &segment_path(&self.dir, last.first))?.set_len(last.bytes)?;
             self.is_torn = false;
         }
         let (mut lines, mut appended) = (Vec::new(), Appended::default());
@@ -223,12 +224,12 @@ impl Spool {
     /// The segment that is written to, and how long it is.
     fn open_for_append(&mut self) -> io::Result<(File, u64)> {
         if let Some(segment) = self.segments.last().filter(|it| it.bytes < self.limits.segment) {
-            let file = private().append(true).open(segment_path(&self.dir, segment.first))?;
+            let file = file::open_as(private().append(true), &segment_path(&self.dir, segment.first))?;
             return Ok((file, segment.bytes));
         }
-        let file = private().append(true).create(true).open(segment_path(&self.dir, self.next))?;
+        let file = file::open_as(private().append(true).create(true), &segment_path(&self.dir, self.next))?;
         file.set_len(0)?;
-        File::open(&self.dir)?.sync_all()?;
+        file::sync_dir(&self.dir)?;
         self.segments.push(Segment { first: self.next, bytes: 0 });
         Ok((file, 0))
     }
@@ -244,7 +245,7 @@ impl Spool {
         let first = self.sent + 1;
         let (segment, offset) = self.find(first)?;
         let (max_bytes, max_records) = self.limits.batch;
-        let mut file = File::open(segment_path(&self.dir, segment.first))?;
+        let mut file = file::open(&segment_path(&self.dir, segment.first))?;
         file.seek(SeekFrom::Start(offset))?;
         // One record may be longer than a batch. What lies behind the known end isn't on the disk for sure.
         let most = max_bytes.max(self.limits.record + 1) as u64;
@@ -274,7 +275,7 @@ impl Spool {
         }
         let (known, offset) =
             self.at.filter(|(known, _)| (segment.first..=number).contains(known)).unwrap_or((segment.first, 0));
-        let mut file = File::open(segment_path(&self.dir, segment.first))?;
+        let mut file = file::open(&segment_path(&self.dir, segment.first))?;
         file.seek(SeekFrom::Start(offset))?;
         let offset =
             offset + skip_lines(file.take(segment.bytes.saturating_sub(offset)), number - known)?.ok_or_else(lost)?;
@@ -355,13 +356,11 @@ pub(crate) fn is_id(name: &str) -> bool {
 
 /// A file of one short line, if it is there.
 fn small(path: &Path) -> io::Result<Option<String>> {
-    let mut text = String::new();
-    match File::open(path) {
-        Ok(file) => file.take(64).read_to_string(&mut text)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    Ok(Some(text.trim_end().to_string()))
+    match file::read_text(path, 64) {
+        Ok(text) => Ok(Some(text.trim_end().to_string())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 fn write_small(dir: &Path, name: &str, text: &str) -> io::Result<String> {
@@ -377,7 +376,7 @@ fn write_small_as(dir: &Path, name: &str, text: &str, is_synced: bool) -> io::Re
         file.as_file().sync_all()?;
     }
     file.persist(dir.join(name)).map_err(|error| error.error)?;
-    if is_synced { File::open(dir)?.sync_all() } else { Ok(()) }
+    if is_synced { file::sync_dir(dir) } else { Ok(()) }
 }
 
 /// How many whole lines there are, and where the last one ends.

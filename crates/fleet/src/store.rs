@@ -8,6 +8,7 @@
 use crate::bundle::{self, Files, KIND, Manifest};
 use crate::digest::Sha256;
 use crate::envelope::{Signers, open};
+use crate::file;
 use crate::hosts::InForce;
 use crate::name::Name;
 use crate::streams::MAX_MANIFEST;
@@ -15,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -115,6 +116,8 @@ pub(crate) enum Current {
     Nothing,
     /// This is.
     Good(Box<Bundle>),
+    /// This is as it was signed, and came before what was in force already, or nobody knows whether it did; why.
+    Older(Box<Bundle>, String),
     /// Something was, and isn't as it was signed.
     Broken(String),
 }
@@ -124,7 +127,7 @@ impl Current {
     pub(crate) fn good(self) -> Option<Bundle> {
         match self {
             Current::Good(bundle) => Some(*bundle),
-            Current::Nothing | Current::Broken(_) => None,
+            Current::Nothing | Current::Older(..) | Current::Broken(_) => None,
         }
     }
 }
@@ -135,6 +138,8 @@ const FILES: &str = "files";
 const ENVELOPE: &str = "envelope.json";
 const HIGHEST: &str = "highest.json";
 const STAGING: &str = ".new-";
+/// How long another process may hold the lock. It has that while it writes a few files.
+const HELD_FOR: Duration = Duration::from_secs(10);
 /// How many sets stay beside the one in force, for hosts that are reading them.
 const KEPT: usize = 2;
 
@@ -155,32 +160,55 @@ impl Store {
 
     /// One process at a time changes the store. The lock is let go with what is returned.
     pub(crate) fn lock(&self) -> io::Result<File> {
-        let lock =
-            fs::OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(self.dir.join("lock"))?;
-        lock.lock()?;
+        let mut options = fs::OpenOptions::new();
+        options.create(true).truncate(false).write(true).mode(0o600);
+        let path = self.dir.join("lock");
+        let lock = file::open_as(&mut options, &path)?;
+        file::lock(&lock, HELD_FOR)
+            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
         Ok(lock)
     }
 
     /// The highest revision that ever was in force. A file that can't be read is told, because without it older revisions
     /// could come back.
     pub(crate) fn highest(&self) -> io::Result<Option<Highest>> {
-        match read_bounded(&self.dir.join(HIGHEST), 4096) {
+        match file::read_small(&self.dir.join(HIGHEST), 4096) {
             Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// What is in force, held to what was signed.
+    /// What is in force, held to what was signed and to the highest revision that ever was in force.
     pub(crate) fn current(&self) -> Current {
-        match self.read_current() {
-            Ok(Some(bundle)) => Current::Good(Box::new(bundle)),
-            Ok(None) => match self.highest() {
-                Ok(None) => Current::Nothing,
-                Ok(Some(highest)) => Current::Broken(format!("revision {} was in force and is gone", highest.revision)),
-                Err(error) => Current::Broken(format!("{}: {error}", self.dir.join(HIGHEST).display())),
-            },
-            Err(problem) => Current::Broken(problem),
+        // Read first: whoever turns to a newer set at the moment writes it last.
+        let highest = match self.highest() {
+            Ok(highest) => highest,
+            Err(error) => return Current::Broken(format!("{}: {error}", self.dir.join(HIGHEST).display())),
+        };
+        let bundle = match (self.read_current(), highest) {
+            (Ok(Some(bundle)), _) => Box::new(bundle),
+            (Ok(None), None) => return Current::Nothing,
+            (Ok(None), Some(highest)) => {
+                return Current::Broken(format!("revision {} was in force and is gone", highest.revision));
+            }
+            (Err(problem), _) => return Current::Broken(problem),
+        };
+        let revision = bundle.in_force.revision;
+        match highest {
+            Some(highest) if revision < highest.revision => {
+                let problem = format!("revision {revision} is there, and revision {} was in force", highest.revision);
+                Current::Older(bundle, problem)
+            }
+            Some(highest) if revision == highest.revision && bundle.believed.digest != highest.digest => {
+                Current::Older(bundle, format!("another revision {revision} was in force"))
+            }
+            Some(_) => Current::Good(bundle),
+            None => {
+                let gone = self.dir.join(HIGHEST);
+                let problem = format!("{} is gone, which says what the highest revision in force was", gone.display());
+                Current::Older(bundle, problem)
+            }
         }
     }
 
@@ -192,7 +220,7 @@ impl Store {
         };
         let at = set.join(ENVELOPE);
         let envelope =
-            read_bounded(&at, MAX_MANIFEST as u64 + 1).map_err(|error| format!("{}: {error}", at.display()))?;
+            file::read_small(&at, MAX_MANIFEST as u64).map_err(|error| format!("{}: {error}", at.display()))?;
         let believed = Believed::read(&envelope, &self.pins)?;
         let files = bundle::verified(&set.join(FILES), &believed.manifest)
             .map_err(|problem| format!("{}: {problem}", set.display()))?;
@@ -202,13 +230,13 @@ impl Store {
     /// Writes a set beside the others and has it checked, which may take long. Nobody reads it yet.
     ///
     /// # Errors
-    /// It can't be written, or it isn't sound; for people.
+    /// It can't be written, or it isn't sound.
     pub(crate) fn stage(
         &self,
         believed: &Believed,
         contents: &BTreeMap<Sha256, Vec<u8>>,
         check: impl FnOnce(&Files, &Path) -> Result<(), String>,
-    ) -> Result<Staged, String> {
+    ) -> Result<Staged, NotInForce> {
         let staging = self.staging().map_err(unwritten)?;
         let files = staging.path().join(FILES);
         fs::create_dir(&files).map_err(unwritten)?;
@@ -218,9 +246,10 @@ impl Store {
             write_synced(&files, &entry.path, content, mode).map_err(unwritten)?;
         }
         write_synced(staging.path(), ENVELOPE, &believed.envelope, 0o644).map_err(unwritten)?;
-        check(&bundle::verified(&files, &believed.manifest)?, &files)?;
+        let verified = || bundle::verified(&files, &believed.manifest).map_err(NotInForce::Now);
+        check(&verified()?, &files)?;
         // What a check may have left beside the files, such as compiled scripts, isn't signed.
-        let files = bundle::verified(&files, &believed.manifest)?;
+        let files = verified()?;
         sync_dirs(staging.path()).map_err(unwritten)?;
         Ok(Staged { staging, files })
     }
@@ -228,8 +257,8 @@ impl Store {
     /// Turns to a set that was written. The store is locked.
     ///
     /// # Errors
-    /// It can't be written; for people. The set before stays.
-    pub(crate) fn turn(&self, believed: &Believed, staged: Staged) -> Result<Bundle, String> {
+    /// It can't be written. The set before stays.
+    pub(crate) fn turn(&self, believed: &Believed, staged: Staged) -> Result<Bundle, NotInForce> {
         let digest: String = believed.digest.to_string().chars().take(16).collect();
         let name = format!("{}-{digest}", believed.manifest.revision);
         let name = self.turn_to(staged.staging, &name).map_err(unwritten)?;
@@ -241,8 +270,8 @@ impl Store {
     /// Writes a set anew that is in memory, and turns to that. The store is locked.
     ///
     /// # Errors
-    /// It can't be written; for people.
-    pub(crate) fn write_anew(&self, bundle: &Bundle) -> Result<Bundle, String> {
+    /// It can't be written.
+    pub(crate) fn write_anew(&self, bundle: &Bundle) -> Result<Bundle, NotInForce> {
         let staged = self.stage(&bundle.believed, &bundle.files.contents, |_, _| Ok(()))?;
         self.turn(&bundle.believed, staged)
     }
@@ -263,22 +292,23 @@ impl Store {
         let _ = fs::remove_file(&link);
         std::os::unix::fs::symlink(Path::new(SETS).join(&name), &link)?;
         fs::rename(&link, self.dir.join(CURRENT))?;
-        File::open(&sets)?.sync_all()?;
-        File::open(&self.dir)?.sync_all()?;
+        file::sync_dir(&sets)?;
+        file::sync_dir(&self.dir)?;
         Ok(name)
     }
 
-    /// Writes down that this is the highest revision, unless that is known.
+    /// Writes down that this is the highest revision, unless that or a higher one is known.
     pub(crate) fn keep_highest(&self, believed: &Believed) -> io::Result<()> {
         let highest = Highest { revision: believed.manifest.revision, digest: believed.digest };
-        if self.highest().is_ok_and(|known| known == Some(highest)) {
+        // One that can't be read says nothing, and this one was in force.
+        if self.highest().is_ok_and(|known| known.is_some_and(|it| it.revision >= highest.revision)) {
             return Ok(());
         }
         let mut file = tempfile::NamedTempFile::new_in(&self.dir)?;
         serde_json::to_writer(&mut file, &highest)?;
         file.as_file().sync_all()?;
         file.persist(self.dir.join(HIGHEST))?;
-        File::open(&self.dir)?.sync_all()
+        file::sync_dir(&self.dir)
     }
 
     /// Removes sets that nobody reads any more. What can't be removed stays.
@@ -304,8 +334,31 @@ pub(crate) struct Staged {
     files: Files,
 }
 
-fn unwritten(error: io::Error) -> String {
-    format!("it can't be written: {error}")
+/// Why a set isn't put in force, for people.
+#[derive(Debug)]
+pub(crate) enum NotInForce {
+    /// What was published is so.
+    Refused(String),
+    /// This machine is so at the moment, such as one whose disk is full.
+    Now(String),
+}
+
+impl NotInForce {
+    pub(crate) fn reason(self) -> String {
+        match self {
+            NotInForce::Refused(reason) | NotInForce::Now(reason) => reason,
+        }
+    }
+}
+
+impl From<String> for NotInForce {
+    fn from(reason: String) -> NotInForce {
+        NotInForce::Refused(reason)
+    }
+}
+
+pub(crate) fn unwritten(error: io::Error) -> NotInForce {
+    NotInForce::Now(format!("it can't be written: {error}"))
 }
 
 fn is_staging(name: &OsStr) -> bool {
@@ -315,12 +368,6 @@ fn is_staging(name: &OsStr) -> bool {
 fn is_old(entry: &fs::DirEntry) -> bool {
     let age = entry.metadata().and_then(|it| it.modified()).ok().and_then(|it| it.elapsed().ok());
     age.is_some_and(|age| age > Duration::from_secs(3600))
-}
-
-fn read_bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(path)?.take(most).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 /// Writes a new file below a directory, and the directories on the way to it.
@@ -348,5 +395,5 @@ fn sync_dirs(dir: &Path) -> io::Result<()> {
         }
         at += 1;
     }
-    dirs.iter().rev().try_for_each(|dir| File::open(dir)?.sync_all())
+    dirs.iter().rev().try_for_each(|dir| file::sync_dir(dir))
 }
