@@ -15,6 +15,7 @@ use crate::definitions::origin::Origin;
 use crate::dialects::asked::TIME_LIMIT;
 use crate::dialects::{Dialect, in_one_form};
 use crate::handlers::Means;
+use crate::support::below::ANYWHERE;
 use crate::support::file::read_named;
 use crate::support::{places, shell_word};
 use crate::syntax::diagnostic::{LineIndex, Severity};
@@ -25,8 +26,6 @@ use crate::syntax::quoting::{self, Within, inline, key};
 use crate::syntax::source::Layer;
 use serde_json::{Value, json};
 use std::collections::HashSet;
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
@@ -101,6 +100,7 @@ pub(super) fn run(args: &ImportArgs, out: &mut Output) -> Result<Finding, Failur
         return Ok(if found.is_empty() { Finding::Fine } else { Finding::Found });
     }
     let text = args.definitions(&settings, &found);
+    let root = if args.user { Path::new(ANYWHERE) } else { &args.root };
     let path = dir.join(args.file_name());
     if args.dry_run {
         out.line(&format!("{} would be:", path.display()));
@@ -108,9 +108,10 @@ pub(super) fn run(args: &ImportArgs, out: &mut Output) -> Result<Finding, Failur
         return Ok(Finding::Fine);
     }
     for (from, to) in found.iter().filter_map(|it| it.copy.as_ref()) {
-        copy_new(from, to)?;
+        copy_new(from, to, root)?;
     }
-    let written = write_new(&path, &text).map_err(|error| Failure(format!("{}: {error}", path.display())))?;
+    let written =
+        write_new(&path, root, &text, 0o666).map_err(|error| Failure(format!("{}: {error}", path.display())))?;
     tell_written(&path, written, out);
     if !out.json && written == Written::Now {
         args.next_steps(&settings, out);
@@ -358,14 +359,12 @@ fn described(problem: &Problem) -> String {
 }
 
 /// A copy of a program, unless another file is there.
-fn copy_new(from: &Path, to: &Path) -> Result<(), Failure> {
+fn copy_new(from: &Path, to: &Path, root: &Path) -> Result<(), Failure> {
     let failed = |path: &Path, error: String| Failure(format!("{}: {error}", path.display()));
     let text = read_named(from).map_err(|problem| failed(from, problem))?;
-    match write_new(to, &text).map_err(|error| failed(to, error.to_string()))? {
+    match write_new(to, root, &text, 0o755).map_err(|error| failed(to, error.to_string()))? {
         Written::Differs => Err(failed(to, "another file is there already; it was left as it is".into())),
-        Written::Now | Written::Before => {
-            std::fs::set_permissions(to, Permissions::from_mode(0o755)).map_err(|error| failed(to, error.to_string()))
-        }
+        Written::Now | Written::Before => Ok(()),
     }
 }
 

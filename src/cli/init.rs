@@ -1,15 +1,16 @@
 //! `hookwire init`: a commented starter directory, or rules of the cookbook with their cases.
 
 use super::output::{Output, Tone};
-use super::{Failure, Finding, definitions};
+use super::{Failure, Finding, definitions, root_of};
 use crate::definitions::approved::{self, DEFINITIONS};
 use crate::definitions::cookbook::{self, RULES};
+use crate::support::below::{self, ANYWHERE};
 use crate::support::file;
 use crate::support::places;
 use crate::support::shell_word::argument;
 use crate::trust;
 use serde_json::json;
-use std::io::{ErrorKind, Write as _};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
@@ -53,9 +54,11 @@ pub(super) fn run(args: &InitArgs, out: &mut Output) -> Result<Finding, Failure>
     let files: Vec<(String, &str)> = files.collect();
     let mut finding = Finding::Fine;
     let trusts = Trusts::new(&dir).filter(|_| !args.user);
+    let root = if args.user { ANYWHERE.into() } else { root_of(&dir) };
     for (name, text) in &files {
         let path = dir.join(name);
-        let written = write_new(&path, text).map_err(|error| Failure(format!("{}: {error}", path.display())))?;
+        let written =
+            write_new(&path, &root, text, 0o666).map_err(|error| Failure(format!("{}: {error}", path.display())))?;
         tell_written(&path, written, out);
         if written == Written::Differs {
             finding = Finding::Found;
@@ -188,12 +191,9 @@ pub(super) fn tell_written(path: &Path, written: Written, out: &mut Output) {
 }
 
 /// Never over an existing file: it may hold guards.
-pub(super) fn write_new(path: &Path, text: &str) -> std::io::Result<Written> {
-    if let Some(dir) = path.parent() {
-        std::fs::create_dir_all(dir)?;
-    }
-    match std::fs::OpenOptions::new().write(true).create_new(true).open(path) {
-        Ok(mut file) => file.write_all(text.as_bytes()).map(|()| Written::Now),
+pub(super) fn write_new(path: &Path, root: &Path, text: &str, mode: u32) -> std::io::Result<Written> {
+    match below::write_new(path, root, text, mode) {
+        Ok(()) => Ok(Written::Now),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             let is_same = file::read_small(path, file::MAX_FILE)? == text.as_bytes();
             Ok(if is_same { Written::Before } else { Written::Differs })

@@ -2,9 +2,10 @@
 //! agent's tool only, are written as what they most likely mean.
 
 use super::output::{Output, Tone, safe, tell};
-use super::{Failure, Finding};
+use super::{Failure, Finding, root_of};
 use crate::definitions::mend::mended;
-use crate::support::file::{read, replace};
+use crate::support::below::replace;
+use crate::support::file::read;
 use crate::syntax::diagnostic::Diagnostic;
 use crate::syntax::fix::{Edit, Fix};
 use crate::syntax::source::Layer;
@@ -67,8 +68,7 @@ fn rewrite(name: &str, files: &BTreeSet<PathBuf>, is_wanted: IsWanted<'_>, out: 
         if new == *old {
             continue;
         }
-        // A file may be a link into somebody's collection.
-        if let Err(error) = path.canonicalize().and_then(|path| replace(&path, &new, 0o644)) {
+        if let Err(error) = replace(path, &root_of(path), &new, 0o644) {
             tell(failed(&error).0);
             continue;
         }

@@ -59,6 +59,7 @@ use crate::host::{Host, HostOptions, LastGood, Projects};
 use crate::rpc::VERDICTS;
 use crate::services::models::ModelRef;
 use crate::services::state::Store;
+use crate::support::below::ANYWHERE;
 use crate::support::places::{self, Places};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -70,7 +71,7 @@ use hookwire_ask::project::{is_left_out, project};
 use hookwire_ask::warm::Wanted;
 use output::{JsonLog, Output, redacted, safe, tell};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -471,6 +472,25 @@ impl DefinitionArgs {
 fn definitions() -> PathBuf {
     let root = project();
     if root == Path::new(".") { DEFINITIONS.into() } else { root.join(DEFINITIONS) }
+}
+
+/// The root of the project that a file is named in: what is written there stays below it. It is [`ANYWHERE`] for a file that
+/// a person names elsewhere.
+fn root_of(path: &Path) -> PathBuf {
+    let mut full = PathBuf::new();
+    for part in std::path::absolute(path).unwrap_or_default().components() {
+        match part {
+            Component::ParentDir => drop(full.pop()),
+            part => full.push(part),
+        }
+    }
+    let project = project().canonicalize().ok();
+    let is_root = |dir: &Path| {
+        let has_definitions = full.strip_prefix(dir).is_ok_and(|rest| rest.starts_with(DEFINITIONS));
+        dir.is_dir() && (has_definitions || project.is_some() && dir.canonicalize().ok() == project)
+    };
+    let mut above: Vec<&Path> = full.ancestors().filter(|dir| is_root(dir)).collect();
+    above.pop().map_or_else(|| ANYWHERE.into(), Path::to_path_buf)
 }
 
 /// Why a command failed. It is printed, and the exit code is 2.

@@ -2,10 +2,11 @@
 
 use super::output::tell;
 use super::tail::{Clean, EventsArgs, ended_line, record_line};
-use super::{Failure, Finding};
+use super::{Failure, Finding, root_of};
 use crate::host::Host;
 use crate::journal::News;
 use crate::support::amounts::number_of;
+use crate::support::below;
 use crate::support::file;
 use crate::support::json::parse;
 use crate::support::os_error::in_words;
@@ -16,7 +17,6 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{BufRead, BufReader};
 use std::ops::ControlFlow;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
@@ -78,7 +78,8 @@ impl Recorder {
         if dir.exists() && !dir.is_dir() {
             return Err(Failure(format!("{}: it is a file; name a directory", dir.display())));
         }
-        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
+        let root = root_of(dir);
+        let made = below::make_dir(dir, &root, 0o700).and_then(|()| below::stays(&dir.join(RECORDED), &root));
         made.map_err(|error| Failure(format!("{}: {}", dir.display(), in_words(&error))))?;
         let file = RotatingFile { path: dir.join(RECORDED), max_bytes: MAX_BYTES, keep: KEPT };
         Ok(Recorder { file, known: HashSet::new() })

@@ -4,12 +4,12 @@ use super::problem::{Answer, Problem};
 use crate::definitions::approved::DEFINITIONS;
 use crate::definitions::check::check;
 use crate::journal::Recent;
+use crate::support::below;
 use crate::syntax::diagnostic::{Diagnostic, Severity};
 use crate::syntax::source::Layer;
 use serde::Deserialize;
 use serde_json::json;
-use std::fs::{self, File};
-use std::io::Write;
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// The longest name, in bytes.
@@ -48,13 +48,9 @@ impl Save {
                 return Err(Problem::params(mistake));
             }
         }
-        fs::create_dir_all(&dir)?;
-        if !fs::canonicalize(&dir)?.starts_with(fs::canonicalize(root)?) {
-            return Err(format!("{}: it leads out of the project", dir.display()).into());
-        }
-        write_new(&file, &self.definition)?;
+        write_new(&file, root, &self.definition)?;
         if !self.cases.is_empty() {
-            write_new(&cases, &self.cases)?;
+            write_new(&cases, root, &self.cases)?;
         }
         Ok(json!({ "path": file, "cases": (!self.cases.is_empty()).then_some(cases) }))
     }
@@ -71,10 +67,9 @@ fn takes_files_as_they_are(recent: &Recent<'_>, dir: &Path) -> bool {
 }
 
 /// Writes a file that isn't there yet.
-fn write_new(path: &Path, text: &str) -> Answer<()> {
-    let mut file = File::options().write(true).create_new(true).open(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => format!("{}: it is there already; choose another name", path.display()),
+fn write_new(path: &Path, root: &Path, text: &str) -> Answer<()> {
+    Ok(below::write_new(path, root, text, 0o666).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => format!("{}: it is there already; choose another name", path.display()),
         _ => format!("{}: {error}", path.display()),
-    })?;
-    Ok(file.write_all(text.as_bytes())?)
+    })?)
 }

@@ -3,6 +3,7 @@
 //! users and agents keep their files.
 
 pub(crate) mod amounts;
+pub(crate) mod below;
 pub(crate) mod changes;
 pub(crate) mod decimal;
 pub mod digest;

@@ -115,6 +115,45 @@ fn one_room_reads_and_writes_the_formats() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Whoever has made a project may have put links there: what commands and the inspector write into one goes through
+/// `support::below`. These write elsewhere.
+#[test]
+fn one_module_writes_into_projects() {
+    let elsewhere = [
+        // Into copies and directories of their own.
+        "cli/cases/place.rs",
+        "cli/demo.rs",
+        "cli/demo_run.rs",
+        "cli/drive/mod.rs",
+        "cli/fleet/cases.rs",
+        "cli/fleet/demo/machine.rs",
+        "cli/fleet/demo/mod.rs",
+        "cli/fleet/demo/server.rs",
+        "inspector/tried.rs",
+        // Into what this user's data and runtime directories have.
+        "cli/kept.rs",
+        "cli/serve.rs",
+        "cli/warm_host.rs",
+        // For whoever packs hookwire.
+        "cli/generate.rs",
+        // Into an agent's settings, which people keep behind links.
+        "cli/install.rs",
+    ];
+    let writes =
+        ["fs::write(", "fs::copy(", "create_dir", "File::create", "OpenOptions", "File::options", "DirBuilder"];
+    let replaces = ["file::replace", "file::{replace", "new_beside", "set_permissions"];
+    let mut wrong = Vec::new();
+    sources(&repo("src"), None, &mut |path, room| {
+        let code = code(path);
+        let is_writer = writes.iter().chain(&replaces).any(|it| code.contains(it));
+        let is_elsewhere = elsewhere.iter().any(|it| path.ends_with(Path::new("src").join(it)));
+        if ["cli", "inspector"].contains(&ROOMS[room]) && is_writer && !is_elsewhere {
+            wrong.push(path.display().to_string());
+        }
+    });
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn uses_are_found() {
     let found = named("use crate::engine::decide; use crate::{host::Host, rpc}; $crate::lsp::x", "crate::");

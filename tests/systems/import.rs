@@ -5,7 +5,7 @@ use super::support::repo;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Command, Stdio};
 
 /// A project without definitions and with these files; scripts among them can be run.
@@ -209,6 +209,54 @@ fn an_import_takes_nothing_away() {
         let said = [output.stdout, output.stderr].concat();
         assert_eq!(output.status.code(), Some(code), "{args:?}");
         assert!(String::from_utf8_lossy(&said).contains(expected), "{args:?}");
+    }
+}
+
+/// A clone brings a link from where hookwire writes to somewhere else: nothing is written there. Each row: the link and where
+/// it leads, a command, and whether it tells that. What leads to the project's own files is written.
+#[test]
+fn nothing_is_written_through_a_link_out_of_the_project() {
+    let settings = r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}}"#;
+    let slip = "hooks:\n  - { name: mine, on: PreToolUse, if: \"Bash(git push -force)\", deny: no }\n";
+    let cases = "cases:\n  - { bash: ls, expect: deny }\n";
+    let user = "../../home/.config/hookwire";
+    for (link, to, command, is_told) in [
+        (".hookwire", "../home/.config/hookwire", "import claude-code", true),
+        (".hookwire", "$/home/.config/hookwire", "import claude-code", true),
+        (".hookwire", "../home/.config/hookwire", "init no-rm-rf", true),
+        (".hookwire", "../home/.config/hookwire", "init no-rm-rf --hooks $/project/.hookwire", true),
+        (".hookwire", "../home/.config/hookwire", "record --no-follow .hookwire", true),
+        (".hookwire/cline", user, "import cline", true),
+        (".hookwire/rules", user, "init no-rm-rf --hooks .hookwire/rules", true),
+        (".hookwire/x.yaml", "../../home/.config/hookwire/mine.yaml", "check --fix .hookwire/x.yaml", true),
+        (".hookwire/x.yaml", "../../home/.config/hookwire/mine.yaml", "check --migrate .hookwire/x.yaml", true),
+        (".hookwire/x.test.yaml", "../../home/.config/hookwire/mine.test.yaml", "test --update", true),
+        (".hookwire", "rules", "import claude-code", false),
+        (".hookwire", "$/project/rules", "init no-rm-rf", false),
+        (".hookwire/x.yaml", "../rules/mine.yaml", "check --fix .hookwire/x.yaml", false),
+    ] {
+        let project = project(&[
+            ("project/.claude/settings.json", settings),
+            ("project/.cline/hooks/PreToolUse", "#!/bin/sh\n"),
+            ("project/rules/mine.yaml", slip),
+            ("home/.config/hookwire/mine.yaml", slip),
+            ("home/.config/hookwire/mine.test.yaml", cases),
+        ]);
+        let top = project.0.path().canonicalize().unwrap();
+        let in_full = |text: &str| text.replace('$', top.to_str().unwrap());
+        let link = project.root().join(link);
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        symlink(in_full(to), &link).unwrap();
+        if command.starts_with("test") {
+            fs::write(link.with_file_name("x.yaml"), slip).unwrap();
+        }
+        let before = (files(&top.join("home")), files(&top.join("project/rules")));
+        let command: Vec<String> = command.split(' ').map(in_full).collect();
+        let output = project.run(&command.iter().map(String::as_str).collect::<Vec<_>>(), "");
+        let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert_eq!(said.contains("it leads out of the project, to "), is_told, "{link:?} {command:?}: {said}");
+        assert_eq!(files(&top.join("home")), before.0, "{link:?} {command:?}");
+        assert_eq!(files(&top.join("project/rules")) == before.1, is_told, "{link:?} {command:?}: {said}");
     }
 }
 

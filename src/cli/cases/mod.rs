@@ -8,7 +8,7 @@ mod update;
 use super::ending;
 use super::output::{Output, tell};
 use super::scratch::forget_git;
-use super::{Failure, Finding, Format, definitions, reports};
+use super::{Failure, Finding, Format, definitions, reports, root_of};
 use crate::definitions::approved::DEFINITIONS;
 use crate::definitions::cases::{self, CameOut, Case, Cases, Happening, Scene};
 use crate::engine::Honours;
@@ -17,7 +17,8 @@ use crate::matching::Facts;
 use crate::rpc::serve::DRAIN;
 use crate::services::fakes::Fakes;
 use crate::services::state::Store;
-use crate::support::file::{self, replace};
+use crate::support::below::replace;
+use crate::support::file;
 use crate::support::nearest::{closest, did_you_mean};
 use crate::support::places;
 use crate::support::shell_word;
@@ -370,7 +371,7 @@ async fn test(file: &Path, args: &TestArgs, runtime: &Runtime, copied: &mut Last
     if !came_out.is_empty() {
         let updated =
             update::updated(&name, &text, &came_out).map_err(|problem| Failure(format!("{name}: {problem}")))?;
-        replace(file, &updated, 0o644).map_err(|error| Failure(format!("{name}: {error}")))?;
+        replace(file, &root_of(file), &updated, 0o644).map_err(|error| Failure(format!("{name}: {error}")))?;
     }
     let broken = bench.host.hooks().broken.iter().map(|it| it.replace(&copied, &known)).collect();
     let mut untouched: Vec<_> = bench.host.hooks().hooks.iter().map(|hook| hook.name.clone()).collect();
