@@ -4,7 +4,7 @@ use super::drive::{Driven, drive};
 use super::granted::Granting;
 use super::install::{Entry, InstallArgs};
 use super::output::{Output, Tone, safe};
-use super::own::Untried;
+use super::own::{Untried, is_below};
 use super::run::{other_version, supervisor};
 use super::unasked::{self, Asker};
 use super::{DefinitionArgs, Failure, Finding, HostArgs, agent};
@@ -95,7 +95,17 @@ pub(super) fn doctor(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Fai
             continue;
         }
         report.begin(agent.name);
+        // What a clone brings runs for nobody who only asks how things are.
+        let is_theirs = |program: &PathBuf| is_in_project(program, &args.hooks.definitions.root);
         match &program {
+            Some(program) if is_theirs(program) => report.say(
+                Health::Doubtful,
+                &format!(
+                    "`{}` on PATH is {}, which is in the project: it was not run",
+                    agent.program,
+                    program.display()
+                ),
+            ),
             Some(program) => version(agent, program, &mut report)?,
             None => report.say(Health::Doubtful, &format!("there is no `{}` on PATH", agent.program)),
         }
@@ -131,7 +141,12 @@ pub(super) fn doctor(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Fai
             }
         }
         if args.drive {
-            let (health, told) = driven(agent, program.as_deref())?;
+            let (health, told) = match &program {
+                Some(program) if is_theirs(program) => {
+                    (Health::Doubtful, "it wasn't driven, because its program is in the project".to_string())
+                }
+                program => driven(agent, program.as_deref())?,
+            };
             report.say(health, &told);
         }
         // One that doesn't ask yet will ask at all that is registered.
@@ -398,6 +413,11 @@ fn numbers(text: &str) -> Option<[u64; 3]> {
     words
         .map(|word| word.split('.').map(|it| it.parse().ok()).collect::<Option<Vec<u64>>>())
         .find_map(|it| it?.try_into().ok())
+}
+
+/// Whether a project has a program, or says by a link which one runs.
+fn is_in_project(program: &Path, root: &Path) -> bool {
+    is_below(program, root) || program.parent().is_some_and(|dir| is_below(dir, root))
 }
 
 /// A program that is started by its name.

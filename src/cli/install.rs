@@ -7,9 +7,8 @@ use super::run::{other_version, supervisor, version_of};
 use super::{Failure, Finding, agent, project};
 use crate::agents::{Agent, Form, HookFile, Place, Unit};
 use crate::definitions::approved::{self, DEFINITIONS};
-use crate::dialects::asked::{Moment, refusal};
 use crate::dialects::{self, Dialect};
-use crate::event::{Phase, set_pointer, spec};
+use crate::event::set_pointer;
 use crate::handlers::HostPort;
 use crate::services::models::ModelRef;
 use crate::support::amounts::number_of;
@@ -146,7 +145,7 @@ impl Agent {
     }
 
     /// The events at which it asks hookwire.
-    fn events(&self) -> Vec<&'static str> {
+    pub(super) fn events(&self) -> Vec<&'static str> {
         self.dialect().map(Dialect::asked_events).unwrap_or_default()
     }
 }
@@ -429,21 +428,9 @@ impl InstallArgs {
         self.entry.require || self.place.user && self.place.agent.package.is_some()
     }
 
-    /// What denies in a shell, in the agent's words, when the command doesn't end as hookwire does. Only what is about to
-    /// happen is denied: a rest that is denied would send the agent back to work for ever.
+    /// What the command says when it doesn't end as hookwire does, if it is to.
     fn otherwise(&self, event: &str) -> Option<String> {
-        let agent = self.place.agent;
-        let dialect = agent.dialect().filter(|_| self.is_required() && agent.goes_on_without())?;
-        let row = dialect.events.iter().find(|row| row.name == event)?;
-        spec(row.canonical).filter(|spec| spec.phase == Phase::Gate && !spec.rest)?;
-        let reason = refusal("its program is missing, or was killed");
-        let said = dialect.refuse(&reason, &Moment { name: event.to_string(), is_unknown_gate: false });
-        match said.exit {
-            0 if said.stdout.is_empty() => None,
-            0 => Some(format!("echo {}", shell_word::argument(&said.stdout))),
-            // The shell says itself what is missing.
-            no => Some(format!("exit {no}")),
-        }
+        self.is_required().then(|| self.place.agent.otherwise(event))?
     }
 
     /// What of that a command lacks, and what it says otherwise. One that teams share says nothing of it.

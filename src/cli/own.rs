@@ -3,6 +3,8 @@
 
 use super::kept;
 use crate::agents::{Agent, Form, HookFile};
+use crate::dialects::asked::{Moment, refusal};
+use crate::event::{Phase, spec};
 use crate::support::file::read_text;
 use crate::support::{places, shell_word};
 use hookwire_ask::programs::NAMES;
@@ -134,7 +136,8 @@ fn on_path(name: &str) -> Vec<PathBuf> {
     dirs.map(|dir| dir.join(name)).filter(|file| file.is_file()).filter_map(|file| file.canonicalize().ok()).collect()
 }
 
-fn is_below(path: &Path, dir: &Path) -> bool {
+/// Whether a path leads to somewhere below a directory.
+pub(super) fn is_below(path: &Path, dir: &Path) -> bool {
     let real = |path: &Path| kept::real(path).unwrap_or_else(|| path.to_path_buf());
     real(path).starts_with(real(dir))
 }
@@ -169,16 +172,6 @@ fn is_program(word: &str) -> bool {
     path.is_absolute() && (is_called_so() || path.canonicalize().is_ok_and(|real| THIS.contains(&real)))
 }
 
-/// What a command is for if it doesn't end as hookwire does: to deny in the agent's words.
-fn is_otherwise(text: &str) -> bool {
-    let words = shell_word::written(text).unwrap_or_default();
-    match &*words.iter().map(String::as_str).collect::<Vec<_>>() {
-        ["exit", code] => code.bytes().all(|it| it.is_ascii_digit()),
-        ["echo", said] => serde_json::from_str::<Value>(said).is_ok_and(|said| said.is_object()),
-        _ => false,
-    }
-}
-
 /// Whether a text speaks of hookwire, by its name or by where this program is.
 fn speaks(text: &str) -> bool {
     text.contains("hookwire") || THIS.last().and_then(|it| it.to_str()).is_some_and(|program| text.contains(program))
@@ -201,6 +194,28 @@ impl Agent {
         Some(Own { words })
     }
 
+    /// What denies in a shell, in the agent's words, when the command at an event doesn't end as hookwire does. Only what is
+    /// about to happen is denied: a rest that is denied would send the agent back to work for ever.
+    pub(super) fn otherwise(&self, event: &str) -> Option<String> {
+        let dialect = self.dialect().filter(|_| self.goes_on_without())?;
+        let row = dialect.events.iter().find(|row| row.name == event)?;
+        spec(row.canonical).filter(|spec| spec.phase == Phase::Gate && !spec.rest)?;
+        let reason = refusal("its program is missing, or was killed");
+        let said = dialect.refuse(&reason, &Moment { name: event.to_string(), is_unknown_gate: false });
+        match said.exit {
+            0 if said.stdout.is_empty() => None,
+            0 => Some(format!("echo {}", shell_word::argument(&said.stdout))),
+            // The shell says itself what is missing.
+            no => Some(format!("exit {no}")),
+        }
+    }
+
+    /// Whether a text is what [`Agent::otherwise`] says at one of its events, to the letter: another `exit` or `echo` is a
+    /// person's. No earlier version said it in other words; one that does belongs here, so that its entries are still known.
+    fn is_otherwise(&self, text: &str) -> bool {
+        self.events().into_iter().any(|event| self.otherwise(event).as_deref() == Some(text))
+    }
+
     /// What a command is to hookwire. It is hookwire's own if its words are the program and its arguments and nothing
     /// else, but for what `install` has a shell say if the program fails.
     pub(super) fn whose(&self, command: &str) -> Whose {
@@ -208,7 +223,8 @@ impl Agent {
         let parts = command.match_indices(OTHERWISE);
         let parts = parts.map(|(at, it)| (&command[..at], command.get(at + it.len()..)));
         let mut read = whole.chain(parts).filter_map(|(command, rest)| Some((shell_word::written(command)?, rest)));
-        let own = read.find(|(_, rest)| rest.is_none_or(is_otherwise)).and_then(|(words, _)| self.own_words(words));
+        let own = read.find(|(_, rest)| rest.is_none_or(|rest| self.is_otherwise(rest)));
+        let own = own.and_then(|(words, _)| self.own_words(words));
         match own {
             Some(own) => Whose::Own(own),
             None if speaks(command) => Whose::Speaks(command.to_string()),

@@ -16,6 +16,8 @@ const SPEAK: &[&str] = &[
     "hookwire hook AGENT && touch OWNED",
     "hookwire hook AGENT || touch OWNED",
     "hookwire hook AGENT || exit 2; touch OWNED",
+    "hookwire hook AGENT || exit 0",
+    "hookwire hook AGENT || echo '{\"systemMessage\": \"mine\"}'",
     "hookwire hook AGENT & touch OWNED",
     "hookwire hook AGENT | tee OWNED",
     "hookwire hook AGENT > OWNED",
@@ -262,6 +264,28 @@ fn a_doctor_runs_no_program_and_no_definitions_that_a_clone_brings() {
             let told = said(&run(&project, &["doctor", agent.name]));
             assert!(told.contains("a probe was denied after"), "{} {option:?}: {told}", agent.name);
         }
+    }
+}
+
+/// A project may bring what is called like an agent, where `PATH` has a directory of the project's.
+#[test]
+fn a_doctor_runs_no_agent_that_a_clone_brings() {
+    for (n, at) in ["node_modules/.bin", "../outside"].into_iter().enumerate() {
+        let project = project();
+        let bin = project.root().join(at);
+        let mark = project.0.path().join("RAN");
+        for agent in AGENTS.iter() {
+            write(&bin.join(&agent.program), &format!("#!/bin/sh\ntouch {}\necho 1.2.3\n", mark.display()));
+        }
+        // What leads out of the project was chosen by the project all the same.
+        let linked = bin.join("claude");
+        fs::rename(&linked, project.0.path().join("claude")).unwrap();
+        symlink(project.0.path().join("claude"), &linked).unwrap();
+        let mut command = project.command(&["doctor"]);
+        let path = std::env::var("PATH").unwrap();
+        let told = said(&command.env("PATH", format!("{}:{path}", bin.display())).output().unwrap());
+        let n_told = told.matches("which is in the project: it was not run").count();
+        assert_eq!((n_told, mark.exists()), if n == 0 { (AGENTS.len(), false) } else { (0, true) }, "{at}: {told}");
     }
 }
 
