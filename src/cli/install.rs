@@ -14,6 +14,7 @@ use crate::services::models::ModelRef;
 use crate::support::amounts::number_of;
 use crate::support::file;
 use crate::support::file::replace;
+use crate::support::os_error::in_words;
 use crate::support::{places, shell_word};
 use crate::syntax::diagnostic::{LineIndex, Position};
 use crate::syntax::formats::{self, Format};
@@ -875,16 +876,19 @@ impl Change {
         }
         let no_place = || Error::other("there is no place to keep a copy of it in: you have no home directory");
         let mut kept = Kept::of(&path).ok_or_else(no_place)?;
+        let dir = kept.dir().display().to_string();
+        let unkept = |error| Error::other(format!("a copy of it can't be kept in {dir}: {}", in_words(&error)));
         let after = self.after.as_deref().or(is_edited_behind_link.then_some("{}\n"));
         if is_install {
             let after = after.unwrap_or_default();
-            let copy = kept.installs(now.as_deref(), self.had_own, link, after, self.commands.clone())?;
+            let copy =
+                kept.installs(now.as_deref(), self.had_own, link, after, self.commands.clone()).map_err(unkept)?;
             std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
             replace(&path, after, if self.kind == Kind::Program { 0o755 } else { 0o644 })?;
             return Ok(copy);
         }
         let before = now.as_deref().and_then(|now| kept.before(now));
-        let copy = now.as_deref().map(|now| kept.keep(now)).transpose()?;
+        let copy = now.as_deref().map(|now| kept.keep(now)).transpose().map_err(unkept)?;
         match after {
             Some(after) => replace(&path, after, 0o644)?,
             None => {

@@ -99,6 +99,11 @@ impl Kept {
         Some(Kept { dir, record })
     }
 
+    /// The directory of what is kept.
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// Whether hookwire has made the file.
     pub(super) fn is_created(&self) -> bool {
         self.record.created && !self.record.commands.is_empty()

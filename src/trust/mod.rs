@@ -98,7 +98,20 @@ pub fn review(store: &Path, root: &Path) -> Result<Review, Refusal> {
         }
     }
     let dir = root.join(DEFINITIONS);
-    Err(Refusal(format!("{}: its files change while they are read; nothing was changed", dir.display())))
+    Err(Refusal(match no_file(&dir) {
+        Some(path) => format!("{}: it is not a regular file", path.display()),
+        None => format!("{}: its files change while they are read; nothing was changed", dir.display()),
+    }))
+}
+
+/// What in a directory is neither a file nor a directory, such as a pipe: it is read as a definition file, and is none.
+fn no_file(dir: &Path) -> Option<PathBuf> {
+    let mut paths = fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path());
+    // Links could form a circle.
+    paths.find_map(|path| match fs::symlink_metadata(&path).ok()?.is_dir() {
+        true => no_file(&path),
+        false => fs::metadata(&path).is_ok_and(|about| !about.is_file() && !about.is_dir()).then_some(path),
+    })
 }
 
 /// The same; nothing if the files that were listed aren't those that were read as definitions.

@@ -393,6 +393,17 @@ fn a_copy_is_kept_before_each_write() {
     assert_eq!(fs::read_to_string(&path).unwrap(), mine, "the first one is the last to go");
 }
 
+/// Where no copy can be kept nothing is written, and the place of the copies is told.
+#[test]
+fn a_place_without_room_for_copies_is_named() {
+    let project = project();
+    write(&project.0.path().join("home/.local/share/hookwire"), "a file");
+    let told = said(&run(&project, &["install", "claude-code"]));
+    let place = project.0.path().join("home/.local/share/hookwire/entries");
+    assert!(told.contains(&format!("a copy of it can't be kept in {}", place.display())), "{told}");
+    assert!(!project.root().join(".claude").exists());
+}
+
 /// A file of hookwire's alone takes the place of a link for as long as it is there.
 #[test]
 fn a_link_is_there_again() {

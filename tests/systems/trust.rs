@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 const GUARD: &str = r#"
 defaults: { fail: closed }
@@ -387,7 +387,7 @@ fn a_directory_of_the_agents_own_doesnt_stand_before_the_projects() {
 #[test]
 fn what_others_can_change_isnt_approved() {
     type Spoil = fn(&Path);
-    let spoils: [(&str, Spoil); 7] = [
+    let spoils: [(&str, Spoil); 8] = [
         ("everybody can write it", |root| {
             let dir = root.join(".hookwire/lib");
             fs::create_dir(&dir).unwrap();
@@ -411,6 +411,9 @@ fn what_others_can_change_isnt_approved() {
             fs::set_permissions(root.join("scripts/deny.sh"), PermissionsExt::from_mode(0o777)).unwrap();
         }),
         ("it leads out of the project", |root| symlink("/etc/hostname", root.join(".hookwire/more.yaml")).unwrap()),
+        (".hookwire/more.yaml: it is not a regular file", |root| {
+            assert!(Command::new("mkfifo").arg(root.join(".hookwire/more.yaml")).status().unwrap().success());
+        }),
         ("no such directory", |root| fs::remove_dir_all(root.join(".hookwire")).unwrap()),
     ];
     for (why, spoil) in spoils {
