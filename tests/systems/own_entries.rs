@@ -393,6 +393,25 @@ fn a_copy_is_kept_before_each_write() {
     assert_eq!(fs::read_to_string(&path).unwrap(), mine, "the first one is the last to go");
 }
 
+/// What is edited in a file of TOML while hookwire is in it, stays as it would have been without: no line more.
+#[test]
+fn no_blank_lines_are_left_in_toml() {
+    let agent = of_agent("kimi");
+    for before in [
+        "# top\n[[hooks]]\nevent = 'Stop'\ncommand = 'x'\n",
+        "a = 1\r\n[[hooks]]\r\nevent = 'Stop'\r\ncommand = 'x'\r\n",
+    ] {
+        let project = project();
+        let path = project.0.path().join("home").join(&agent.place(true).entry);
+        write(&path, before);
+        run(&project, &["install", "kimi", "--user"]);
+        let more = "\n# mine\n[mine]\nx = 1\n";
+        write(&path, &(fs::read_to_string(&path).unwrap() + more));
+        run(&project, &["uninstall", "kimi", "--user"]);
+        assert_eq!(fs::read_to_string(&path).unwrap(), format!("{before}{more}"));
+    }
+}
+
 /// Where no copy can be kept nothing is written, and the place of the copies is told.
 #[test]
 fn a_place_without_room_for_copies_is_named() {

@@ -65,6 +65,7 @@ impl Writer<'_> {
             NodeValue::Seq(items) => (None, items.get(position)?),
             _ => whole.entries().get(position).map(|it| (Some(it.key_span.clone()), &it.value))?,
         };
+        let is_item = key_span.is_none();
         let mut lines: Vec<Span> = Vec::new();
         let mut add = |span: &Span| lines.push(self.line(span.start).start..self.next_line(span.end));
         if let Some(span) = key_span.filter(|_| !matches!(value.value, NodeValue::Map(_) | NodeValue::Seq(_))) {
@@ -77,7 +78,23 @@ impl Writer<'_> {
             last.end = if is_within { last.end.max(next.end) } else { last.end };
             is_within
         });
+        let is_one_piece = lines.windows(2).all(|it| it[1].start <= it[0].end);
+        if let (true, Some(end), Some(first)) =
+            (is_item && is_one_piece, lines.last().map(|it| it.end), lines.first_mut())
+        {
+            first.start = self.gap_before(first.start..end).unwrap_or(first.start);
+        }
         Some(lines.into_iter().map(|it| (it, String::new())).collect())
+    }
+
+    /// Where the blank line before lines begins that parts them from others, where another one does so as well or nothing
+    /// follows: such as one that [`Writer::toml_append`] has put there.
+    fn gap_before(&self, lines: Span) -> Option<usize> {
+        let (before, behind) = (self.text.get(..lines.start)?, self.text.get(lines.end..)?);
+        let above = before.strip_suffix("\r\n").or_else(|| before.strip_suffix('\n'))?;
+        let start = above.rfind('\n')? + 1;
+        let is_blank = |line: &str| line.trim().is_empty();
+        (is_blank(&above[start..]) && behind.lines().next().is_none_or(is_blank)).then_some(start)
     }
 
     /// A table more at the end of a list of tables.
