@@ -339,7 +339,7 @@ mod tests {
             let dir = document.path.parent().unwrap().to_path_buf();
             let around = Around { root: Some(dir.clone()), dir, is_projects: true };
             // A prime, so that each column has its turn.
-            let stride = if std::env::var_os("HOOKWIRE_FULL").is_some() { 1 } else { 13 };
+            let stride = if std::env::var_os("HOOKWIRE_FULL").is_some() { 1 } else { 7 };
             for at in (0..=document.text.len() + 1).step_by(stride) {
                 if let Some(Asked { names: Names::Code(code), origin }) = Asked::at(&document, at) {
                     // An escape may be longer than what it stands for.

@@ -81,12 +81,12 @@ impl Command {
     }
 
     /// This command with words in which `.` stands for the working directory.
-    fn from_here(&self) -> Cow<'_, Command> {
+    fn with_directory(&self) -> Cow<'_, Command> {
         let is_one = |word: &Word| word.openness != Openness::Constant && word.text.contains("PWD");
         if !self.words.iter().any(is_one) {
             return Cow::Borrowed(self);
         }
-        let words = self.words.iter().map(|word| word.from_here().unwrap_or_else(|| word.clone()));
+        let words = self.words.iter().map(|word| word.with_directory().unwrap_or_else(|| word.clone()));
         Cow::Owned(self.with(words.collect()))
     }
 
@@ -230,7 +230,7 @@ impl Script {
         let opened = self.redirected.iter().filter(|it| !is_device(&it.word)).map(|it| FileAct {
             access: it.access,
             reach: Reach::File,
-            word: it.word.from_here().unwrap_or_else(|| it.word.clone()),
+            word: it.word.with_directory().unwrap_or_else(|| it.word.clone()),
             certainty: Certainty::Certain,
             at: it.at.clone(),
             by: None,
@@ -239,7 +239,7 @@ impl Script {
         acts.extend(opened.map(FileAct::plain));
         let mut may_run = self.runs_constants || !self.gaps.is_empty();
         for (n, command) in self.commands.iter().enumerate().filter(|(_, it)| !it.words.is_empty()) {
-            let command = &*command.from_here();
+            let command = &*command.with_directory();
             let (uses, before) = (Uses::of(&command.words), acts.len());
             if uses.patches {
                 acts.extend(self.texts.iter().flat_map(|(text, at)| patched(text, command, &uses, at)));
@@ -330,7 +330,7 @@ impl Script {
             tokens(text).for_each(|(word, reach)| add(&word, reach, None, &Directories::First, at));
         }
         for command in self.commands.iter().filter(|it| !it.words.is_empty()) {
-            let command = &*command.from_here();
+            let command = &*command.with_directory();
             let words = handed_on(command).into_iter().filter(|(it, _)| !is_device(it)).take(MOST_TOKENS);
             // Of a directory, what it holds is told.
             words.for_each(|(it, start)| add(&it, Reach::Below, start.as_ref(), &command.directories, &command.span));
@@ -624,7 +624,9 @@ fn done(it: &Use<'_>, uses: &Uses<'_>, runs_code: bool) -> Vec<Done> {
             match is_file {
                 true => {
                     let file = tail(word, known.len() - path.len());
-                    vec![(Access::Read, Reach::File, file, Certainty::Certain)]
+                    // `curl -T` writes there.
+                    let written = (Access::Write, Reach::File, file.clone(), Certainty::Doubt(NOT_KNOWN));
+                    vec![(Access::Read, Reach::File, file, Certainty::Certain), written]
                 }
                 false => Vec::new(),
             }

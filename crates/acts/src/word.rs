@@ -117,7 +117,7 @@ impl Word {
     }
 
     /// This word with `.` for the working directory; nothing if it has none.
-    pub(super) fn from_here(&self) -> Option<Word> {
+    pub(super) fn with_directory(&self) -> Option<Word> {
         if self.openness == Openness::Constant || !self.text.contains(DIRECTORY) {
             return None;
         }

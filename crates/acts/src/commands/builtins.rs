@@ -696,7 +696,7 @@ impl Walk {
                 self.directories.named(&words)
             }
             [word] if name != "popd" && !word.text.starts_with(['-', '+', '~']) => {
-                self.directories.named(&[word.from_here().unwrap_or_else(|| word.clone())])
+                self.directories.named(&[word.with_directory().unwrap_or_else(|| word.clone())])
             }
             [] if matches!(name, "cd" | "chdir") => self.home_directories(),
             _ => Directories::Unknown,

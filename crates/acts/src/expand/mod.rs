@@ -896,7 +896,7 @@ pub(super) fn plain_pattern(parts: &[Part], in_quotes: bool) -> Option<String> {
 impl From<Resolved> for Word {
     fn from(value: Resolved) -> Word {
         let word = Word { text: value.text, openness: value.openness, ..Word::default() };
-        word.from_here().unwrap_or(word)
+        word.with_directory().unwrap_or(word)
     }
 }
 
