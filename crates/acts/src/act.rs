@@ -607,6 +607,16 @@ impl Uses<'_> {
 /// What is done, how far it reaches, the path, and whether it happens.
 type Done = (Access, Reach, Word, Certainty);
 
+/// The file that a URL is.
+fn of_url(word: &Word) -> Option<Word> {
+    let known = word.beginning();
+    known.get(.."file:".len()).filter(|scheme| scheme.eq_ignore_ascii_case("file:"))?;
+    let path = known.get("file:".len()..).unwrap_or_default();
+    let path = path.strip_prefix("//").unwrap_or(path);
+    let path = path.strip_prefix("localhost").filter(|path| path.starts_with('/')).unwrap_or(path);
+    Some(tail(word, known.len() - path.len()))
+}
+
 /// What a command does with one of its words.
 fn done(it: &Use<'_>, uses: &Uses<'_>, runs_code: bool) -> Vec<Done> {
     let word = &*it.word;
@@ -616,20 +626,8 @@ fn done(it: &Use<'_>, uses: &Uses<'_>, runs_code: bool) -> Vec<Done> {
         Kind::Text if runs_code => in_code(tokens(&word.text)),
         Kind::Text | Kind::Look | Kind::Dir | Kind::From => Vec::new(),
         Kind::Url => {
-            let known = word.beginning();
-            let is_file = known.get(.."file:".len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"));
-            let path = known.get("file:".len()..).unwrap_or_default();
-            let path = path.strip_prefix("//").unwrap_or(path);
-            let path = path.strip_prefix("localhost").filter(|path| path.starts_with('/')).unwrap_or(path);
-            match is_file {
-                true => {
-                    let file = tail(word, known.len() - path.len());
-                    // `curl -T` writes there.
-                    let written = (Access::Write, Reach::File, file.clone(), Certainty::Doubt(NOT_KNOWN));
-                    vec![(Access::Read, Reach::File, file, Certainty::Certain), written]
-                }
-                false => Vec::new(),
-            }
+            let read = |file| (Access::Read, Reach::File, file, Certainty::Certain);
+            of_url(word).map(read).into_iter().collect()
         }
         Kind::Read => certain(Access::Read, Reach::File),
         Kind::Write => certain(Access::Write, Reach::File),
@@ -672,7 +670,8 @@ fn done(it: &Use<'_>, uses: &Uses<'_>, runs_code: bool) -> Vec<Done> {
         Kind::Any => {
             let doubt =
                 |word: Word| (Access::Either, reach_of(&word, Reach::Perhaps), word, Certainty::Doubt(NOT_KNOWN));
-            let mut all: Vec<Done> = [word.clone()].into_iter().chain(pieces(word)).map(doubt).collect();
+            let words = [word.clone()].into_iter().chain(pieces(word)).chain(of_url(word));
+            let mut all: Vec<Done> = words.map(doubt).collect();
             if word.text.contains(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '(')) {
                 all.extend(in_code(tokens(&word.text)));
             }
