@@ -147,7 +147,7 @@ mod tests {
             (&[][..], "a/b/new", "written"),
             (&[], "kept/new", "written"),
             (&[("in", "kept")], "in/new", "written"),
-            (&[("in", "$/root/kept")], "in/new", "written"),
+            (&[("in", "$/project/kept")], "in/new", "written"),
             (&[("in", "kept/../kept")], "in/deep/new", "written"),
             (&[], "kept/../kept/new", "written"),
             (&[("out", "../other")], "out/new", "it leads out of the project, to $/other"),
@@ -161,7 +161,7 @@ mod tests {
         ] {
             let dir = tempfile::tempdir().unwrap();
             let top = dir.path().canonicalize().unwrap();
-            let root = top.join("root");
+            let root = top.join("project");
             fs::create_dir_all(root.join("kept")).unwrap();
             fs::create_dir(top.join("other")).unwrap();
             fs::write(top.join("other/file"), "theirs").unwrap();
@@ -190,7 +190,7 @@ mod tests {
         ] {
             let dir = tempfile::tempdir().unwrap();
             let top = dir.path().canonicalize().unwrap();
-            let (root, file) = (top.join("root"), top.join("root/file"));
+            let (root, file) = (top.join("project"), top.join("project/file"));
             fs::create_dir_all(root.join("kept")).unwrap();
             fs::create_dir(top.join("other")).unwrap();
             fs::write(root.join("kept/real"), "old").unwrap();
