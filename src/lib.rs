@@ -46,37 +46,53 @@
 //!
 //! # Where things are
 //!
-//! Each room uses only the rooms above it; a test holds this order.
+//! Each crate uses only the crates above it, and each room only the rooms above it; tests hold this order and the table.
 //!
-//! | room | what |
-//! |---|---|
-//! | `crates/acts` | a library of its own: what a call would do, read from shell texts and one table of programs; rules over commands |
-//! | `crates/ask` | a library of its own: where the host of an agent's project is and how it is asked, for the two programs that agents start |
-//! | `crates/fleet` | a library of its own: what hosts on many machines share by NATS, as bytes |
-//! | `crates/run` | the small program: asks the host for an agent; watches programs that start |
-//! | `support` | what has nothing to do with hooks: strict JSON, digests, files, the nearest name |
-//! | [`event`], [`verdict`] | the table of events, the event, and the answer to it |
-//! | `syntax` | what people write: three formats, the tree that they become, mistakes with their place and fix |
-//! | `agents` | what is known of coding agents, one file each: their settings, switches, tools and places |
-//! | `matching`, `template` | whether a hook applies: matcher, `Tool(pattern)`, CEL; texts with placeholders |
-//! | `contract` | what a vocabulary says: how its hooks are called, understood and combined |
-//! | `services` | what handlers use: [the way back to the client](client), approvals, egress, language models, shared values |
-//! | `handlers` | how a hook is carried out, one file a kind, one file a guard |
-//! | `hook`, `policy`, `hook_set` | the compiled definition, rules for tool calls, the indexed collection in force |
-//! | `engine` | which hooks run when, and how their answers become a verdict |
-//! | `dialects` | other systems' vocabularies, one file each |
-//! | `definitions` | files to hooks and diagnostics; lint, load, watch |
-//! | `trust` | which state of a project's definitions a person has approved |
-//! | `journal`, `host` | the last events with their verdicts; the published hook set and the reload loop |
-//! | `fleet` | what the host shares with others by a server: definitions that a team publishes |
-//! | `embed`, [`agent_hook`] | the host within a Rust program: closures, the AgentHook trait |
-//! | `transport` | bytes: framing, standard streams, sockets, and a client of another host |
-//! | `fleet` | a host's part in a fleet: definitions, verdicts, budgets and approvals by a server |
-//! | `running` | hosts that run: finding them, asking them, following what they judge |
-//! | `lsp` | the language server for definition files |
-//! | `rpc` | the method table, and what one connection is to the host |
-//! | `http` | the same over loopback HTTP and WebSockets, and agents' http hooks |
-//! | `cli` | the command line |
+//! | crate | room | what |
+//! |---|---|---|
+//! | `crates/acts` |  | What a shell text would do, and rules over it |
+//! | `crates/ask` |  | How an agent's event reaches the host of its project, and how the host's answer is said |
+//! | `crates/fleet` |  | What hosts on many machines share by a NATS server with JetStream: definitions that a team publishes, budgets that count everywhere, approvals, and one stream of verdicts |
+//! | `crates/base` |  | What every room of hookwire stands on |
+//! |  | `support` | Code that has nothing to do with hooks: strict JSON, numbers by their digits, digests, files, changes of a text and what differs between two, texts that hide nothing, words for a shell, the nearest name, amounts in words, where users and agents keep their files |
+//! |  | `event` | The event: one lifecycle moment with its data |
+//! |  | `verdict` | The answer of a hook, the outcome of its run, and the verdict: the one combined answer to an event |
+//! |  | `syntax` | Definition files as people write them: texts in three formats, the tree that they become, what is wrong with it, and how a text is changed |
+//! |  | `template` | Texts with placeholders for what an event says |
+//! |  | `transport` | Bytes to messages and back |
+//! | `crates/rules` |  | Whether a rule applies to an event |
+//! |  | `agents` | What is known of coding agents: one file each, which `install`, `uninstall`, `doctor`, `import`, self-defence, the dialects, the tables of the book and the tests read |
+//! |  | `matching` | Whether a hook applies to an event: matcher, `Tool(pattern)`, CEL |
+//! |  | `contract` | The contract of a vocabulary: how hooks that are written in it are called, understood and combined |
+//! |  | `policy` | The policy: which tools may be called at all, how often and within what bounds |
+//! | `crates/dialects` |  | Other systems' vocabularies |
+//! | `crates/handlers` |  | How a hook is carried out, and what handlers use |
+//! |  | `services` | What handlers use and share: the way back to the client, a person, language models, the network, shared values, and events for listeners; and what stands for all that is outside while hooks are tested |
+//! |  | `handlers` | How hooks are carried out |
+//! | `crates/engine` |  | The hook host: definitions in, verdicts out |
+//! |  | `hook` | The compiled hook: a definition that can't be wrong any more |
+//! |  | `hook_set` | The hook set in force: immutable, in order of running, indexed so that cost hardly grows with the number of hooks that don't apply |
+//! |  | `starts` | Which programs the hooks in force ask about when they start, so that whoever watches all starts asks about no others |
+//! |  | `engine` | From an event to a verdict: select, run, judge rewrites again, aggregate |
+//! |  | `definitions` | Definition files: from text to hooks and diagnostics |
+//! |  | `trust` | A project's definitions come with a clone, so they are in force only in a state that a person has looked at |
+//! |  | `journal` | The record of a host's last events with their verdicts, and the counts of each hook, for people and editors that watch |
+//! |  | `host` | The host: the published hook set, the engine, the reload loop |
+//! |  | `fleet` | What a host shares with others by the servers of a fleet |
+//! |  | `embed` | The host within a Rust program: hooks as closures, beside those of files |
+//! |  | `running` | Hosts that run, of this user: finding them, asking them, following what they judge |
+//! |  | `face` | What programs that embed the host see, by the names of the package `hookwire`, which re-exports it |
+//! | `crates/lsp` |  | The language server for definition files, on the connection that there is |
+//! | `src` |  | hookwire: a hook host for AI agents |
+//! |  | `suggest` | Definitions that a person may want, from what was judged: a question that always gets the same answer needn't be asked again, and what many sessions try and nobody looks at may be worth a guard |
+//! |  | `history` | What running hosts have judged, kept on the disk of the user, without secrets, for as long as a person wants: searched by words and by what is known of an event, and told as JSON lines |
+//! |  | `rpc` | JSON-RPC: the method table, and what the messages mean |
+//! |  | `http` | The host over loopback HTTP: agents' http hooks, single JSON-RPC messages, and WebSockets as sessions |
+//! |  | `inspector` | The page on which a person watches agents: a listener of this machine's own, for one browser of one user |
+//! |  | `cli` | The command line: parses, calls the library, maps results to exit codes |
+//! | `crates/conformance` |  | Conversations of hookwire's protocol, tried on a host or a client of anybody's |
+//! | `crates/run` |  | `hookwire-run`: runs a command and has every program start below it judged by a hookwire host |
+//! | `crates/testing` |  | What tests of several crates share: rows of `tests/data`, and a model server on loopback |
 //!
 //! # Invariants
 //!
@@ -89,11 +105,6 @@
 //!   may take long (`services::aside`), and files are opened by `support::file`, which waits for nobody.
 
 #![warn(missing_docs)]
-// Without the optional handlers, what only they use is dead.
-#![cfg_attr(
-    not(all(feature = "script", feature = "models", feature = "mcp", feature = "fleet")),
-    allow(dead_code, unused_imports)
-)]
 // stdout belongs to the protocol, input never panics, and no file of anybody's is waited for (`clippy.toml`).
 #![cfg_attr(
     not(test),
@@ -107,68 +118,43 @@
     )
 )]
 
-#[doc(hidden)]
-pub mod agents;
-pub(crate) mod cli;
-pub(crate) mod contract;
-pub(crate) mod definitions;
-pub(crate) mod dialects;
-mod embed;
-pub(crate) mod engine;
-pub mod event;
-#[cfg(feature = "fleet")]
-pub(crate) mod fleet;
-pub(crate) mod handlers;
+#[cfg(feature = "program")]
+mod cli;
 // For the bench of a million events.
 #[cfg(feature = "history")]
 #[doc(hidden)]
 pub mod history;
-pub(crate) mod hook;
-pub(crate) mod hook_set;
-pub(crate) mod host;
-pub(crate) mod http;
-pub(crate) mod inspector;
-pub mod journal;
-pub(crate) mod lsp;
-pub(crate) mod matching;
-mod policy;
-pub(crate) mod rpc;
-pub(crate) mod running;
-pub(crate) mod services;
-mod starts;
-pub(crate) mod suggest;
-pub(crate) mod support;
-pub(crate) mod syntax;
-pub(crate) mod template;
-pub(crate) mod transport;
-pub(crate) mod trust;
-pub mod verdict;
+#[cfg(feature = "program")]
+mod http;
+#[cfg(feature = "program")]
+mod inspector;
+#[cfg(feature = "program")]
+mod rpc;
+#[cfg(feature = "program")]
+mod suggest;
 
 /// The program of the book, compiled and run.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/embedding.md")]
 struct Embedding;
 
-pub use async_trait::async_trait;
+/// ```compile_fail
+/// // The guards' counters can't be named, so that no hook resets what another counts.
+/// let guards = hookwire::Scope::Guards;
+/// ```
+#[cfg(doctest)]
+struct GuardsCounters;
+
+#[cfg(feature = "program")]
 #[doc(hidden)]
 pub use cli::main;
-pub use contract::Fail;
 // For the tests of the cookbook.
 #[doc(hidden)]
-pub use definitions::cases;
-pub use embed::agent_hook;
-pub use embed::{BadHook, ClosureHook, HostBuilder, TranslatedVerdict};
-pub use engine::{HooksInForce, Interceptor, Judging, PassThrough, Question, Report};
-pub use event::{Event, NotAnEvent};
-pub use handlers::{HookError, HookEvent, HostPort, IntoAnswer};
-pub use host::{Changed, Host, HostOptions, LastGood, Projects, Published, Purpose};
-pub use policy::Policy;
-pub use services::client;
-pub use services::emit::{AgentEvent, EventSender};
-pub use services::models::ModelRef;
-pub use services::state::{Scope, StateError, Store};
+pub use hookwire_engine::definitions::cases;
+#[doc(inline)]
+pub use hookwire_engine::face::*;
+// For the tests of the book and of agents.
 #[doc(hidden)]
-pub use syntax::codes;
-pub use syntax::source::{Layer, Source};
-pub use transport::client::Client;
-pub use verdict::{Answer, Decision, Observed, Outcome, Retry, RetryAction, Status, Verdict, Would};
+pub use hookwire_base::syntax::codes;
+#[doc(hidden)]
+pub use hookwire_rules::agents;

@@ -1,8 +1,8 @@
 //! Definitions that a person may want, from what was judged: a question that always gets the same answer needn't be asked
 //! again, and what many sessions try and nobody looks at may be worth a guard. Nothing of it is in force by itself.
 
-use crate::running::told;
-use crate::services::approval::DENIED;
+use hookwire_engine::running::told;
+use hookwire_handlers::services::approval::DENIED;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -222,8 +222,8 @@ fn first_words(command: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::definitions::check::check;
-    use crate::syntax::source::Layer;
+    use hookwire_base::syntax::source::Layer;
+    use hookwire_engine::definitions::check::check;
 
     fn record(event: &str, session: &str, command: &str, verdict: Value) -> Value {
         json!({

@@ -3,12 +3,12 @@
 use super::output::{Output, Tone, tell};
 use super::{Failure, Finding};
 use crate::rpc::protocol::ApprovalList;
-use crate::running::ask;
-use crate::running::follow::notices_of_questions;
-use crate::services::approval::ApprovalRequest;
-use crate::support::amounts::number_of;
-use crate::transport::client::Client;
-use crate::transport::socket;
+use hookwire_base::support::amounts::number_of;
+use hookwire_base::transport::client::Client;
+use hookwire_base::transport::socket;
+use hookwire_engine::running::ask;
+use hookwire_engine::running::follow::notices_of_questions;
+use hookwire_handlers::services::approval::ApprovalRequest;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::io::{BufRead, IsTerminal};
@@ -159,8 +159,8 @@ fn show_new(lists: Vec<ApprovalList>, known: &mut HashSet<String>, extent: Exten
 pub(super) fn approve(args: &ApproveArgs, out: &mut Output) -> Result<Finding, Failure> {
     let mut reply = json!({ "decision": "approve", "reason": args.reason, "remember": args.remember });
     if let Some(input) = &args.input {
-        let input =
-            crate::support::json::parse(input).map_err(|error| Failure(format!("--input is not JSON: {error}")))?;
+        let input = hookwire_base::support::json::parse(input)
+            .map_err(|error| Failure(format!("--input is not JSON: {error}")))?;
         reply["subject"] = input;
     }
     let (mut host, root, approval) = find(args.id.as_deref())?;

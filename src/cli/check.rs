@@ -4,24 +4,25 @@ use super::cases::collect;
 use super::doctor::read_from;
 use super::mend::{fix, is_certain, is_changed, migrate};
 use super::output::{Output, Tone, safe, short, tell};
+use super::rendered::render;
 use super::{DefinitionArgs, Failure, Finding, Format, ReachArgs, reports, unasked};
-use crate::definitions;
-use crate::definitions::approved::DEFINITIONS;
-use crate::definitions::cases;
-use crate::definitions::layer_dir::Kept;
-use crate::definitions::load::unreadable;
-use crate::definitions::scan::is_about_trust;
-use crate::dialects;
-use crate::engine;
-use crate::handlers::guards::{GUARDS, GuardRow};
-use crate::host::{Host, HostOptions, Purpose};
 use crate::rpc::protocol::{CheckResult, HookInfo};
-use crate::support::amounts::number_of;
-use crate::support::file::{self, Unread};
-use crate::support::os_error::in_words;
-use crate::syntax::diagnostic::{Diagnostic, LineIndex, Severity, render};
-use crate::syntax::problem::Problem;
-use crate::syntax::source::Layer;
+use hookwire_base::support::amounts::number_of;
+use hookwire_base::support::file::{self, Unread};
+use hookwire_base::support::os_error::in_words;
+use hookwire_base::syntax::diagnostic::{Diagnostic, LineIndex, Severity};
+use hookwire_base::syntax::problem::Problem;
+use hookwire_base::syntax::source::Layer;
+use hookwire_dialects as dialects;
+use hookwire_engine::definitions;
+use hookwire_engine::definitions::approved::DEFINITIONS;
+use hookwire_engine::definitions::cases;
+use hookwire_engine::definitions::layer_dir::Kept;
+use hookwire_engine::definitions::load::unreadable;
+use hookwire_engine::definitions::scan::is_about_trust;
+use hookwire_engine::engine;
+use hookwire_engine::host::{Host, HostOptions, Purpose};
+use hookwire_handlers::handlers::guards::{GUARDS, GuardRow};
 use std::collections::{BTreeSet, HashMap};
 use std::io::Read;
 use std::os::unix::fs::FileTypeExt;
@@ -344,11 +345,11 @@ fn list_guards(out: &mut Output) {
     }
 }
 
-fn fail_word(fail: crate::contract::Fail) -> &'static str {
+fn fail_word(fail: hookwire_rules::contract::Fail) -> &'static str {
     match fail {
-        crate::contract::Fail::Open => "fails open",
-        crate::contract::Fail::Closed => "fails closed",
-        crate::contract::Fail::Ask => "asks on failure",
+        hookwire_rules::contract::Fail::Open => "fails open",
+        hookwire_rules::contract::Fail::Closed => "fails closed",
+        hookwire_rules::contract::Fail::Ask => "asks on failure",
     }
 }
 
@@ -369,7 +370,7 @@ enum SchemaKind {
 
 pub(super) fn schema(args: &SchemaArgs, out: &mut Output) -> Result<Finding, Failure> {
     let schema = match args.kind {
-        SchemaKind::Definitions => crate::definitions::schema::definitions(),
+        SchemaKind::Definitions => hookwire_engine::definitions::schema::definitions(),
         SchemaKind::Protocol => crate::rpc::schema::protocol(),
     };
     out.lines(&serde_json::to_string_pretty(&schema)?);

@@ -6,10 +6,10 @@
 use super::output::{Output, Tone, safe, short};
 use super::scratch::scratch;
 use super::{Failure, Finding};
-use crate::matching::tools::main_argument;
-use crate::support::file;
-use crate::transport::client::Client;
-use crate::verdict::{Decision, Verdict};
+use hookwire_base::support::file;
+use hookwire_base::transport::client::Client;
+use hookwire_base::verdict::{Decision, Verdict};
+use hookwire_rules::matching::tools::main_argument;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::path::PathBuf;
@@ -224,7 +224,7 @@ pub(super) fn wrapped(text: &str, width: usize) -> (String, Vec<String>) {
 
 fn session() -> Result<Vec<Step>, Failure> {
     let step = |line: &str| {
-        let mut value = crate::support::json::parse(line)?;
+        let mut value = hookwire_base::support::json::parse(line)?;
         let text = |value: &Value| value.as_str().map(str::to_string);
         Ok(Step { scene: text(&value["scene"]), why: text(&value["why"]), payload: value["stdin"].take() })
     };

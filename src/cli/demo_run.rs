@@ -9,8 +9,8 @@ use super::run::supervisor;
 use super::scratch::{forget_git, scratch};
 use super::tail::tree;
 use super::{Failure, Finding};
-use crate::dialects;
-use crate::verdict::Decision;
+use hookwire_base::verdict::Decision;
+use hookwire_dialects as dialects;
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output as Ran, Stdio};
@@ -150,7 +150,7 @@ fn judged(root: &Path) -> Result<Vec<Value>, Failure> {
     let text = String::from_utf8_lossy(&tail.stdout).into_owned();
     Ok(text
         .lines()
-        .filter_map(|line| crate::support::json::parse(line).ok())
+        .filter_map(|line| hookwire_base::support::json::parse(line).ok())
         .filter(|it| it["event"] == "PreExec")
         .collect())
 }

@@ -2,8 +2,8 @@
 
 use super::output::{Output, Tone};
 use super::{Cli, Failure, Finding};
-use crate::support::nearest::closest;
 use clap::CommandFactory;
+use hookwire_base::support::nearest::closest;
 use serde_json::json;
 
 #[derive(clap::Args)]

@@ -2,10 +2,10 @@
 //! ends them.
 
 use super::{Failure, Finding};
-use crate::handlers::process_tree;
-use crate::host::Host;
 use crate::rpc::serve::DRAIN;
-use crate::support::file;
+use hookwire_base::support::file;
+use hookwire_engine::host::Host;
+use hookwire_handlers::handlers::process_tree;
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use std::fs::File;

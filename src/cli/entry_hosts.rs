@@ -8,12 +8,12 @@ use super::output::Output;
 use super::own::Own;
 use super::warm_host::for_agents;
 use super::{Cli, Command, Failure, Finding};
-use crate::agents::AGENTS;
-use crate::running::{self, Stopped};
-use crate::support::places;
 use clap::Parser;
 use hookwire_ask::programs::{HOST, SMALL, TYPED};
 use hookwire_ask::warm::Warm;
+use hookwire_base::support::places;
+use hookwire_engine::running::{self, Stopped};
+use hookwire_rules::agents::AGENTS;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

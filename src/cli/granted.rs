@@ -4,9 +4,9 @@
 use super::install::{Entry, InstallArgs};
 use super::own::Own;
 use super::{Cli, Command, ReachArgs};
-use crate::agents::{AGENTS, Agent};
-use crate::handlers::HostPort;
 use clap::Parser;
+use hookwire_handlers::handlers::HostPort;
+use hookwire_rules::agents::{AGENTS, Agent};
 use std::path::{Path, PathBuf};
 
 /// An agent's entry.

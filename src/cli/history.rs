@@ -4,8 +4,8 @@ use super::output::{Output, Tone, safe, tell};
 use super::tail::{Clean, print};
 use super::{Failure, Finding};
 use crate::suggest::{Proposal, Suggestions};
-use crate::support::file;
-use crate::support::json::parse;
+use hookwire_base::support::file;
+use hookwire_base::support::json::parse;
 use serde_json::json;
 use std::io::{BufRead, BufReader};
 use std::ops::ControlFlow;
@@ -105,7 +105,7 @@ fn show(proposal: &Proposal, out: &mut Output) {
 mod kept {
     use super::*;
     use crate::history::{History, Order, directory};
-    use crate::support::amounts::rfc3339;
+    use hookwire_base::support::amounts::rfc3339;
 
     /// Where events are missing in the time of a query, the oldest first: when, of which run of a host, and how many.
     pub(super) fn gaps(query: &str) -> Result<Vec<(String, String, u64)>, Failure> {

@@ -2,8 +2,8 @@
 
 use super::output::{Output, Tone, safe, tell};
 use super::{Failure, Finding, project};
-use crate::running::{self, About, Running, Stopped};
-use crate::support::amounts::number_of;
+use hookwire_base::support::amounts::number_of;
+use hookwire_engine::running::{self, About, Running, Stopped};
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};

@@ -6,24 +6,24 @@
 use super::init::{Written, tell_written, write_new};
 use super::install::InstallArgs;
 use super::output::{Output, Tone, safe};
-use super::own::Whose;
+use super::own::{Whose, dialect_of, programs_of, whose};
 use super::{Failure, Finding, agent, project};
-use crate::agents::{Agent, Form, Plugins};
-use crate::definitions::approved::DEFINITIONS;
-use crate::definitions::compile::{compile, native};
-use crate::definitions::origin::Origin;
-use crate::dialects::asked::TIME_LIMIT;
-use crate::dialects::{Dialect, in_one_form};
-use crate::handlers::Means;
-use crate::support::below::ANYWHERE;
-use crate::support::file::read_named;
-use crate::support::{places, shell_word};
-use crate::syntax::diagnostic::{LineIndex, Severity};
-use crate::syntax::formats::{self, Format};
-use crate::syntax::node::{Entry, Node, NodeValue};
-use crate::syntax::problem::Problem;
-use crate::syntax::quoting::{self, Within, inline, key};
-use crate::syntax::source::Layer;
+use hookwire_base::support::below::ANYWHERE;
+use hookwire_base::support::file::read_named;
+use hookwire_base::support::{places, shell_word};
+use hookwire_base::syntax::diagnostic::{LineIndex, Severity};
+use hookwire_base::syntax::formats::{self, Format};
+use hookwire_base::syntax::node::{Entry, Node, NodeValue};
+use hookwire_base::syntax::problem::Problem;
+use hookwire_base::syntax::quoting::{self, Within, inline, key};
+use hookwire_base::syntax::source::Layer;
+use hookwire_dialects::asked::TIME_LIMIT;
+use hookwire_dialects::{Dialect, in_one_form};
+use hookwire_engine::definitions::approved::DEFINITIONS;
+use hookwire_engine::definitions::compile::{compile, native};
+use hookwire_engine::definitions::origin::Origin;
+use hookwire_handlers::handlers::Means;
+use hookwire_rules::agents::{Agent, Form, Plugins};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -165,8 +165,8 @@ impl ImportArgs {
             Some(from) => from.clone(),
             None => InstallArgs::of(self.agent, self.user, &self.root).path()?,
         };
-        let events = self.agent.dialect().map(Dialect::asked_events).unwrap_or_default();
-        let Some(programs) = self.agent.programs(&dir, &events) else { return Ok(None) };
+        let events = dialect_of(self.agent).map(Dialect::asked_events).unwrap_or_default();
+        let Some(programs) = programs_of(self.agent, &dir, &events) else { return Ok(None) };
         if self.from.is_some() && !dir.is_dir() {
             return Err(Failure(format!("--from {}: no such directory", dir.display())));
         }
@@ -263,7 +263,7 @@ impl ImportArgs {
     /// What a hook is to hookwire.
     fn whose(&self, hook: &Node) -> Whose {
         let command = hook.get("command").map(|it| it.get("run").unwrap_or(it)).and_then(Node::text);
-        command.map_or(Whose::Others, |command| self.agent.whose(command))
+        command.map_or(Whose::Others, |command| whose(self.agent, command))
     }
 
     /// The file that is written.

@@ -2,13 +2,13 @@
 
 use super::output::{Output, Tone};
 use super::{Failure, Finding, definitions, root_of};
-use crate::definitions::approved::{self, DEFINITIONS};
-use crate::definitions::cookbook::{self, RULES};
-use crate::support::below::{self, ANYWHERE};
-use crate::support::file;
-use crate::support::places;
-use crate::support::shell_word::argument;
-use crate::trust;
+use hookwire_base::support::below::{self, ANYWHERE};
+use hookwire_base::support::file;
+use hookwire_base::support::places;
+use hookwire_base::support::shell_word::argument;
+use hookwire_engine::definitions::approved::{self, DEFINITIONS};
+use hookwire_engine::definitions::cookbook::{self, RULES};
+use hookwire_engine::trust;
 use serde_json::json;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

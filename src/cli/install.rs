@@ -2,25 +2,27 @@
 
 use super::kept::{self, Before, Kept};
 use super::output::{Output, Tone, safe};
-use super::own::{OTHERWISE, Own, Whose};
+use super::own::{
+    OTHERWISE, Own, Whose, dialect_of, events_of, has_own, is_whole_plugin, otherwise_said, own_entry, plugin_with,
+    spoken_by, whose_plugin, whose_program,
+};
 use super::run::{other_version, supervisor, version_of};
 use super::{Failure, Finding, agent, project};
-use crate::agents::{Agent, Form, HookFile, Place, Unit};
-use crate::definitions::approved::{self, DEFINITIONS};
-use crate::dialects::{self, Dialect};
-use crate::event::set_pointer;
-use crate::handlers::HostPort;
-use crate::services::models::ModelRef;
-use crate::support::amounts::number_of;
-use crate::support::file;
-use crate::support::file::replace;
-use crate::support::os_error::in_words;
-use crate::support::{places, shell_word};
-use crate::syntax::diagnostic::{LineIndex, Position};
-use crate::syntax::formats::{self, Format};
-use crate::syntax::node::Step;
-use crate::syntax::problem::Problem;
-use crate::syntax::writer::{At, Op, rewritten};
+use hookwire_base::event::set_pointer;
+use hookwire_base::support::amounts::number_of;
+use hookwire_base::support::file;
+use hookwire_base::support::file::replace;
+use hookwire_base::support::os_error::in_words;
+use hookwire_base::support::{places, shell_word};
+use hookwire_base::syntax::diagnostic::{LineIndex, Position};
+use hookwire_base::syntax::formats::{self, Format};
+use hookwire_base::syntax::node::Step;
+use hookwire_base::syntax::problem::Problem;
+use hookwire_base::syntax::writer::{At, Op, rewritten};
+use hookwire_engine::definitions::approved::{self, DEFINITIONS};
+use hookwire_handlers::handlers::HostPort;
+use hookwire_handlers::services::models::ModelRef;
+use hookwire_rules::agents::{Agent, Form, HookFile, Place, Unit};
 use serde_json::{Value, json};
 use std::io::{Error, ErrorKind};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -139,27 +141,15 @@ enum Kind {
     Program,
 }
 
-impl Agent {
-    /// Its vocabulary.
-    pub(super) fn dialect(&self) -> Option<&'static Dialect> {
-        dialects::by_name(self.name).ok()
-    }
-
-    /// The events at which it asks hookwire.
-    pub(super) fn events(&self) -> Vec<&'static str> {
-        self.dialect().map(Dialect::asked_events).unwrap_or_default()
-    }
-}
-
 pub(super) fn install(args: &InstallArgs, out: &mut Output) -> Result<Finding, Failure> {
     let InstallArgs { place, entry } = args;
     let changes = args.changes(true)?;
     let spoken = args.spoken();
     let n_changed = place.carry_out(&changes, true, out)?;
-    let (name, n_events) = (place.agent.name, number_of(place.agent.events().len(), "event"));
+    let (name, n_events) = (place.agent.name, number_of(events_of(place.agent).len(), "event"));
     let (command, path) = (args.command(None)?, args.path()?);
     if out.json {
-        out.json(&json!({ "agent": name, "events": place.agent.events(), "command": command, "file": path,
+        out.json(&json!({ "agent": name, "events": events_of(place.agent), "command": command, "file": path,
             "changed": n_changed > 0 && !place.dry_run, "leftAlone": spoken }));
         return Ok(Finding::Fine);
     }
@@ -269,8 +259,8 @@ impl InstallArgs {
             Form::File(file) => self.entry_of_file(file, Format::from_path(&path).unwrap_or_default(), &text),
             Form::Programs => None,
             Form::Plugin => {
-                let Whose::Own(own) = self.place.agent.whose_plugin(&text) else { return None };
-                let is_edited = !self.place.agent.is_whole_plugin(&own, &text);
+                let Whose::Own(own) = whose_plugin(self.place.agent, &text) else { return None };
+                let is_edited = !is_whole_plugin(self.place.agent, &own, &text);
                 let edits = is_edited.then(|| "it isn't as this hookwire writes it".to_string());
                 Some(self.asks(vec![own], Vec::new(), edits.into_iter().collect()))
             }
@@ -290,29 +280,29 @@ impl InstallArgs {
         match &agent.form {
             Form::File(_) => {
                 let settings = texts(&path).map(|text| value_of(&text, Format::from_path(&path).unwrap_or_default()));
-                settings.and_then(Result::ok).map(|settings| agent.spoken(&settings)).unwrap_or_default()
+                settings.and_then(Result::ok).map(|settings| spoken_by(agent, &settings)).unwrap_or_default()
             }
-            Form::Plugin => texts(&path).and_then(|text| spoken(agent.whose_plugin(&text))).into_iter().collect(),
+            Form::Plugin => texts(&path).and_then(|text| spoken(whose_plugin(agent, &text))).into_iter().collect(),
             Form::Programs => {
-                let programs = agent.events().into_iter().filter_map(|event| texts(&path.join(event)));
-                programs.filter_map(|text| spoken(agent.whose_program(&text))).collect()
+                let programs = events_of(agent).into_iter().filter_map(|event| texts(&path.join(event)));
+                programs.filter_map(|text| spoken(whose_program(agent, &text))).collect()
             }
         }
     }
 
     /// What the programs in a directory are to hookwire that are there, each with its event.
     fn own_programs(&self, dir: &Path) -> Vec<(&'static str, Own)> {
-        let own = |event: &'static str| match self.place.agent.whose_program(&read(&dir.join(event)).ok()??) {
+        let own = |event: &'static str| match whose_program(self.place.agent, &read(&dir.join(event)).ok()??) {
             Whose::Own(own) => Some((event, own)),
             Whose::Speaks(_) | Whose::Others => None,
         };
-        self.place.agent.events().into_iter().filter_map(own).collect()
+        events_of(self.place.agent).into_iter().filter_map(own).collect()
     }
 
     fn entry_of_programs(&self, dir: &Path) -> Option<Entry> {
         let own = self.own_programs(dir);
         let is_asked = |event: &&str| own.iter().any(|(it, _)| it == event);
-        let missing = self.place.agent.events().into_iter().filter(|event| !is_asked(event)).collect();
+        let missing = events_of(self.place.agent).into_iter().filter(|event| !is_asked(event)).collect();
         let gate = own.iter().find(|(event, _)| *event == "PreToolUse");
         let is_program = |(event, _): &&(&str, Own)| {
             std::fs::metadata(dir.join(event)).is_ok_and(|about| about.permissions().mode() & 0o111 != 0)
@@ -338,15 +328,16 @@ impl InstallArgs {
         }
         // Each handler of ours with its group; where there are no groups, it is its own.
         let ours = |event: &str| -> Vec<(Value, Value)> {
-            let groups = file.listed(hooks, event);
+            let groups = listed_in(file, hooks, event);
             let all = groups.flat_map(|group| handlers_of(group).into_iter().map(move |it| (group, it)));
-            let own = all.filter(|(_, handler)| self.place.agent.has_own(file, handler));
+            let own = all.filter(|(_, handler)| has_own(self.place.agent, file, handler));
             own.map(|(group, handler)| (group.clone(), handler.clone())).collect()
         };
-        let asked = self.place.agent.events();
+        let asked = events_of(self.place.agent);
         let missing: Vec<&str> = asked.iter().copied().filter(|event| ours(event).is_empty()).collect();
-        let gates = self.place.agent.dialect()?.row("PreToolUse").map(|row| ours(row.name)).unwrap_or_default();
-        let commands = gates.iter().filter_map(|(_, handler)| self.place.agent.own(file.command_in(handler))).collect();
+        let gates = dialect_of(self.place.agent)?.row("PreToolUse").map(|row| ours(row.name)).unwrap_or_default();
+        let commands =
+            gates.iter().filter_map(|(_, handler)| own_entry(self.place.agent, file.command_in(handler))).collect();
         let edits = gates.iter().flat_map(|(group, handler)| edits(file, group, handler)).collect();
         (missing.len() < asked.len()).then(|| self.asks(commands, missing, edits))
     }
@@ -431,7 +422,7 @@ impl InstallArgs {
 
     /// What the command says when it doesn't end as hookwire does, if it is to.
     fn otherwise(&self, event: &str) -> Option<String> {
-        self.is_required().then(|| self.place.agent.otherwise(event))?
+        self.is_required().then(|| otherwise_said(self.place.agent, event))?
     }
 
     /// What of that a command lacks, and what it says otherwise. One that teams share says nothing of it.
@@ -485,7 +476,7 @@ impl InstallArgs {
             Some(text) => value_of(text, format).map_err(problem)?,
             None => Value::Null,
         };
-        let had_own = listed(file, &settings).any(|it| agent.has_own(file, it));
+        let had_own = listed(file, &settings).any(|it| has_own(agent, file, it));
         // What a link leads to that may have come with a clone is nobody's to change.
         let before = text.filter(|_| !install || !is_own_link);
         let after = match self.restored(&path, before.as_deref(), kind).filter(|_| !install) {
@@ -498,7 +489,7 @@ impl InstallArgs {
             (Some(after), true) => {
                 let settings = value_of(after, format).map_err(problem)?;
                 let handlers = listed(file, &settings).flat_map(|group| handlers_of(group));
-                handlers.filter_map(|it| agent.own(file.command_in(it))).map(|own| own.line()).collect()
+                handlers.filter_map(|it| own_entry(agent, file.command_in(it))).map(|own| own.line()).collect()
             }
             _ => Vec::new(),
         };
@@ -515,10 +506,10 @@ impl InstallArgs {
     fn programs(&self, dir: &Path, install: bool) -> Result<Vec<Change>, Failure> {
         let agent = self.place.agent;
         let mut changes = Vec::new();
-        for event in agent.events() {
+        for event in events_of(agent) {
             let path = dir.join(event);
             let before = read(&path)?;
-            let whose = before.as_deref().map(|text| agent.whose_program(text));
+            let whose = before.as_deref().map(|text| whose_program(agent, text));
             let had_own = matches!(whose, Some(Whose::Own(_)));
             if install && before.is_some() && !had_own {
                 return Err(Failure(format!(
@@ -546,7 +537,7 @@ impl InstallArgs {
     /// The plug-in, which is a file of hookwire's alone.
     fn plugin(&self, path: PathBuf, install: bool) -> Result<Change, Failure> {
         let text = read(&path)?;
-        let whose = text.as_deref().map(|text| self.place.agent.whose_plugin(text));
+        let whose = text.as_deref().map(|text| whose_plugin(self.place.agent, text));
         let had_own = matches!(whose, Some(Whose::Own(_)));
         let before = text.filter(|_| !install || !is_link(&path));
         if install && before.is_some() && !had_own {
@@ -557,7 +548,7 @@ impl InstallArgs {
         }
         let words = self.words(None)?;
         let (after, commands) = match install {
-            true => (Some(self.place.agent.plugin_with(&words)), vec![self.command(None)?]),
+            true => (Some(plugin_with(self.place.agent, &words)), vec![self.command(None)?]),
             false if had_own => (None, Vec::new()),
             false => (before.clone(), Vec::new()),
         };
@@ -584,9 +575,9 @@ impl InstallArgs {
             return Err(Failure("it isn't a JSON object".into()));
         }
         let entry = |event| Ok((event, self.handlers(file, event)?));
-        let entries = self.place.agent.events().into_iter().map(entry).collect::<Result<Vec<_>, Failure>>()?;
+        let entries = events_of(self.place.agent).into_iter().map(entry).collect::<Result<Vec<_>, Failure>>()?;
         let wanted = |(event, entry): &(&str, Value)| {
-            file.listed(&settings[&file.at], event).filter(|it| self.place.agent.has_own(file, it)).eq([entry])
+            listed_in(file, &settings[&file.at], event).filter(|it| has_own(self.place.agent, file, it)).eq([entry])
         };
         let beside = file.own.as_ref().unwrap_or(&file.beside);
         let lacks = |settings: &Value| beside.iter().find(|(key, _)| settings.get(key.as_str()).is_none());
@@ -648,17 +639,18 @@ impl InstallArgs {
         for (path, groups) in lists {
             let groups = groups.as_array().map(Vec::as_slice).unwrap_or_default();
             let mut n_others = groups.len();
-            for (n, group) in groups.iter().enumerate().rev().filter(|(_, group)| self.place.agent.has_own(file, group))
+            for (n, group) in
+                groups.iter().enumerate().rev().filter(|(_, group)| has_own(self.place.agent, file, group))
             {
                 let place = [&path[..], &[Step::Index(n)]].concat();
                 let handlers = group["hooks"].as_array().map(Vec::as_slice).unwrap_or_default();
-                if handlers.iter().all(|it| self.place.agent.has_own(file, it)) {
+                if handlers.iter().all(|it| has_own(self.place.agent, file, it)) {
                     n_others -= 1;
                     removed.push((place, Op::Remove));
                     continue;
                 }
                 let ours =
-                    handlers.iter().enumerate().rev().filter(|(_, handler)| self.place.agent.has_own(file, handler));
+                    handlers.iter().enumerate().rev().filter(|(_, handler)| has_own(self.place.agent, file, handler));
                 let within = |m| [&place[..], &[Step::Key("hooks"), Step::Index(m)]].concat();
                 removed.extend(ours.map(|(m, _)| (within(m), Op::Remove)));
             }
@@ -700,16 +692,14 @@ impl PlaceOfEntry {
     }
 }
 
-impl HookFile {
-    /// What is listed for an event among the hooks of a file.
-    fn listed<'v>(&self, hooks: &'v Value, event: &str) -> impl Iterator<Item = &'v Value> {
-        let (list, member) = match &self.event {
-            Some(member) => (hooks, Some(member)),
-            None => (&hooks[event], None),
-        };
-        let items = list.as_array().map(Vec::as_slice).unwrap_or_default();
-        items.iter().filter(move |it| member.is_none_or(|member| it[member] == *event))
-    }
+/// What is listed for an event among the hooks of a file.
+fn listed_in<'v>(file: &HookFile, hooks: &'v Value, event: &str) -> impl Iterator<Item = &'v Value> {
+    let (list, member) = match &file.event {
+        Some(member) => (hooks, Some(member)),
+        None => (&hooks[event], None),
+    };
+    let items = list.as_array().map(Vec::as_slice).unwrap_or_default();
+    items.iter().filter(move |it| member.is_none_or(|member| it[member] == *event))
 }
 
 impl EntryArgs {

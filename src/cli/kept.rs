@@ -4,10 +4,10 @@
 //! So `uninstall` leaves what was there, byte for byte, and a command that stands in a file is known as one that was
 //! written there on this machine.
 
-use crate::support::amounts::rfc3339;
-use crate::support::digest;
-use crate::support::file::{new_beside, read_named};
-use crate::support::places;
+use hookwire_base::support::amounts::rfc3339;
+use hookwire_base::support::digest;
+use hookwire_base::support::file::{new_beside, read_named};
+use hookwire_base::support::places;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder};
 use std::io::{self, Error, Write};

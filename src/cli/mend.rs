@@ -3,12 +3,12 @@
 
 use super::output::{Output, Tone, safe, tell};
 use super::{Failure, Finding, root_of};
-use crate::definitions::mend::mended;
-use crate::support::below::replace;
-use crate::support::file::read;
-use crate::syntax::diagnostic::Diagnostic;
-use crate::syntax::fix::{Edit, Fix};
-use crate::syntax::source::Layer;
+use hookwire_base::support::below::replace;
+use hookwire_base::support::file::read;
+use hookwire_base::syntax::diagnostic::Diagnostic;
+use hookwire_base::syntax::fix::{Edit, Fix};
+use hookwire_base::syntax::source::Layer;
+use hookwire_engine::definitions::mend::mended;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -36,6 +36,7 @@ mod output;
 mod own;
 mod record;
 mod remote;
+mod rendered;
 mod replay;
 mod reports;
 mod rows;
@@ -48,19 +49,7 @@ mod unasked;
 mod version;
 mod warm_host;
 
-use crate::agents::{self, Agent};
-use crate::definitions::approved::DEFINITIONS;
-use crate::definitions::cases::is_definition_file;
-use crate::dialects::asked;
-use crate::dialects::{self, Dialect};
-use crate::engine::JUDGED;
-use crate::handlers::HostPort;
-use crate::host::{Host, HostOptions, LastGood, Projects};
 use crate::rpc::VERDICTS;
-use crate::services::models::ModelRef;
-use crate::services::state::Store;
-use crate::support::below::ANYWHERE;
-use crate::support::places::{self, Places};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -69,6 +58,18 @@ use help::GLOBAL;
 use hook::HookArgs;
 use hookwire_ask::project::{is_left_out, project};
 use hookwire_ask::warm::Wanted;
+use hookwire_base::support::below::ANYWHERE;
+use hookwire_base::support::places::{self, Places};
+use hookwire_dialects::asked;
+use hookwire_dialects::{self as dialects, Dialect};
+use hookwire_engine::definitions::approved::DEFINITIONS;
+use hookwire_engine::definitions::cases::is_definition_file;
+use hookwire_engine::engine::JUDGED;
+use hookwire_engine::host::{Host, HostOptions, LastGood, Projects};
+use hookwire_handlers::handlers::HostPort;
+use hookwire_handlers::services::models::ModelRef;
+use hookwire_handlers::services::state::Store;
+use hookwire_rules::agents::{self, Agent};
 use output::{JsonLog, Output, redacted, safe, tell};
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
@@ -577,7 +578,7 @@ pub fn main() -> ExitCode {
         Err(code) => return code,
     };
     if matches!(cli.command, Command::Reaper) {
-        crate::handlers::process_tree::reaper_main();
+        hookwire_handlers::handlers::process_tree::reaper_main();
     }
     if let Command::Hook(args) = cli.command {
         return hook::run(HookArgs::clone(&args), cli.places.named());

@@ -2,10 +2,10 @@
 
 use super::output::Output;
 use super::{Failure, Finding, StandingArgs};
-use crate::definitions::signed::Signed;
-use crate::host::{Host, HostOptions};
 use hookwire_ask::exchange::Question;
 use hookwire_ask::said::Said;
+use hookwire_engine::definitions::signed::Signed;
+use hookwire_engine::host::{Host, HostOptions};
 use std::path::Path;
 use std::sync::Arc;
 use tokio::runtime::Runtime;

@@ -4,13 +4,13 @@
 //! can't move the cursor, hide or reorder anything, wherever they come from. Clippy refuses other ways out.
 
 use super::Format;
-pub(super) use crate::support::visible::safe;
-use crate::support::visible::{safe_json, safe_lines};
+pub(super) use hookwire_base::support::visible::safe;
+use hookwire_base::support::visible::{safe_json, safe_lines};
 
-use crate::handlers::guards::without_secrets;
-use crate::support::line_diff::{Fate, line_diff};
-use crate::verdict::Decision;
 use anstyle::{AnsiColor, Style};
+use hookwire_base::verdict::Decision;
+use hookwire_engine::trust::line_diff::{Fate, line_diff};
+use hookwire_handlers::handlers::guards::without_secrets;
 use serde::Serialize;
 use serde_json::Value;
 use std::fmt::Display;
@@ -150,7 +150,7 @@ impl Output {
     }
 
     /// Writes bytes as they are: they are made for programs, or have gone through
-    /// [`render`](crate::syntax::diagnostic::render).
+    /// [`render`](super::rendered::render).
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
         if self.gone.is_none() {
             self.gone = self.stdout.write_all(bytes).and_then(|()| self.stdout.flush()).err();

@@ -2,12 +2,13 @@
 //! only speaks of hookwire is a person's, or came with a clone.
 
 use super::kept;
-use crate::agents::{Agent, Form, HookFile};
-use crate::dialects::asked::{Moment, refusal};
-use crate::event::{Phase, spec};
-use crate::support::file::read_text;
-use crate::support::{places, shell_word};
 use hookwire_ask::programs::NAMES;
+use hookwire_base::event::{Phase, spec};
+use hookwire_base::support::file::read_text;
+use hookwire_base::support::{places, shell_word};
+use hookwire_dialects::asked::{Moment, refusal};
+use hookwire_dialects::{self as dialects, Dialect};
+use hookwire_rules::agents::{Agent, Form, HookFile};
 use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -177,138 +178,150 @@ fn speaks(text: &str) -> bool {
     text.contains("hookwire") || THIS.last().and_then(|it| it.to_str()).is_some_and(|program| text.contains(program))
 }
 
-impl Agent {
-    /// Words as hookwire's own.
-    fn own_words(&self, words: Vec<String>) -> Option<Own> {
-        let [program, verb, agent, ..] = &*words else { return None };
-        if verb != "hook" || agent != self.name || !is_program(program) {
-            return None;
-        }
-        let mut rest = words[3..].iter();
-        while let Some(word) = rest.next() {
-            let (_, n) = OPTIONS.iter().find(|(flag, _)| flag == word)?;
-            for _ in 0..*n {
-                rest.next()?;
-            }
-        }
-        Some(Own { words })
-    }
+/// The vocabulary of an agent.
+pub(super) fn dialect_of(agent: &Agent) -> Option<&'static Dialect> {
+    dialects::by_name(agent.name).ok()
+}
 
-    /// What denies in a shell, in the agent's words, when the command at an event doesn't end as hookwire does. Only what is
-    /// about to happen is denied: a rest that is denied would send the agent back to work for ever.
-    pub(super) fn otherwise(&self, event: &str) -> Option<String> {
-        let dialect = self.dialect().filter(|_| self.goes_on_without())?;
-        let row = dialect.events.iter().find(|row| row.name == event)?;
-        spec(row.canonical).filter(|spec| spec.phase == Phase::Gate && !spec.rest)?;
-        let reason = refusal("its program is missing, or was killed");
-        let said = dialect.refuse(&reason, &Moment { name: event.to_string(), is_unknown_gate: false });
-        match said.exit {
-            0 if said.stdout.is_empty() => None,
-            0 => Some(format!("echo {}", shell_word::argument(&said.stdout))),
-            // The shell says itself what is missing.
-            no => Some(format!("exit {no}")),
+/// The events at which an agent asks hookwire.
+pub(super) fn events_of(agent: &Agent) -> Vec<&'static str> {
+    dialect_of(agent).map(Dialect::asked_events).unwrap_or_default()
+}
+
+/// Words as hookwire's own.
+fn own_words(agent: &Agent, words: Vec<String>) -> Option<Own> {
+    let [program, verb, name, ..] = &*words else { return None };
+    if verb != "hook" || name != agent.name || !is_program(program) {
+        return None;
+    }
+    let mut rest = words[3..].iter();
+    while let Some(word) = rest.next() {
+        let (_, n) = OPTIONS.iter().find(|(flag, _)| flag == word)?;
+        for _ in 0..*n {
+            rest.next()?;
         }
     }
+    Some(Own { words })
+}
 
-    /// Whether a text is what [`Agent::otherwise`] says at one of its events, to the letter: another `exit` or `echo` is a
-    /// person's. No earlier version said it in other words; one that does belongs here, so that its entries are still known.
-    fn is_otherwise(&self, text: &str) -> bool {
-        self.events().into_iter().any(|event| self.otherwise(event).as_deref() == Some(text))
+/// What denies in a shell, in the agent's words, when the command at an event doesn't end as hookwire does. Only what is
+/// about to happen is denied: a rest that is denied would send the agent back to work for ever.
+pub(super) fn otherwise_said(agent: &Agent, event: &str) -> Option<String> {
+    let dialect = dialect_of(agent).filter(|_| agent.goes_on_without())?;
+    let row = dialect.events.iter().find(|row| row.name == event)?;
+    spec(row.canonical).filter(|spec| spec.phase == Phase::Gate && !spec.rest)?;
+    let reason = refusal("its program is missing, or was killed");
+    let said = dialect.refuse(&reason, &Moment { name: event.to_string(), is_unknown_gate: false });
+    match said.exit {
+        0 if said.stdout.is_empty() => None,
+        0 => Some(format!("echo {}", shell_word::argument(&said.stdout))),
+        // The shell says itself what is missing.
+        no => Some(format!("exit {no}")),
     }
+}
 
-    /// What a command is to hookwire. It is hookwire's own if its words are the program and its arguments and nothing
-    /// else, but for what `install` has a shell say if the program fails.
-    pub(super) fn whose(&self, command: &str) -> Whose {
-        let whole = [(command, None)].into_iter();
-        let parts = command.match_indices(OTHERWISE);
-        let parts = parts.map(|(at, it)| (&command[..at], command.get(at + it.len()..)));
-        let mut read = whole.chain(parts).filter_map(|(command, rest)| Some((shell_word::written(command)?, rest)));
-        let own = read.find(|(_, rest)| rest.is_none_or(|rest| self.is_otherwise(rest)));
-        let own = own.and_then(|(words, _)| self.own_words(words));
-        match own {
-            Some(own) => Whose::Own(own),
-            None if speaks(command) => Whose::Speaks(command.to_string()),
-            None => Whose::Others,
+/// Whether a text is what [`Agent::otherwise`] says at one of its events, to the letter: another `exit` or `echo` is a
+/// person's. No earlier version said it in other words; one that does belongs here, so that its entries are still known.
+fn is_otherwise(agent: &Agent, text: &str) -> bool {
+    events_of(agent).into_iter().any(|event| otherwise_said(agent, event).as_deref() == Some(text))
+}
+
+/// What a command is to hookwire. It is hookwire's own if its words are the program and its arguments and nothing
+/// else, but for what `install` has a shell say if the program fails.
+pub(super) fn whose(agent: &Agent, command: &str) -> Whose {
+    let whole = [(command, None)].into_iter();
+    let parts = command.match_indices(OTHERWISE);
+    let parts = parts.map(|(at, it)| (&command[..at], command.get(at + it.len()..)));
+    let mut read = whole.chain(parts).filter_map(|(command, rest)| Some((shell_word::written(command)?, rest)));
+    let own = read.find(|(_, rest)| rest.is_none_or(|rest| is_otherwise(agent, rest)));
+    let own = own.and_then(|(words, _)| own_words(agent, words));
+    match own {
+        Some(own) => Whose::Own(own),
+        None if speaks(command) => Whose::Speaks(command.to_string()),
+        None => Whose::Others,
+    }
+}
+
+/// A command as hookwire's own.
+pub(super) fn own_entry(agent: &Agent, command: &str) -> Option<Own> {
+    match whose(agent, command) {
+        Whose::Own(own) => Some(own),
+        Whose::Speaks(_) | Whose::Others => None,
+    }
+}
+
+/// What the text of a program that it runs for an event is to hookwire.
+pub(super) fn whose_program(agent: &Agent, text: &str) -> Whose {
+    let line = text.strip_prefix("#!/bin/sh\n").and_then(|rest| rest.strip_suffix('\n'));
+    let own = line.and_then(|line| own_entry(agent, line.strip_prefix("exec ").unwrap_or(line)));
+    whose_text(own, text)
+}
+
+/// What the text of a plug-in is to hookwire: its own begins as hookwire's does and has a command of hookwire's.
+pub(super) fn whose_plugin(agent: &Agent, text: &str) -> Whose {
+    let words = text.lines().find_map(|line| line.strip_prefix(COMMAND)?.strip_suffix(';'));
+    let words = words.and_then(|words| serde_json::from_str(words).ok());
+    let own = words.and_then(|words| own_words(agent, words));
+    whose_text(own.filter(|_| text.lines().next() == agent.plugin.lines().next()), text)
+}
+
+/// The text of a plug-in with a command.
+pub(super) fn plugin_with(agent: &Agent, words: &[String]) -> String {
+    let line = |line: &str| match line.starts_with(COMMAND) {
+        true => format!("{COMMAND}{};\n", json!(words)),
+        false => format!("{line}\n"),
+    };
+    agent.plugin.lines().map(line).collect()
+}
+
+/// Whether a plug-in is as hookwire writes it.
+pub(super) fn is_whole_plugin(agent: &Agent, own: &Own, text: &str) -> bool {
+    plugin_with(agent, &own.words) == text
+}
+
+/// What a group of an event, or a handler, is to hookwire: it is its own if one of its handlers is.
+pub(super) fn has_own(agent: &Agent, file: &HookFile, value: &Value) -> bool {
+    let is_own = |it: &Value| own_entry(agent, file.command_in(it)).is_some();
+    is_own(value) || value["hooks"].as_array().is_some_and(|handlers| handlers.iter().any(is_own))
+}
+
+/// What in a file of its hooks speaks of hookwire and isn't hookwire's own.
+pub(super) fn spoken_by(agent: &Agent, settings: &Value) -> Vec<String> {
+    let Some(file) = agent.file() else { return Vec::new() };
+    let mut spoken = Vec::new();
+    let mut lists = vec![&settings[&file.at]];
+    // Events, groups and handlers; no deeper.
+    for _ in 0..5 {
+        let commands = lists.iter().map(|it| file.command_in(it));
+        spoken.extend(commands.filter_map(|command| match whose(agent, command) {
+            Whose::Speaks(text) => Some(text),
+            Whose::Own(_) | Whose::Others => None,
+        }));
+        lists = lists.into_iter().flat_map(|value| within(file, value)).collect();
+    }
+    spoken.dedup();
+    spoken
+}
+
+/// The programs of the user's in a directory of an agent that runs one an event: each event with its file, and whether
+/// the program itself asks hookwire.
+pub(super) fn programs_of(
+    agent: &Agent,
+    dir: &Path,
+    events: &[&'static str],
+) -> Option<Vec<(&'static str, PathBuf, bool)>> {
+    if !matches!(agent.form, Form::Programs) {
+        return None;
+    }
+    let theirs = |event: &&'static str| {
+        let path = dir.join(event);
+        match whose_program(agent, &read_text(&path).ok()?) {
+            Whose::Own(_) => None,
+            Whose::Speaks(text) => Some((*event, path, text.contains(" hook "))),
+            Whose::Others => Some((*event, path, false)),
         }
-    }
-
-    /// A command as hookwire's own.
-    pub(super) fn own(&self, command: &str) -> Option<Own> {
-        match self.whose(command) {
-            Whose::Own(own) => Some(own),
-            Whose::Speaks(_) | Whose::Others => None,
-        }
-    }
-
-    /// What the text of a program that it runs for an event is to hookwire.
-    pub(super) fn whose_program(&self, text: &str) -> Whose {
-        let line = text.strip_prefix("#!/bin/sh\n").and_then(|rest| rest.strip_suffix('\n'));
-        let own = line.and_then(|line| self.own(line.strip_prefix("exec ").unwrap_or(line)));
-        whose_text(own, text)
-    }
-
-    /// What the text of a plug-in is to hookwire: its own begins as hookwire's does and has a command of hookwire's.
-    pub(super) fn whose_plugin(&self, text: &str) -> Whose {
-        let words = text.lines().find_map(|line| line.strip_prefix(COMMAND)?.strip_suffix(';'));
-        let words = words.and_then(|words| serde_json::from_str(words).ok());
-        let own = words.and_then(|words| self.own_words(words));
-        whose_text(own.filter(|_| text.lines().next() == self.plugin.lines().next()), text)
-    }
-
-    /// The text of a plug-in with a command.
-    pub(super) fn plugin_with(&self, words: &[String]) -> String {
-        let line = |line: &str| match line.starts_with(COMMAND) {
-            true => format!("{COMMAND}{};\n", json!(words)),
-            false => format!("{line}\n"),
-        };
-        self.plugin.lines().map(line).collect()
-    }
-
-    /// Whether a plug-in is as hookwire writes it.
-    pub(super) fn is_whole_plugin(&self, own: &Own, text: &str) -> bool {
-        self.plugin_with(&own.words) == text
-    }
-
-    /// What a group of an event, or a handler, is to hookwire: it is its own if one of its handlers is.
-    pub(super) fn has_own(&self, file: &HookFile, value: &Value) -> bool {
-        let is_own = |it: &Value| self.own(file.command_in(it)).is_some();
-        is_own(value) || value["hooks"].as_array().is_some_and(|handlers| handlers.iter().any(is_own))
-    }
-
-    /// What in a file of its hooks speaks of hookwire and isn't hookwire's own.
-    pub(super) fn spoken(&self, settings: &Value) -> Vec<String> {
-        let Some(file) = self.file() else { return Vec::new() };
-        let mut spoken = Vec::new();
-        let mut lists = vec![&settings[&file.at]];
-        // Events, groups and handlers; no deeper.
-        for _ in 0..5 {
-            let commands = lists.iter().map(|it| file.command_in(it));
-            spoken.extend(commands.filter_map(|command| match self.whose(command) {
-                Whose::Speaks(text) => Some(text),
-                Whose::Own(_) | Whose::Others => None,
-            }));
-            lists = lists.into_iter().flat_map(|value| within(file, value)).collect();
-        }
-        spoken.dedup();
-        spoken
-    }
-
-    /// The programs of the user's in a directory of an agent that runs one an event: each event with its file, and whether
-    /// the program itself asks hookwire.
-    pub(super) fn programs(&self, dir: &Path, events: &[&'static str]) -> Option<Vec<(&'static str, PathBuf, bool)>> {
-        if !matches!(self.form, Form::Programs) {
-            return None;
-        }
-        let theirs = |event: &&'static str| {
-            let path = dir.join(event);
-            match self.whose_program(&read_text(&path).ok()?) {
-                Whose::Own(_) => None,
-                Whose::Speaks(text) => Some((*event, path, text.contains(" hook "))),
-                Whose::Others => Some((*event, path, false)),
-            }
-        };
-        Some(events.iter().filter_map(theirs).collect())
-    }
+    };
+    Some(events.iter().filter_map(theirs).collect())
 }
 
 /// The values in one of a file of hooks; in a handler there is nothing more to look for.

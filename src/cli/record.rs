@@ -3,14 +3,14 @@
 use super::output::tell;
 use super::tail::{Clean, EventsArgs, ended_line, record_line};
 use super::{Failure, Finding, root_of};
-use crate::host::Host;
-use crate::journal::News;
-use crate::support::amounts::number_of;
-use crate::support::below;
-use crate::support::file;
-use crate::support::json::parse;
-use crate::support::os_error::in_words;
-use crate::support::rotating::RotatingFile;
+use hookwire_base::support::amounts::number_of;
+use hookwire_base::support::below;
+use hookwire_base::support::file;
+use hookwire_base::support::json::parse;
+use hookwire_base::support::os_error::in_words;
+use hookwire_base::support::rotating::RotatingFile;
+use hookwire_engine::host::Host;
+use hookwire_engine::journal::News;
 use parking_lot::Mutex;
 use serde_json::json;
 use std::collections::HashSet;
@@ -180,8 +180,8 @@ fn keep(recorder: &Recorder, news: &News) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Event;
-    use crate::host::HostOptions;
+    use hookwire_base::event::Event;
+    use hookwire_engine::host::HostOptions;
     use std::sync::atomic::AtomicBool;
 
     #[test]
@@ -196,7 +196,7 @@ mod tests {
         )
         .unwrap();
         let write = || {
-            let from = crate::journal::Sender { dialect: "native", client: None, via: None };
+            let from = hookwire_engine::journal::Sender { dialect: "native", client: None, via: None };
             host.journal.write(&event, from, "{\"event\":\"Stop\"}", &verdict, b"{\"decision\":\"allow\"}");
         };
         let is_over = AtomicBool::new(false);

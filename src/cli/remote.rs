@@ -2,9 +2,9 @@
 
 use super::output::{Output, safe};
 use super::{Failure, Finding, project};
-use crate::running::{self, TIME_LIMIT};
-use crate::support::amounts::millis;
-use crate::transport::client::Client;
+use hookwire_base::support::amounts::millis;
+use hookwire_base::transport::client::Client;
+use hookwire_engine::running::{self, TIME_LIMIT};
 use serde_json::{Value, json};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -155,7 +155,7 @@ pub(super) fn state(args: &StateArgs, out: &mut Output) -> Result<Finding, Failu
 }
 
 pub(super) fn json_or_text(text: &str) -> Value {
-    crate::support::json::parse(text).unwrap_or_else(|_| Value::String(text.to_string()))
+    hookwire_base::support::json::parse(text).unwrap_or_else(|_| Value::String(text.to_string()))
 }
 
 /// Prints a value for a shell: texts as they are, others as JSON.

@@ -1,7 +1,7 @@
 //! Findings in the forms that code hosting reads: annotations of a workflow, and SARIF.
 
-use crate::syntax::codes::{self, Code};
-use crate::syntax::diagnostic::{Diagnostic, Position, Range, Severity};
+use hookwire_base::syntax::codes::{self, Code};
+use hookwire_base::syntax::diagnostic::{Diagnostic, Position, Range, Severity};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 

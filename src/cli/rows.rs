@@ -1,8 +1,8 @@
 //! Verdicts as rows of a table, and in one line, for people.
 
 use super::output::{Output, Tone, safe, short};
-use crate::event::Event;
-use crate::verdict::{Decision, Verdict};
+use hookwire_base::event::Event;
+use hookwire_base::verdict::{Decision, Verdict};
 
 /// Prints the head of a table of verdicts, whose first column has this name.
 pub(super) fn print_head(out: &mut Output, first: &str) {
@@ -56,7 +56,10 @@ pub(super) fn event_summary(event: &Event) -> String {
     let Some(tool) = event.tool_name() else {
         return event.text("/prompt").or(event.text("/lastMessage")).unwrap_or_default().to_string();
     };
-    let main = event.data().pointer("/tool/input").and_then(|input| crate::matching::tools::main_argument(tool, input));
+    let main = event
+        .data()
+        .pointer("/tool/input")
+        .and_then(|input| hookwire_rules::matching::tools::main_argument(tool, input));
     match main {
         Some((_, argument)) => format!("{tool} {argument}"),
         None => tool.to_string(),

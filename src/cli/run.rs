@@ -5,9 +5,9 @@
 use super::output::tell;
 use super::warm_host::{WarmHost, for_agents};
 use super::{Failure, Finding, StandingArgs};
-use crate::support::shell_word;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use hookwire_ask::programs::{SMALL, small};
+use hookwire_base::support::shell_word;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};

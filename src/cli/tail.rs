@@ -2,17 +2,17 @@
 
 use super::output::{Output, Tone, safe, short, tell};
 use super::{Failure, Finding, project};
-use crate::event::Event;
-use crate::handlers::guards::without_secrets;
-use crate::journal::{Ended, Record};
-use crate::matching::tools::main_argument;
-use crate::running::follow::{Following, News, Take};
-use crate::running::told;
-use crate::support::amounts::{duration, number_of};
-use crate::support::json::parse;
-use crate::support::nearest::{closest, did_you_mean};
-use crate::transport::socket;
-use crate::verdict::{Decision, Observed, Status, Would};
+use hookwire_base::event::Event;
+use hookwire_base::support::amounts::{duration, number_of};
+use hookwire_base::support::json::parse;
+use hookwire_base::support::nearest::{closest, did_you_mean};
+use hookwire_base::transport::socket;
+use hookwire_base::verdict::{Decision, Observed, Status, Would};
+use hookwire_engine::journal::{Ended, Record};
+use hookwire_engine::running::follow::{Following, News, Take};
+use hookwire_engine::running::told;
+use hookwire_handlers::handlers::guards::without_secrets;
+use hookwire_rules::matching::tools::main_argument;
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};

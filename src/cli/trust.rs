@@ -3,12 +3,12 @@
 use super::approvals::says_yes;
 use super::output::{Output, Tone, safe, tell};
 use super::{Failure, Finding, project, unasked};
-use crate::definitions::approved::{self, DEFINITIONS, State};
-use crate::running::reload_all;
-use crate::support::nearest::closest;
-use crate::trust::shown::{Look, shown, summary};
-use crate::trust::{self, Refusal, Review, Trusted};
 use clap::{Args, Command};
+use hookwire_base::support::nearest::closest;
+use hookwire_engine::definitions::approved::{self, DEFINITIONS, State};
+use hookwire_engine::running::reload_all;
+use hookwire_engine::trust::shown::{Look, shown, summary};
+use hookwire_engine::trust::{self, Review, Trusted};
 use serde_json::json;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -49,12 +49,6 @@ struct AddArgs {
     /// Approve without being asked.
     #[arg(long)]
     yes: bool,
-}
-
-impl From<Refusal> for Failure {
-    fn from(Refusal(problem): Refusal) -> Failure {
-        Failure(problem)
-    }
 }
 
 pub(super) fn run(args: &TrustArgs, out: &mut Output) -> Result<Finding, Failure> {

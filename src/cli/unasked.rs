@@ -3,13 +3,14 @@
 
 use super::install::{Entry, InstallArgs};
 use super::output::{Output, Tone, safe};
-use crate::agents::{AGENTS, Agent};
-use crate::dialects::EventRow;
-use crate::event::{CUSTOM_PREFIX, On};
-use crate::handlers::Handler;
-use crate::hook::Hook;
-use crate::syntax::diagnostic::{Diagnostic, LineIndex};
-use crate::syntax::problem::Problem;
+use super::own::dialect_of;
+use hookwire_base::event::{CUSTOM_PREFIX, On};
+use hookwire_base::syntax::diagnostic::{Diagnostic, LineIndex};
+use hookwire_base::syntax::problem::Problem;
+use hookwire_dialects::EventRow;
+use hookwire_engine::hook::Hook;
+use hookwire_handlers::handlers::Handler;
+use hookwire_rules::agents::{AGENTS, Agent};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -58,7 +59,7 @@ impl Asker {
 
     /// Why it doesn't ask about an event, if it doesn't.
     fn why(&self, event: &str) -> Option<Why> {
-        let dialect = self.agent.dialect()?;
+        let dialect = dialect_of(self.agent)?;
         let rows: Vec<&EventRow> = dialect.events.iter().filter(|row| row.is_for(event)).collect();
         let is_missing = |row: &&&'static EventRow| self.missing.contains(&row.name);
         match (rows.iter().find(|row| dialect.unasked(row.name).is_none()), rows.first()) {

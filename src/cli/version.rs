@@ -3,7 +3,7 @@
 use super::output::{Output, Tone, safe};
 use super::{Failure, Finding};
 use crate::rpc::protocol::PROTOCOL_VERSION;
-use crate::running;
+use hookwire_engine::running;
 use serde_json::json;
 
 #[derive(clap::Args)]

@@ -1,11 +1,11 @@
 //! The host of a project that agents share: it stays up between events, and the first who needs it starts it.
 
 use super::{Failure, StandingArgs};
-use crate::running::replace_superseded;
-use crate::support::places;
-use crate::transport::socket;
 use hookwire_ask::project;
 use hookwire_ask::warm::Warm;
+use hookwire_base::support::places;
+use hookwire_base::transport::socket;
+use hookwire_engine::running::replace_superseded;
 use rustix::fd::OwnedFd;
 use rustix::process::{Resource, getrlimit};
 use std::ffi::OsString;

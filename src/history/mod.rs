@@ -10,10 +10,10 @@
 mod parts;
 mod query;
 
-use crate::running::told;
-use crate::support::json::parse;
-use crate::support::places;
-use crate::support::visible::cut;
+use hookwire_base::support::json::parse;
+use hookwire_base::support::places;
+use hookwire_base::support::visible::cut;
+use hookwire_engine::running::told;
 use parking_lot::{Mutex, MutexGuard};
 use query::{ANY, Query, facet, millis};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
@@ -518,7 +518,7 @@ mod tests {
 
     fn record(seq: u64, at: SystemTime, command: &str, decision: &str) -> Value {
         json!({
-            "seq": seq, "at": crate::support::amounts::rfc3339(at), "event": "PreToolUse", "tool": "Bash", "dialect": "native",
+            "seq": seq, "at": hookwire_base::support::amounts::rfc3339(at), "event": "PreToolUse", "tool": "Bash", "dialect": "native",
             "client": "bot", "params": { "event": "PreToolUse", "session": "s1", "tool": { "name": "Bash", "input": { "command": command } } },
             "verdict": { "decision": decision, "reason": "Not from here.", "outcomes": [{ "hook": "no-push" }] },
         })

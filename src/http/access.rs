@@ -1,7 +1,7 @@
 //! Who may ask. A port of this machine is open to every user of it and to every web page in a browser, so a request
 //! has to show a token; and a page that has its own name point to this machine is known by that name.
 
-use crate::support::digest::hex;
+use hookwire_base::support::digest::hex;
 use hyper::Request;
 use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
 use hyper::http::uri::Authority;

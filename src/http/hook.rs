@@ -6,9 +6,9 @@
 use super::Service;
 use super::body;
 use super::reply::{self, Reply};
-use crate::dialects::Dialect;
-use crate::dialects::asked::{self, Asked};
 use crate::rpc::single;
+use hookwire_dialects::Dialect;
+use hookwire_dialects::asked::{self, Asked};
 use hyper::Request;
 use hyper::body::Incoming;
 use std::time::Duration;

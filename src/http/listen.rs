@@ -1,8 +1,8 @@
 //! The listener: an address of this machine's own, and its connections.
 
 use super::owner;
-use crate::transport::guests::{Guests, Place};
 use bytes::Bytes;
+use hookwire_base::transport::guests::{Guests, Place};
 use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;

@@ -16,12 +16,12 @@ pub(crate) use access::{bearer, only};
 pub use listen::{Address, Listener};
 pub(crate) use listen::{Answers, Caller};
 
-use crate::dialects::asked;
-use crate::host::Host;
 use crate::rpc::single;
-use crate::transport::guests::MAX_AGENTS;
 use access::{Access, Refused};
 use bytes::Bytes;
+use hookwire_base::transport::guests::MAX_AGENTS;
+use hookwire_dialects::asked;
+use hookwire_engine::host::Host;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::ALLOW;

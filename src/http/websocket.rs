@@ -5,10 +5,10 @@
 
 use super::Service;
 use super::reply::{self, Reply};
-use crate::transport::framing::{Decoder, Framing, Incoming};
-use crate::transport::socket::seat;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
+use hookwire_base::transport::framing::{Decoder, Framing, Incoming};
+use hookwire_base::transport::socket::seat;
 use http_body_util::Full;
 use hyper::header::{HeaderMap, HeaderValue, SEC_WEBSOCKET_PROTOCOL};
 use hyper::{Request, StatusCode, body};

@@ -1,9 +1,9 @@
 //! Which case reaches which hook of a host: so much of `hookwire test` as can be told without starting anything.
 
 use super::problem::Answer;
-use crate::definitions::cases::{Beside, Case, Reach, Scene, beside, directory, reach};
-use crate::host::{Host, HostOptions, LastGood, Projects, Purpose};
-use crate::support::places;
+use hookwire_base::support::places;
+use hookwire_engine::definitions::cases::{Beside, Case, Reach, Scene, beside, directory, reach};
+use hookwire_engine::host::{Host, HostOptions, LastGood, Projects, Purpose};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};

@@ -3,16 +3,16 @@
 use super::problem::{Answer, Problem};
 use super::shown;
 use super::tried::Definition;
-use crate::dialects::recorded::Recorded;
-use crate::handlers::Effect;
-use crate::handlers::guards::without_secrets;
 use crate::history::{History, Order, Wishes, Written, directory};
-use crate::host::Purpose;
-use crate::running::follow::{Following, News};
 use crate::suggest::Suggestions;
-use crate::support::amounts::rfc3339;
-use crate::support::json::parse;
-use crate::transport::socket;
+use hookwire_base::support::amounts::rfc3339;
+use hookwire_base::support::json::parse;
+use hookwire_base::transport::socket;
+use hookwire_dialects::recorded::Recorded;
+use hookwire_engine::host::Purpose;
+use hookwire_engine::running::follow::{Following, News};
+use hookwire_handlers::handlers::Effect;
+use hookwire_handlers::handlers::guards::without_secrets;
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -274,7 +274,7 @@ impl Kept {
         let runtime = tokio::runtime::Handle::current();
         let (mut n_judged, mut from, mut differences) = (0, None, Vec::new());
         each_of_last(self.history()?, &format!("since:{}", wanted.since), |line| {
-            let Ok(Recorded { event, dialect, .. }) = Recorded::read(line, crate::dialects::native()) else {
+            let Ok(Recorded { event, dialect, .. }) = Recorded::read(line, hookwire_dialects::native()) else {
                 return ControlFlow::Continue(());
             };
             let judged = runtime.block_on(async {

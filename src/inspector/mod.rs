@@ -24,13 +24,13 @@ mod watch;
 
 use crate::http::body::{self, Unread};
 use crate::http::{Answers, Caller, bearer, not_allowed, only, reply};
-use crate::support::json::parse;
-use crate::transport::tcp_peer;
 use bytes::Bytes;
 use call::Call;
 use feed::Feed;
 #[cfg(feature = "fleet")]
 pub use fleet::Source as FleetSource;
+use hookwire_base::support::json::parse;
+use hookwire_base::transport::tcp_peer;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Incoming;

@@ -1,8 +1,8 @@
 //! The page: the files that were built from `inspector/`, compiled in.
 
 use crate::http::reply::{self, Reply};
-use crate::support::file;
 use bytes::Bytes;
+use hookwire_base::support::file;
 use hyper::StatusCode;
 use hyper::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY};
 

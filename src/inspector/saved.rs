@@ -1,12 +1,12 @@
 //! A definition from the page, written into a project. It is in force once a person trusts it, in a terminal or an editor.
 
 use super::problem::{Answer, Problem};
-use crate::definitions::approved::DEFINITIONS;
-use crate::definitions::check::check;
-use crate::journal::Recent;
-use crate::support::below;
-use crate::syntax::diagnostic::{Diagnostic, Severity};
-use crate::syntax::source::Layer;
+use hookwire_base::support::below;
+use hookwire_base::syntax::diagnostic::{Diagnostic, Severity};
+use hookwire_base::syntax::source::Layer;
+use hookwire_engine::definitions::approved::DEFINITIONS;
+use hookwire_engine::definitions::check::check;
+use hookwire_engine::journal::Recent;
 use serde::Deserialize;
 use serde_json::json;
 use std::io::ErrorKind;

@@ -1,10 +1,10 @@
 //! Hosts and events as pages know them.
 
-use crate::handlers::guards::without_secrets;
-use crate::journal::Recent;
-use crate::running::follow::Run;
-use crate::running::told;
-use crate::support::visible::{cut, safe};
+use hookwire_base::support::visible::{cut, safe};
+use hookwire_engine::journal::Recent;
+use hookwire_engine::running::follow::Run;
+use hookwire_engine::running::told;
+use hookwire_handlers::handlers::guards::without_secrets;
 use serde_json::{Map, Value, json};
 
 /// The longest text that says what an event is about, in characters.

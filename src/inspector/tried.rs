@@ -1,14 +1,14 @@
 //! A definition that isn't saved, held against an event: what it would say, without starting anything.
 
 use super::problem::{Answer, Problem};
-use crate::definitions::cases::{Expected, is_definition_file};
-use crate::dialects::{self, Dialect};
-use crate::engine::NOT_RUN;
-use crate::event::Event;
-use crate::host::{Host, HostOptions, LastGood, Projects, Purpose};
-use crate::matching::Facts;
 use crate::rpc::protocol::ExplainResult;
-use crate::syntax::diagnostic::Diagnostic;
+use hookwire_base::event::Event;
+use hookwire_base::syntax::diagnostic::Diagnostic;
+use hookwire_dialects::{self as dialects, Dialect};
+use hookwire_engine::definitions::cases::{Expected, is_definition_file};
+use hookwire_engine::engine::NOT_RUN;
+use hookwire_engine::host::{Host, HostOptions, LastGood, Projects, Purpose};
+use hookwire_rules::matching::Facts;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -52,8 +52,8 @@ impl Definition {
     #[cfg(feature = "history")]
     pub(super) fn saved(&self, root: &Path) -> Definition {
         let name = self.path.as_ref().and_then(|it| Path::new(it).file_name());
-        let path = name.map(|it| root.join(crate::definitions::approved::DEFINITIONS).join(it));
-        let text = path.and_then(|it| crate::support::file::read(&it).ok()).map(|(text, _)| text);
+        let path = name.map(|it| root.join(hookwire_engine::definitions::approved::DEFINITIONS).join(it));
+        let text = path.and_then(|it| hookwire_base::support::file::read(&it).ok()).map(|(text, _)| text);
         Definition { text: text.unwrap_or_else(|| NONE.into()), path: self.path.clone().filter(|_| name.is_some()) }
     }
 

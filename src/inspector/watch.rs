@@ -3,12 +3,12 @@
 use super::feed::Feed;
 use super::kept::Kept;
 use super::shown::{host, id, shown};
-use crate::handlers::guards::without_secrets;
 use crate::rpc::protocol::ApprovalList;
-use crate::running;
-use crate::running::follow::{Following, News, Run, Take, notices_of_questions};
-use crate::transport::client::Client;
-use crate::transport::socket;
+use hookwire_base::transport::client::Client;
+use hookwire_base::transport::socket;
+use hookwire_engine::running;
+use hookwire_engine::running::follow::{Following, News, Run, Take, notices_of_questions};
+use hookwire_handlers::handlers::guards::without_secrets;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;

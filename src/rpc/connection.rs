@@ -12,12 +12,12 @@ use super::methods::{DirectCall, METHODS, Run, find, router};
 use super::params;
 use super::protocol::{Trace, code};
 use super::session::Session;
-use crate::support::failpoint;
-use crate::support::json;
-use crate::support::nearest::{closest, did_you_mean};
-use crate::transport::framing::{Bad, salvage_id};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use hookwire_base::support::failpoint;
+use hookwire_base::support::json;
+use hookwire_base::support::nearest::{closest, did_you_mean};
+use hookwire_base::transport::framing::{Bad, salvage_id};
 use jsonrpsee::core::server::{MethodCallback, Methods};
 use jsonrpsee_types::{Id, Params};
 use serde::Deserialize;
@@ -477,7 +477,10 @@ async fn or_panic_reply(id: &str, future: BoxFuture<'static, Reply>) -> Reply {
 }
 
 fn panic_reply(id: &str, panic: &(dyn Any + Send)) -> Reply {
-    tracing::error!(panic = crate::engine::panic_text(panic), "A method panicked; this is a bug in hookwire.");
+    tracing::error!(
+        panic = hookwire_engine::engine::panic_text(panic),
+        "A method panicked; this is a bug in hookwire."
+    );
     Reply::error(id, &RpcError::internal("internal error: the method panicked; this is a bug in hookwire"))
 }
 
@@ -505,8 +508,8 @@ fn error_text(error: &RawValue) -> String {
 mod tests {
     use super::super::session::Side;
     use super::*;
-    use crate::host::{Host, HostOptions};
-    use crate::transport::outbox::Outbox;
+    use hookwire_base::transport::outbox::Outbox;
+    use hookwire_engine::host::{Host, HostOptions};
     use proptest::prelude::*;
 
     const SEEDS: [&str; 6] = [

@@ -2,7 +2,7 @@
 //! `result` is somebody else's matter.
 
 use super::error::{RpcError, RpcResult};
-use crate::support::json;
+use hookwire_base::support::json;
 use jsonrpsee::core::server::MethodResponse;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};

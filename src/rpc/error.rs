@@ -1,9 +1,9 @@
 //! Why a request can't be served, as the client gets it.
 
 use super::protocol::code;
-use crate::lsp;
-use crate::services::state::StateError;
-use crate::support::json::without_types;
+use hookwire_base::support::json::without_types;
+use hookwire_handlers::services::state::StateError;
+use hookwire_lsp as lsp;
 use jsonrpsee_types::ErrorObjectOwned;
 use serde::Serialize;
 use serde_json::Value;

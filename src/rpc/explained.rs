@@ -1,16 +1,16 @@
 //! How `hooks/explain` comes to its result.
 
 use super::protocol::{ExplainResult, Explanation, PolicyExplanation, ReadCommand, RuleExplanation};
-use crate::contract::Contract;
-use crate::dialects;
-use crate::engine;
-use crate::hook::Hook;
-use crate::matching::Facts;
-use crate::matching::call::Subject;
-use crate::matching::rule::ToolRule;
-use crate::matching::shell::{Command, Script};
-use crate::policy::{self, Policy};
-use crate::verdict::Decision;
+use hookwire_base::verdict::Decision;
+use hookwire_dialects as dialects;
+use hookwire_engine::engine;
+use hookwire_engine::hook::Hook;
+use hookwire_rules::contract::Contract;
+use hookwire_rules::matching::Facts;
+use hookwire_rules::matching::call::Subject;
+use hookwire_rules::matching::rule::ToolRule;
+use hookwire_rules::matching::shell::{Command, Script};
+use hookwire_rules::policy::{self, Policy};
 use std::sync::Arc;
 
 impl ExplainResult {

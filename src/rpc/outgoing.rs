@@ -1,15 +1,15 @@
 //! What the host sends to its client: a row for each request and notification. From it come the
 //! capabilities that a client names in `initialize`, and the schema.
 
-use crate::engine::Report;
-use crate::handlers::CallbackCall;
-use crate::host::Changed;
-use crate::journal::{Ended, Record};
-use crate::services::approval::{ApprovalReply, ApprovalRequest, ApprovalsChanged};
-use crate::services::client;
-use crate::services::models::{CompleteParams, ModelReply};
-use crate::starts::NamedPrograms;
-use crate::verdict::Answer;
+use hookwire_base::verdict::Answer;
+use hookwire_engine::engine::Report;
+use hookwire_engine::host::Changed;
+use hookwire_engine::journal::{Ended, Record};
+use hookwire_engine::starts::NamedPrograms;
+use hookwire_handlers::handlers::CallbackCall;
+use hookwire_handlers::services::approval::{ApprovalReply, ApprovalRequest, ApprovalsChanged};
+use hookwire_handlers::services::client;
+use hookwire_handlers::services::models::{CompleteParams, ModelReply};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 

@@ -1,9 +1,9 @@
 //! The params of a message: from text to JSON to the type that a method takes.
 
 use super::error::{RpcError, RpcResult};
-use crate::support::json;
-use crate::support::nearest::did_you_mean;
-use crate::syntax::node::{Node, decode};
+use hookwire_base::support::json;
+use hookwire_base::support::nearest::did_you_mean;
+use hookwire_base::syntax::node::{Node, decode};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 

@@ -1,19 +1,19 @@
 //! The types of the messages. `schema/protocol.json` is generated from them.
 
 use super::outgoing::{NotificationKind, RequestKind};
-use crate::contract::Fail;
-use crate::definitions::layer_dir::LayerDir;
-use crate::definitions::watch::Watching;
-use crate::event::{EventShape, Phase};
-use crate::hook::{Hook, Miss};
-use crate::hook_set::HookSet;
-use crate::journal::{Excerpt, Recent};
-use crate::services::approval::{ApprovalReply, ApprovalRequest};
-use crate::services::state::Item;
-use crate::support::amounts::millis;
-use crate::syntax::diagnostic::Diagnostic;
-use crate::syntax::source::{Layer, Source};
-use crate::verdict::{Decision, Verdict};
+use hookwire_base::event::{EventShape, Phase};
+use hookwire_base::support::amounts::millis;
+use hookwire_base::syntax::diagnostic::Diagnostic;
+use hookwire_base::syntax::source::{Layer, Source};
+use hookwire_base::verdict::{Decision, Verdict};
+use hookwire_engine::definitions::layer_dir::LayerDir;
+use hookwire_engine::definitions::watch::Watching;
+use hookwire_engine::hook::{Hook, Miss};
+use hookwire_engine::hook_set::HookSet;
+use hookwire_engine::journal::{Excerpt, Recent};
+use hookwire_handlers::services::approval::{ApprovalReply, ApprovalRequest};
+use hookwire_handlers::services::state::Item;
+use hookwire_rules::contract::Fail;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
@@ -572,7 +572,7 @@ pub struct StateSet {
     #[serde(default)]
     pub session: Option<String>,
     /// The new value, up to 256 KiB.
-    #[serde(deserialize_with = "crate::verdict::any")]
+    #[serde(deserialize_with = "hookwire_base::verdict::any")]
     pub value: Value,
     /// How long it is kept, in milliseconds; absent: for good.
     #[serde(default)]
@@ -589,10 +589,10 @@ pub struct StateCompareAndSet {
     #[serde(default)]
     pub session: Option<String>,
     /// The value that must be there; absent: none.
-    #[serde(default, deserialize_with = "crate::verdict::present")]
+    #[serde(default, deserialize_with = "hookwire_base::verdict::present")]
     pub expected: Option<Value>,
     /// The new value.
-    #[serde(deserialize_with = "crate::verdict::any")]
+    #[serde(deserialize_with = "hookwire_base::verdict::any")]
     pub value: Value,
     /// How long it is kept, in milliseconds; absent: for good.
     #[serde(default)]

@@ -3,7 +3,7 @@
 use super::methods::METHODS;
 use super::outgoing::{notification_schemas, request_schemas};
 use super::protocol::PROTOCOL_VERSION;
-use crate::event::EVENTS;
+use hookwire_base::event::EVENTS;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 

@@ -4,9 +4,9 @@
 //! way.
 
 use super::connection::{Connection, Next};
-use crate::transport::framing::{Decoder, Incoming};
-use crate::transport::outbox::Outbox;
-use crate::transport::stdio::hung_up;
+use hookwire_base::transport::framing::{Decoder, Incoming};
+use hookwire_base::transport::outbox::Outbox;
+use hookwire_base::transport::stdio::hung_up;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use std::os::fd::BorrowedFd;

@@ -5,20 +5,21 @@ use super::error::{RpcError, RpcResult};
 use super::in_flight::InFlight;
 use super::outgoing::{NotificationKind, RequestKind};
 use super::protocol::{Honour, HookCapabilities, Trace};
-use crate::dialects::{self, Dialect};
-use crate::engine::{Honours, HooksInForce};
-use crate::handlers::Means;
-use crate::hook_set::HookSet;
-use crate::host::Host;
-use crate::journal::{News, clipped};
-use crate::lsp;
-use crate::services::client::{Answers, Client, Reply};
-use crate::services::state::Store;
-use crate::starts::NamedPrograms;
-use crate::transport::outbox::Outbox;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use hookwire_ask::peer::Peer;
+use hookwire_base::transport::outbox::Outbox;
+use hookwire_dialects::{self as dialects, Dialect};
+use hookwire_engine::engine::HooksInForce;
+use hookwire_engine::hook_set::HookSet;
+use hookwire_engine::host::Host;
+use hookwire_engine::journal::{News, clipped};
+use hookwire_engine::starts::NamedPrograms;
+use hookwire_handlers::handlers::Means;
+use hookwire_handlers::services::client::{Answers, Client, Reply};
+use hookwire_handlers::services::state::Store;
+use hookwire_lsp as lsp;
+use hookwire_rules::contract::Honours;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -98,7 +99,7 @@ struct Settings {
 #[derive(Default)]
 pub struct Registered {
     /// All of them.
-    pub hooks: Vec<Arc<crate::hook::Hook>>,
+    pub hooks: Vec<Arc<hookwire_engine::hook::Hook>>,
     /// The set in force; `None` before the first registration.
     pub set: Option<Arc<HookSet>>,
 }
@@ -351,8 +352,8 @@ impl Session {
     ///
     /// # Errors
     /// It may not.
-    pub(super) fn may_register(&self, hooks: &[Arc<crate::hook::Hook>]) -> Result<(), RpcError> {
-        let is_callback = |hook: &Arc<crate::hook::Hook>| hook.handler.key() == "callback";
+    pub(super) fn may_register(&self, hooks: &[Arc<hookwire_engine::hook::Hook>]) -> Result<(), RpcError> {
+        let is_callback = |hook: &Arc<hookwire_engine::hook::Hook>| hook.handler.key() == "callback";
         match self.side {
             Side::Parent => Ok(()),
             Side::Guest(_) if hooks.iter().all(is_callback) => Ok(()),

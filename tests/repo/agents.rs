@@ -1,4 +1,4 @@
-//! What the book and the drives say of coding agents is what `src/agents` has.
+//! What the book and the drives say of coding agents is what `crates/rules/src/agents` has.
 
 use crate::support::repo;
 use hookwire::agents::{AGENTS, Agent, Form, Unit};
@@ -145,7 +145,10 @@ fn tables_of_agents_have_what_is_known_of_them() {
         match std::env::var_os("UPDATE_EXPECT") {
             Some(_) => fs::write(&path, fresh).unwrap(),
             None => {
-                assert!(fresh == text, "{file} isn't what src/agents says: UPDATE_EXPECT=1 writes it anew\n{fresh}")
+                assert!(
+                    fresh == text,
+                    "{file} isn't what crates/rules/src/agents says: UPDATE_EXPECT=1 writes it anew\n{fresh}"
+                )
             }
         }
     }
@@ -154,7 +157,7 @@ fn tables_of_agents_have_what_is_known_of_them() {
 /// A file that can't be read would be an agent that nobody guards.
 #[test]
 fn every_file_of_an_agent_is_read() {
-    let files = fs::read_dir(repo("src/agents")).unwrap().map(|it| it.unwrap().path());
+    let files = fs::read_dir(repo("crates/rules/src/agents")).unwrap().map(|it| it.unwrap().path());
     let files = files.filter(|path| path.extension().is_some_and(|it| it == "toml")).count();
     let read =
         AGENTS.iter().filter(|it| ![&it.title, &it.version, &it.program, &it.gone].iter().any(|it| it.is_empty()));

@@ -71,7 +71,7 @@ fn every_mistake_is_told_with_its_place() {
     // Those that are about files and directories are in tests/host/reload.rs, those about what is trusted in
     // tests/systems/trust.rs.
     for source in ["compile", "file_state", "load"] {
-        let source = fs::read_to_string(repo(&format!("src/definitions/{source}.rs"))).unwrap();
+        let source = fs::read_to_string(repo(&format!("crates/engine/src/definitions/{source}.rs"))).unwrap();
         for code in
             source.split('"').filter(|it| it.contains('-') && it.chars().all(|c| c.is_ascii_lowercase() || c == '-'))
         {

@@ -3,7 +3,7 @@
 #![allow(dead_code, unreachable_pub, unused_imports, reason = "each test binary uses its part")]
 
 pub mod editor;
-pub mod models;
+pub use hookwire_testing::models;
 pub mod skipped;
 
 pub use hookwire_conformance::framing::Framing;

@@ -1,8 +1,5 @@
-#[allow(dead_code, reason = "other tests use all of it")]
-#[path = "../../../src/support/rows.rs"]
-mod rows;
-
 use super::*;
+use hookwire_testing::rows;
 use serde::Deserialize;
 use std::path::Path;
 

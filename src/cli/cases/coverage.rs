@@ -1,9 +1,9 @@
 //! Which conditions and failures of the hooks the cases reach.
 
-use crate::hook::Condition;
-use crate::hook_set::HookSet;
-use crate::matching::Facts;
-use crate::verdict::{Outcome, Verdict};
+use hookwire_base::verdict::{Outcome, Verdict};
+use hookwire_engine::hook::Condition;
+use hookwire_engine::hook_set::HookSet;
+use hookwire_rules::matching::Facts;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Where cases take place.
 
 use super::super::scratch::scratch;
-use crate::definitions::approved::DEFINITIONS;
+use hookwire_engine::definitions::approved::DEFINITIONS;
 use std::collections::BTreeSet;
 use std::fs::{DirEntry, Metadata};
 use std::io::{Error, Result};

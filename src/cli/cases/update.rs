@@ -1,9 +1,9 @@
 //! `hookwire test --update`: what came out becomes what is expected, and nothing else in the file changes.
 
-use crate::definitions::cases::{self, CameOut};
-use crate::syntax::formats::{self, Format};
-use crate::syntax::node::Step;
-use crate::syntax::writer::{At, Op, rewritten};
+use hookwire_base::syntax::formats::{self, Format};
+use hookwire_base::syntax::node::Step;
+use hookwire_base::syntax::writer::{At, Op, rewritten};
+use hookwire_engine::definitions::cases::{self, CameOut};
 use serde_json::{Map, Value};
 use std::path::Path;
 
@@ -58,7 +58,7 @@ fn members(news: &CameOut) -> [(&'static str, Option<Value>); 5] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::definitions::cases::Expected;
+    use hookwire_engine::definitions::cases::Expected;
 
     #[test]
     fn only_what_is_expected_changes() {

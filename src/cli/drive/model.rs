@@ -3,9 +3,9 @@
 //! It speaks what agents speak: Anthropic's messages, OpenAI's chat completions and responses, Gemini's contents. Which of
 //! them is told by the path of the request.
 
-use crate::matching::tools;
-use crate::support::json::parse;
 use bytes::Bytes;
+use hookwire_base::support::json::parse;
+use hookwire_rules::matching::tools;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderValue};

@@ -6,10 +6,10 @@ use super::super::output::{Output, Tone};
 use super::super::{Failure, Finding};
 use super::ServerArgs;
 use super::key::PassphraseArgs;
-use crate::fleet::asked::Shown;
-use crate::services::approval::ApprovalRequest;
+use hookwire_engine::fleet::asked::Shown;
 use hookwire_fleet::asks::{self, Answered, Decision, Question};
 use hookwire_fleet::server::Server;
+use hookwire_handlers::services::approval::ApprovalRequest;
 use serde_json::{Value, json};
 use std::io::IsTerminal;
 

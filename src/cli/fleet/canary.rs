@@ -2,8 +2,8 @@
 
 use super::super::Failure;
 use super::super::output::{Output, Tone, tell};
-use crate::fleet::definitions::CANARY_PAUSE;
-use crate::support::amounts::number_of;
+use hookwire_base::support::amounts::number_of;
+use hookwire_engine::fleet::definitions::CANARY_PAUSE;
 use hookwire_fleet::hosts::{Reported, all};
 use hookwire_fleet::name::Name;
 use hookwire_fleet::publish::{Channel, Published};

@@ -2,7 +2,7 @@
 //! the host.
 
 use super::super::scratch::scratch;
-use crate::support::file;
+use hookwire_base::support::file;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;

@@ -2,12 +2,12 @@
 
 use super::super::Failure;
 use super::cases::try_cases;
-use crate::definitions::signed::Signed;
-use crate::fleet::Member;
-use crate::fleet::acts::Acts;
-use crate::fleet::definitions::{self, Followed};
-use crate::fleet::settings::Settings;
-use crate::host::{Host, HostOptions};
+use hookwire_engine::definitions::signed::Signed;
+use hookwire_engine::fleet::Member;
+use hookwire_engine::fleet::acts::Acts;
+use hookwire_engine::fleet::definitions::{self, Followed};
+use hookwire_engine::fleet::settings::Settings;
+use hookwire_engine::host::{Host, HostOptions};
 use std::path::Path;
 use std::sync::Arc;
 use tokio::runtime::{Handle, Runtime};

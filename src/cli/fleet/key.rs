@@ -2,7 +2,7 @@
 
 use super::super::output::{Output, tell};
 use super::super::{Failure, Finding, output};
-use crate::support::file;
+use hookwire_base::support::file;
 use hookwire_fleet::key::{SecretKey, describe};
 use serde_json::json;
 use std::io::{BufRead, IsTerminal};

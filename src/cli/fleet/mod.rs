@@ -20,7 +20,7 @@ pub(super) use pool::{Answering, Pool};
 
 use super::output::Output;
 use super::{Failure, Finding};
-use crate::fleet::settings::{Followed, Settings};
+use hookwire_engine::fleet::settings::{Followed, Settings};
 use hookwire_fleet::server::Server;
 use std::time::Duration;
 

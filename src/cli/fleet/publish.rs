@@ -6,9 +6,9 @@ use super::ServerArgs;
 use super::canary::{Pair, as_json};
 use super::cases::try_cases;
 use super::key::PassphraseArgs;
-use crate::fleet::definitions::{Soundness, has_cases};
-use crate::fleet::settings::Followed;
-use crate::support::amounts::number_of;
+use hookwire_base::support::amounts::number_of;
+use hookwire_engine::fleet::definitions::{Soundness, has_cases};
+use hookwire_engine::fleet::settings::Followed;
 use hookwire_fleet::bundle::{Files, Manifest, Stage};
 use hookwire_fleet::envelope::Signers;
 use hookwire_fleet::follow::Judge;
@@ -348,7 +348,7 @@ async fn against(
 fn whom(args: &PublishArgs, followed: Option<Followed>, keys: &[SecretKey]) -> Result<(Name, Signers), Failure> {
     let own = || Signers::new(keys.iter().map(SecretKey::public), 1).map_err(|error| Failure(error.to_string()));
     let Some(Followed { pins, .. }) = followed else {
-        let channel = args.to.clone().unwrap_or_else(|| Name::nearest(crate::fleet::settings::CHANNEL));
+        let channel = args.to.clone().unwrap_or_else(|| Name::nearest(hookwire_engine::fleet::settings::CHANNEL));
         return Ok((channel, own()?));
     };
     let n_pinned = keys.iter().filter(|key| pins.signers.keys().any(|it| *it == key.public())).count();

@@ -4,9 +4,9 @@ use super::super::output::Output;
 use super::super::remote::{StateAction, StateArgs, json_or_text, print_value};
 use super::super::{Failure, Finding};
 use super::{ServerArgs, WAIT};
-use crate::services::state::add;
 use hookwire_fleet::name::Name;
 use hookwire_fleet::state::{Change, get, update};
+use hookwire_handlers::services::state::add;
 use serde_json::Value;
 
 pub(in crate::cli) fn run(args: &StateArgs, out: &mut Output) -> Result<Finding, Failure> {

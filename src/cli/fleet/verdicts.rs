@@ -4,7 +4,7 @@ use super::super::output::{Output, tell};
 use super::super::tail::{Clean, print};
 use super::super::{Failure, Finding};
 use super::ServerArgs;
-use crate::fleet::stream;
+use hookwire_engine::fleet::stream;
 use hookwire_fleet::name::Name;
 use hookwire_fleet::server::{Server, ServerError};
 use hookwire_fleet::verdicts::{From, Reader, Stored};

@@ -23,9 +23,9 @@ impl Fleet {
     /// `inspect/history`. A call may find nothing and say where the next one goes on.
     #[cfg(feature = "history")]
     pub(super) async fn search(&self, Search { query, before, limit }: &Search) -> Answer {
-        use crate::fleet::stream::{self, SKEW};
         use crate::history::{Order, sift, span};
         use bounds::*;
+        use hookwire_engine::fleet::stream::{self, SKEW};
         use hookwire_fleet::verdicts::{Backwards, Before};
         use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ impl Fleet {
             Some(before) => Before::Sequence(before.parse().map_err(|_| Problem::params("`before` is no cursor"))?),
             None => until.map_or(Before::End, Before::Time),
         };
-        let since = span.since.and_then(|it| it.checked_sub(SKEW)).map(crate::support::amounts::rfc3339);
+        let since = span.since.and_then(|it| it.checked_sub(SKEW)).map(hookwire_base::support::amounts::rfc3339);
         let limit = limit.unwrap_or(ON_PAGE).clamp(1, MAX_ON_PAGE);
         let host = self.only(&span.hosts);
         let started = std::time::Instant::now();

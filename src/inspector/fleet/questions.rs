@@ -1,11 +1,11 @@
 //! The questions of a fleet that wait, and the answers to them.
 
 use super::{Fleet, Part};
-use crate::fleet::asked::Shown;
 use crate::inspector::problem::{Answer, Problem};
-use crate::services::approval::{Approval, ApprovalReply};
+use hookwire_engine::fleet::asked::Shown;
 use hookwire_fleet::asks::{self, Answered, Decision, Question, Waiting};
 use hookwire_fleet::hosts::now;
+use hookwire_handlers::services::approval::{Approval, ApprovalReply};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;

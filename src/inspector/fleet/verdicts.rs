@@ -1,14 +1,14 @@
 //! The verdict stream, as it comes.
 
 use super::{Fleet, MAX_MACHINES, Part};
-use crate::fleet::stream;
-use crate::handlers::guards::without_secrets;
 use crate::inspector::shown::shown;
-use crate::journal::{Ended, Record};
-use crate::verdict::Verdict;
+use hookwire_base::verdict::Verdict;
+use hookwire_engine::fleet::stream;
+use hookwire_engine::journal::{Ended, Record};
 use hookwire_fleet::name::Name;
 use hookwire_fleet::server::ServerError;
 use hookwire_fleet::verdicts::{From, Reader, Stored};
+use hookwire_handlers::handlers::guards::without_secrets;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;

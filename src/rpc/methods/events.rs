@@ -1,23 +1,24 @@
 //! What happens to an event: `hooks/dispatch` judges it, `hooks/explain` says which hooks would run,
 //! `hooks/recent` gives what was judged lately.
 
-use crate::definitions::embedded::is_probe;
-use crate::dialects::asked::{self, Asked};
-use crate::dialects::{self, Dialect, Turn};
-use crate::engine::{self, Engine, Honours, HooksInForce, Question};
-use crate::event::Event;
-use crate::hook_set::HookSet;
-use crate::journal::{Sender, Via};
-use crate::matching::Facts;
 use crate::rpc::VERDICTS;
 use crate::rpc::aside::aside;
 use crate::rpc::error::{RpcError, RpcResult};
 use crate::rpc::params::{as_object, decode_params};
 use crate::rpc::protocol::{AnswerParams, AnswerResult, DialectEvent, ExplainResult, RecentParams, RecentReply};
 use crate::rpc::session::Session;
-use crate::support::json_writer;
-use crate::verdict::Verdict;
 use hookwire_ask::said::Said;
+use hookwire_base::event::Event;
+use hookwire_base::support::json_writer;
+use hookwire_base::verdict::Verdict;
+use hookwire_dialects::asked::{self, Asked};
+use hookwire_dialects::{self as dialects, Dialect, Turn};
+use hookwire_engine::definitions::embedded::is_probe;
+use hookwire_engine::engine::{self, Engine, HooksInForce, Question};
+use hookwire_engine::hook_set::HookSet;
+use hookwire_engine::journal::{Sender, Via};
+use hookwire_rules::contract::Honours;
+use hookwire_rules::matching::Facts;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;

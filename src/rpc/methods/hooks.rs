@@ -1,14 +1,6 @@
 //! The definitions themselves: `hooks/list`, `hooks/check`, `hooks/reload`, `hooks/register` and
 //! `hooks/unregister`.
 
-use crate::definitions;
-use crate::definitions::compile::compile;
-use crate::definitions::origin::Origin;
-use crate::dialects;
-use crate::engine;
-use crate::handlers::{Means, Obstacle};
-use crate::hook::Hook;
-use crate::hook_set::HookSet;
 use crate::rpc::aside::aside;
 use crate::rpc::error::{RpcError, RpcResult};
 use crate::rpc::protocol::{
@@ -16,11 +8,19 @@ use crate::rpc::protocol::{
     UnregisterParams,
 };
 use crate::rpc::session::{Registered, Session};
-use crate::support::file::read_named;
-use crate::support::nearest::{closest, did_you_mean};
-use crate::syntax::diagnostic::{Diagnostic, LineIndex, Severity};
-use crate::syntax::node::{Node, NodeValue};
-use crate::syntax::source::Layer;
+use hookwire_base::support::file::read_named;
+use hookwire_base::support::nearest::{closest, did_you_mean};
+use hookwire_base::syntax::diagnostic::{Diagnostic, LineIndex, Severity};
+use hookwire_base::syntax::node::{Node, NodeValue};
+use hookwire_base::syntax::source::Layer;
+use hookwire_dialects as dialects;
+use hookwire_engine::definitions;
+use hookwire_engine::definitions::compile::compile;
+use hookwire_engine::definitions::origin::Origin;
+use hookwire_engine::engine;
+use hookwire_engine::hook::Hook;
+use hookwire_engine::hook_set::HookSet;
+use hookwire_handlers::handlers::{Means, Obstacle};
 use serde_json::{Value, json};
 use std::sync::Arc;
 

@@ -9,7 +9,9 @@ use crate::rpc::protocol::{
     CancelParams, InForce, InitializeParams, InitializeResult, PROTOCOL_VERSION, ServerInfo, SetTraceParams,
 };
 use crate::rpc::session::{Session, Side};
-use crate::{dialects, handlers, lsp};
+use hookwire_dialects as dialects;
+use hookwire_handlers::handlers;
+use hookwire_lsp as lsp;
 use serde_json::{Map, Value, json};
 
 pub(super) fn initialize(session: &Session, sent: Value) -> RpcResult<InitializeResult> {

@@ -25,9 +25,9 @@ use super::protocol::{
     StateIncrement, StateItems, StateKey, StateList, StateSet, StateValue, UnregisterParams,
 };
 use super::session::Session;
-use crate::lsp;
-use crate::starts::NamedPrograms;
 use futures_util::future::BoxFuture;
+use hookwire_engine::starts::NamedPrograms;
+use hookwire_lsp as lsp;
 use jsonrpsee::RpcModule;
 use jsonrpsee::core::RegisterMethodError;
 use jsonrpsee::core::server::Methods;

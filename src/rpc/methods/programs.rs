@@ -3,7 +3,7 @@
 use crate::rpc::error::RpcResult;
 use crate::rpc::protocol::Have;
 use crate::rpc::session::Session;
-use crate::starts::NamedPrograms;
+use hookwire_engine::starts::NamedPrograms;
 
 /// From here on the client is told when it is another answer.
 pub(super) async fn named(session: &Session) -> RpcResult<NamedPrograms> {

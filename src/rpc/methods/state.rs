@@ -9,7 +9,7 @@ use crate::rpc::protocol::{
     StateValue,
 };
 use crate::rpc::session::Session;
-use crate::services::state::{Occasion, Scope};
+use hookwire_handlers::services::state::{Occasion, Scope};
 use serde_json::Value;
 use std::time::Duration;
 

@@ -2,9 +2,9 @@
 
 use super::LIMIT;
 use crate::cli::Failure;
-use crate::support::file;
-use crate::transport::client::Client;
-use crate::verdict::Verdict;
+use hookwire_base::support::file;
+use hookwire_base::transport::client::Client;
+use hookwire_base::verdict::Verdict;
 use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};

@@ -1,0 +1,301 @@
+//! What agents' hooks have in common, whether they ask by a command or over HTTP.
+
+pub use hookwire_ask::refusal;
+
+use super::{Dialect, by_name};
+use hookwire_ask::said::Said;
+use hookwire_base::event::{Event, NotAnEvent};
+use hookwire_base::support::json::parse_event;
+use hookwire_base::support::nearest::closest;
+use hookwire_base::support::visible::{safe, safe_lines};
+use hookwire_rules::agents;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// How long an event may take, unless it is said.
+pub const TIME_LIMIT: &str = "50s";
+/// What stands before what is said of the event that `hookwire hook` is told.
+pub const EVENT: &str = "--event ";
+/// What names the event in what agents send, and where it is added for those that don't.
+const EVENT_MEMBER: &str = "hook_event_name";
+
+/// What a hook of an agent's is asked, and how it answers.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// The agent.
+    pub agent: &'static Dialect,
+    /// The event, as far as it is known.
+    pub moment: Moment,
+    /// What hookwire's own failures come to.
+    pub fails_open: bool,
+    /// How long the event may take.
+    pub time_limit: Duration,
+}
+
+/// What is known of the event that an agent asks about.
+#[derive(Clone, Debug, Default)]
+pub struct Moment {
+    /// The agent's name for it, or the canonical one; empty until it is known.
+    pub name: String,
+    /// Nobody knows the event, and it looks like one before a call of a tool.
+    pub is_unknown_gate: bool,
+}
+
+impl Asked {
+    /// What an agent asks; a `name` is the event's where the agent doesn't say it.
+    pub fn new(agent: &'static Dialect, name: Option<String>) -> Asked {
+        let moment = Moment { name: name.unwrap_or_default(), is_unknown_gate: false };
+        Asked { agent, moment, fails_open: false, time_limit: hookwire_ask::TIME_LIMIT }
+    }
+
+    /// The payload that the agent sent, with the event's name in it; from here on, `agent` is who asks. `option` is what names an event beside the payload.
+    ///
+    /// # Errors
+    /// Says why it can't be read.
+    pub fn read(&mut self, sent: &[u8], option: &str) -> Result<Value, String> {
+        let mut payload = read(self.agent, &mut self.moment, sent)?;
+        self.agent = speaker(self.agent, &payload);
+        name_event(self.agent, &mut self.moment, &mut payload).map_err(|problem| format!("{option}{problem}"))?;
+        Ok(payload)
+    }
+
+    /// What a command says of a reply to the agent, or of a failure.
+    pub fn said(&self, judged: Result<Value, String>) -> Said {
+        let said = match judged {
+            Ok(reply) => self.agent.say(&reply, &self.moment.name),
+            Err(problem) => {
+                let reason = refusal(&safe(&problem));
+                let refused = match self.fails_open {
+                    false => self.agent.refuse(&reason, &self.moment),
+                    true => Said::default(),
+                };
+                // What can't be denied isn't, but somebody should know.
+                let is_silent = refused == Said::default();
+                if is_silent { Said { stderr: format!("hookwire: {problem}"), ..refused } } else { refused }
+            }
+        };
+        Said { stderr: safe_lines(&said.stderr).into_owned(), ..said }
+    }
+}
+
+/// What a command said of a reply to a payload as it is recorded, with its event's name.
+pub fn said_of(agent: &'static Dialect, payload: &Value, reply: Value) -> Said {
+    let name = payload.get(EVENT_MEMBER).or(payload.pointer(agent.event_name)).and_then(Value::as_str);
+    Asked::new(agent, name.map(str::to_string)).said(Ok(reply))
+}
+
+/// The dialect of an agent, by its name.
+///
+/// # Errors
+/// It is no agent; names those that there are.
+pub fn agent(name: &str) -> Result<&'static Dialect, String> {
+    agents::check(name)?;
+    by_name(name).map_err(|unknown| unknown.to_string())
+}
+
+/// The payload that an agent sent. If it can't be read, what is known of the event is taken from what can be.
+pub(super) fn read(agent: &Dialect, moment: &mut Moment, sent: &[u8]) -> Result<Value, String> {
+    let text = std::str::from_utf8(sent).map_err(|_| "the event is not UTF-8".to_string());
+    // Cursor sends one or two marks of the byte order on Windows.
+    let text = text.map(|text| text.trim_start_matches('\u{feff}'));
+    let payload = text.and_then(|text| parse_event(text).map_err(|error| format!("the event is not JSON: {error}")));
+    if payload.is_err() {
+        let text = String::from_utf8_lossy(sent);
+        if moment.name.is_empty() {
+            moment.name.push_str(&find_name(agent, &text).unwrap_or_default());
+        }
+        let mut members = BTreeSet::new();
+        each_member(&text, |key, _| members.extend(agent.tool_members().find(|it| *it == key)));
+        moment.is_unknown_gate = agent.may_be_gate(&moment.name) && agent.tool_members().all(|it| members.contains(it));
+    }
+    payload
+}
+
+/// Who asks: another agent may run the hooks of this one, and is answered in its own words. It is known by its payloads.
+/// Facts of agents are read only if a payload lacks the session, which each agent names in its own way.
+pub fn speaker(agent: &'static Dialect, payload: &Value) -> &'static Dialect {
+    let session = agent.members.iter().find(|(_, ours)| *ours == "/session").map(|(theirs, _)| *theirs);
+    if session.is_none_or(|place| payload.pointer(place).is_some()) {
+        return agent;
+    }
+    let is_its = |it: &&agents::Agent| {
+        let has = |member: &String| payload.get(member.as_str()).is_some();
+        it.also_reads.iter().any(|name| name == agent.name()) && !it.known_by.is_empty() && it.known_by.iter().all(has)
+    };
+    let speaker = agents::AGENTS.iter().find(is_its).and_then(|it| by_name(it.name).ok());
+    speaker.unwrap_or(agent)
+}
+
+/// The event's name in a payload that can't be read. Of several names none counts.
+fn find_name(agent: &Dialect, text: &str) -> Option<String> {
+    let (mut found, mut is_clear) = (None, true);
+    each_member(text, |key, value| {
+        if !agent.names_event(key) {
+            return;
+        }
+        match value {
+            None => {}
+            Some(Some(name)) if found.as_ref().is_none_or(|found| *found == name) => found = Some(name),
+            Some(_) => is_clear = false,
+        }
+    });
+    found.filter(|_| is_clear)
+}
+
+/// Visits the members at the top of a text that may be no JSON: a key, and once more with its value, if that is a text. One
+/// with escapes that mean nothing is `None`. What stands deeper than at the top may be anybody's word.
+fn each_member(text: &str, mut visit: impl FnMut(&str, Option<Option<String>>)) {
+    let (mut rest, mut depth, mut key) = (text, 0, None);
+    while let Some(next) = rest.chars().next() {
+        if next == '"' {
+            let mut is_escaped = false;
+            let end = rest[1..].find(|c| {
+                let is_end = c == '"' && !is_escaped;
+                is_escaped = c == '\\' && !is_escaped;
+                is_end
+            });
+            let Some(end) = end else { return };
+            let (string, after) = rest.split_at(end + 2);
+            let string: Option<String> = serde_json::from_str(string).ok();
+            if depth == 1 && after.trim_start().starts_with(':') {
+                visit(string.as_deref().unwrap_or_default(), None);
+                key = string;
+            } else if let Some(key) = key.take() {
+                visit(&key, Some(string));
+            }
+            rest = after;
+            continue;
+        }
+        match next {
+            '{' | '[' => depth += 1,
+            '}' | ']' => depth -= 1,
+            _ => {}
+        }
+        if !(next == ':' || next.is_whitespace()) {
+            key = None;
+        }
+        rest = &rest[next.len_utf8()..];
+    }
+}
+
+/// Writes the event that the hook is for into a payload that doesn't name one, or reads it from there.
+///
+/// # Errors
+/// The agent has no such event: a misspelt one would never be one that a hook is for. Then it isn't known.
+fn name_event(agent: &Dialect, moment: &mut Moment, payload: &mut Value) -> Result<(), String> {
+    let event = &mut moment.name;
+    let names = || agent.events.iter().flat_map(|row| row.also.iter().chain([&row.name]).copied());
+    if !event.is_empty() && names().all(|name| name != event) {
+        let event = std::mem::take(event);
+        let meant = closest(&event, names()).map(|it| format!(", did you mean {it}?")).unwrap_or_default();
+        return Err(format!("{event}: {} has no such event{meant}", agent.name()));
+    }
+    if let (Some(members), false) = (payload.as_object_mut(), event.is_empty()) {
+        members.entry(EVENT_MEMBER).or_insert_with(|| json!(event));
+    }
+    let named = payload.get(EVENT_MEMBER).or(payload.pointer(agent.event_name));
+    if let (true, Some(name)) = (event.is_empty(), named.and_then(Value::as_str)) {
+        event.push_str(name);
+    }
+    moment.is_unknown_gate = agent.is_unknown_gate(payload);
+    Ok(())
+}
+
+/// The params of the `hooks/dispatch` that judges an agent's event.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Params<'a> {
+    dialect: &'static str,
+    payload: &'a Value,
+    deadline_ms: u64,
+}
+
+impl<'a> Params<'a> {
+    /// The params for a payload that may take so long.
+    pub fn new(agent: &Dialect, payload: &'a Value, time_limit: Duration) -> Params<'a> {
+        Params { dialect: agent.name(), payload, deadline_ms: deadline_ms(time_limit) }
+    }
+}
+
+/// The event in a payload, which may take so long.
+///
+/// # Errors
+/// It is no event of the agent's.
+pub fn event(agent: &'static Dialect, payload: Value, time_limit: Duration) -> Result<Event, NotAnEvent> {
+    let mut event = agent.read(payload)?;
+    event.change(|data| data["deadlineMs"] = deadline_ms(time_limit).into());
+    Ok(event)
+}
+
+fn deadline_ms(time_limit: Duration) -> u64 {
+    u64::try_from(time_limit.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What the agent is told; nothing if hooks have nothing to say.
+pub fn said(reply: &Value) -> String {
+    match reply {
+        Value::Object(members) if members.is_empty() => String::new(),
+        reply => reply.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_an_event_that_cannot_be_read_is_found() {
+        for (name, text, expected) in [
+            (
+                "claude-code",
+                r#"{"a": "\"hook_event_name\": \"Stop\"", "hook_event_name" : "PostToolUse", "b": "cut"#,
+                "PostToolUse",
+            ),
+            (
+                "claude-code",
+                r#"{"hook_event_name":"Stop","tool_input":{"hook_event_name":"PreToolUse"},"a":nan}"#,
+                "Stop",
+            ),
+            ("claude-code", r#"{"hook_event_name":"St\u006fp","a":1,"a":2}"#, "Stop"),
+            ("claude-code", r#"{"hook_event_name":"Stop","hook_event_name":"Stop"}"#, "Stop"),
+            ("copilot", r#"{"hookEventName":"PreToolUse","#, "PreToolUse"),
+            ("cline", r#"{"hookName":"tool_call","#, "tool_call"),
+            ("opencode", r#"{"event":"session.idle","#, "session.idle"),
+            // Anybody may have written it there, or it isn't known which counts.
+            ("claude-code", r#"{"tool_input":{"hook_event_name":"Stop"},"a":1,"a":2}"#, ""),
+            ("claude-code", r#"["hook_event_name", "Stop"]"#, ""),
+            ("claude-code", r#"{"hook_event_name":"PreToolUse","hook_event_name":"Stop"}"#, ""),
+            ("claude-code", r#"{"hook_event_name":["Stop"]"#, ""),
+            ("claude-code", r#"{"hook_event_name":"Stop"#, ""),
+            ("claude-code", "", ""),
+        ] {
+            let mut moment = Moment::default();
+            let read = read(agent(name).unwrap(), &mut moment, text.as_bytes());
+            assert!(read.is_err() || expected.is_empty(), "{text}");
+            assert_eq!((&*moment.name, moment.is_unknown_gate), (expected, false), "{text}");
+        }
+        let mut moment = Moment { name: "PreToolUse".into(), is_unknown_gate: false };
+        assert!(read(agent("claude-code").unwrap(), &mut moment, br#"{"hook_event_name":"Stop","#).is_err());
+        assert_eq!(moment.name, "PreToolUse");
+    }
+
+    /// What can't be read and isn't known is refused where it looks like an event before a call.
+    #[test]
+    fn an_unknown_gate_that_cannot_be_read_is_known() {
+        for (name, text, expected) in [
+            ("claude-code", r#"{"hook_event_name":"PreX","tool_name":"Bash","tool_input":{"a":1,"a":2}}"#, true),
+            ("claude-code", r#"{"tool_input":{"tool_name":"x"},"hook_event_name":"PreX","a":nan}"#, false),
+            ("claude-code", r#"{"hook_event_name":"PostX","tool_name":"Bash","tool_input":{"a":1,"a":2}}"#, false),
+            ("claude-code", r#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"a":1,"a":2}}"#, false),
+            ("gemini", r#"{"hook_event_name":"BeforeX","tool_name":"Bash","tool_input":{"a":1,"a":2}}"#, true),
+            ("cline", r#"{"hookName":"x","tool_call":{"a":1,"a":2}}"#, true),
+            ("opencode", r#"{"event":"x","tool":"bash","args":{"a":1,"a":2}}"#, true),
+        ] {
+            let mut moment = Moment::default();
+            assert!(read(agent(name).unwrap(), &mut moment, text.as_bytes()).is_err());
+            assert_eq!(moment.is_unknown_gate, expected, "{text}");
+        }
+    }
+}

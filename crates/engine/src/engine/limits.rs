@@ -1,0 +1,62 @@
+//! The bounds of every run of an event, and who judges within it.
+
+use super::{Engine, HooksInForce, NestedJudge, Question, Within};
+use crate::hook::Hook;
+use hookwire_handlers::services::client::Client;
+use hookwire_rules::contract::Contract;
+use std::sync::Arc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// The bounds of every run of an event.
+pub(super) struct RunLimits<'a> {
+    /// When hooks that haven't finished take their failure direction.
+    pub deadline: Option<Instant>,
+    /// When they take it before that time: see [`Question::early_deadline`](super::Question::early_deadline).
+    pub early_deadline: &'a CancellationToken,
+    /// The client that sent the event.
+    pub client: Option<&'a Arc<dyn Client>>,
+    /// The hooks that judge what a hook itself is about to do.
+    pub hooks: &'a HooksInForce,
+    /// The vocabulary of the client.
+    pub contract: &'static Contract,
+    /// The hooks whose own act the event is.
+    pub within: Within,
+    /// The hooks of the event that take something out of what passes.
+    pub redacting: &'a [Arc<Hook>],
+}
+
+impl<'a> RunLimits<'a> {
+    /// For the hooks of an event.
+    pub(super) fn of(question: &'a Question, within: Within, redacting: &'a [Arc<Hook>]) -> RunLimits<'a> {
+        RunLimits {
+            deadline: question.deadline,
+            early_deadline: &question.early_deadline,
+            client: question.client.as_ref(),
+            hooks: &question.hooks,
+            contract: question.contract,
+            within,
+            redacting,
+        }
+    }
+
+    /// Judges what a hook itself is about to do.
+    pub(super) fn nested_judge(&self, engine: &'a Engine, hook: &Hook) -> NestedJudge<'a> {
+        let RunLimits { early_deadline, client, hooks, contract, .. } = *self;
+        NestedJudge { engine, hooks, contract, client, early_deadline, within: self.within.acts_of(hook) }
+    }
+
+    /// Returns when the event's time is over.
+    pub(super) async fn wait_until_over(&self) {
+        let deadline = async {
+            match self.deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = deadline => {}
+            () = self.early_deadline.cancelled() => {}
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The policy gate: judges a tool call by the policies before any hook, and again after hooks or a
+//! person changed it.
+
+use super::compose::Chain;
+use super::counted_call::{COUNT_KEPT, CountedCall};
+use super::limits::RunLimits;
+use super::run;
+use super::{Engine, aside};
+use crate::hook_set::Selected;
+use hookwire_base::event::set_pointer;
+use hookwire_base::support::digest;
+use hookwire_base::verdict::{Decision, Outcome, Status};
+use hookwire_handlers::handlers::Moment;
+use hookwire_handlers::services::state::{StateError, guards};
+use hookwire_rules::policy::{self, Policy};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// A tool call that the policies have judged.
+pub(super) struct Admission {
+    /// The moment, with what the policies grant.
+    pub moment: Arc<Moment>,
+    /// Why it is denied, if it is.
+    pub denied: Option<String>,
+    /// The limits that count it.
+    pub counted: Vec<CountedCall>,
+}
+
+/// Judges a tool call by the policies.
+pub(super) async fn admit(engine: &Engine, limits: &RunLimits<'_>, mut moment: Arc<Moment>) -> Admission {
+    let policies = &limits.hooks.files.policies;
+    let admission = |moment, denied| Admission { moment, denied, counted: Vec::new() };
+    if policies.is_empty() || !policy::is_tool_request(moment.event()) {
+        return admission(moment, None);
+    }
+    if let Some(reason) = refusal(engine, limits, &mut moment).await {
+        return admission(moment, Some(reason));
+    }
+    let event = moment.event();
+    if event.spec.start {
+        return admission(moment, None);
+    }
+    // Boxed: most hosts have no policies, and an event's future is made for each event.
+    let (left, counted) = match Box::pin(count(engine, policies, &moment)).await {
+        Ok(counted) => counted,
+        Err(reason) => return admission(moment, Some(reason)),
+    };
+    let Some(grant) = policy::grant(policies.iter().map(|it| &**it), event.data().get("grant"), left) else {
+        return Admission { moment, denied: None, counted };
+    };
+    let mut event = (**event).clone();
+    event.change(|data| set_pointer(data, "/grant", grant));
+    Admission { moment: Arc::new(moment.rewritten(Arc::new(event))), denied: None, counted }
+}
+
+async fn refusal(engine: &Engine, limits: &RunLimits<'_>, moment: &mut Arc<Moment>) -> Option<String> {
+    let set = limits.hooks.files.clone();
+    aside::hold(engine, limits, moment, move |facts| policy::refusal(&set.policies, facts)).await
+}
+
+/// Counts a call against every limit of its run: how many are left, or which limit is reached. A call
+/// that is refused doesn't count.
+async fn count(
+    engine: &Engine,
+    policies: &[Arc<Policy>],
+    moment: &Moment,
+) -> Result<(Option<u64>, Vec<CountedCall>), String> {
+    let event = moment.event();
+    let state = &engine.services.state;
+    let (mut left, mut all): (Option<u64>, _) = (None, Vec::new());
+    if &*event.name != "PreToolUse" || event.unknown_gate().is_some() {
+        return Ok((left, all));
+    }
+    for policy in policies {
+        let Some(max) = policy.limits().max_calls else { continue };
+        let run = engine.services.runs.durable(event);
+        let position = policy.source.position.to_string();
+        let key = format!("policy:{}", digest::hex(&digest::of_texts(&[&policy.source.file, &position, &run])));
+        let mut reached = false;
+        let counted = state.update(&guards(), &key, Some(COUNT_KEPT), |calls| {
+            let calls = calls.and_then(Value::as_u64).unwrap_or(0);
+            reached = calls >= max;
+            let calls = if reached { calls } else { calls + 1 };
+            left = Some(left.unwrap_or(u64::MAX).min(max.saturating_sub(calls)));
+            Ok(Some(json!(calls)))
+        });
+        // Without a count nobody knows that a call is within the limit.
+        let saved = match counted {
+            Ok(_) => {
+                if !reached {
+                    all.push(CountedCall::new(state, key));
+                }
+                state.saved().await
+            }
+            Err(error) => Err(error),
+        };
+        saved.map_err(|StateError(error)| format!("the policy failed to count calls: {error}"))?;
+        if reached {
+            return Err(format!("the policy's limit is reached: {max} tool calls in this run"));
+        }
+    }
+    Ok((left, all))
+}
+
+impl Chain {
+    /// Denies in the name of the policy or of a hook; the hooks that were selected are skipped.
+    pub(super) fn refuse(&mut self, name: Arc<str>, reason: String, selected: &[Selected]) {
+        let outcome = Outcome {
+            hook: name.clone(),
+            status: Status::Blocking,
+            decision: Some(Decision::Deny),
+            reason: Some(reason.clone()),
+            error: None,
+            opaque: None,
+            scripts: self.moment.facts.scripts(),
+            rewrote: false,
+            rejudged: !self.outcomes.is_empty(),
+            observed: None,
+            transcript: Vec::new(),
+            stop: None,
+            stop_signals: Vec::new(),
+            said: None,
+            fails_closed: true,
+            started_at: None,
+            duration_micros: 0,
+        };
+        let why = format!("denied by the {name} before");
+        self.outcomes.push(outcome);
+        self.outcomes.extend(selected.iter().map(|selected| run::skipped(selected, &*why)));
+        self.folded.decision = Some(Decision::Deny);
+        self.folded.decided_by = Some(name);
+        self.folded.reasons = vec![reason];
+    }
+
+    /// Judges a call that hooks or a person changed by the policies again, because a rewrite must not
+    /// smuggle in what they deny. The call is not counted a second time.
+    pub(super) async fn judge_by_policies(&mut self, engine: &Engine, limits: &RunLimits<'_>) {
+        let (first, last) = (self.first.event(), self.moment.event());
+        let is_done = limits.hooks.files.policies.is_empty() || self.folded.decision == Some(Decision::Deny);
+        let is_same = || first.subject() == last.subject() && first.data().get("tool") == last.data().get("tool");
+        if is_done || !policy::is_tool_request(last) || is_same() {
+            return;
+        }
+        if let Some(reason) = refusal(engine, limits, &mut self.moment).await {
+            self.refuse(policy::NAME.into(), reason, &[]);
+        }
+    }
+}

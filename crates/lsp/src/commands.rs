@@ -1,0 +1,227 @@
+//! `workspace/executeCommand`: everything that the editor can do with hooks beyond their text. What
+//! a command gives back is for extensions; editors without one are told with `window/showMessage`.
+
+use super::answer::{Answer, Refusal, off_the_reader, typed};
+use super::hints::Orders;
+use super::lenses::TRUST;
+use super::listed::{files, groups, listed_event, listed_hook};
+use super::live::Judged;
+use super::past::MAX_SUBJECT;
+use super::plain_text::{MAX_QUOTED, counts_in_words, one_line, plain};
+use super::project::Project;
+use super::report::{Report, Row, outcome_in_words, tone_of_outcome};
+use super::run::{OfEvent, OfHook, closed, explain, run};
+use super::server::Snapshot;
+use super::standing::status;
+use super::timeline::{OfEvents, Redacting, timeline};
+use super::trusting::trust;
+use hookwire_base::support::amounts::number_of;
+use hookwire_base::support::nearest::{closest, did_you_mean};
+use hookwire_base::syntax::node::{Node, decode};
+use hookwire_base::verdict::{Outcome, Status};
+use hookwire_engine::hook::Hook;
+use hookwire_engine::running;
+use ls_types::{ExecuteCommandParams, MessageType};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Every command.
+pub const COMMANDS: [&str; 9] = [
+    "hookwire.run",
+    "hookwire.explain",
+    "hookwire.matches",
+    "hookwire.hooks",
+    "hookwire.events",
+    "hookwire.event",
+    "hookwire.status",
+    "hookwire.reload",
+    TRUST,
+];
+
+/// Carries a command out. Dropping the future ends what it has started.
+pub async fn execute(snapshot: Snapshot, params: Value) -> Answer<Value> {
+    // Editors show why not as it is.
+    carry_out(snapshot, params).await.map_err(|refusal| match refusal {
+        Refusal::Failed(why) => Refusal::Failed(plain(&why)),
+        other => other,
+    })
+}
+
+async fn carry_out(snapshot: Snapshot, params: Value) -> Answer<Value> {
+    let ExecuteCommandParams { command, arguments, .. } = typed(params)?;
+    match command.as_str() {
+        "hookwire.run" => as_value(&run(snapshot, argument(arguments)?).await?),
+        "hookwire.explain" => {
+            let of: OfHook = argument(arguments)?;
+            as_value(&off_the_reader(move || explain(&snapshot, &of)).await?)
+        }
+        "hookwire.matches" => {
+            let of: OfHook = argument(arguments)?;
+            as_value(&off_the_reader(move || matches(&snapshot, &of)).await?)
+        }
+        "hookwire.hooks" => {
+            let of: OfHooks = argument(arguments)?;
+            as_value(&off_the_reader(move || hooks(&snapshot, of.event)).await?)
+        }
+        "hookwire.events" => {
+            let of: OfEvents = argument(arguments)?;
+            let redacting = Redacting::of(&snapshot.server.workspaces());
+            as_value(&timeline(&snapshot.server.live.timeline(), &redacting, &of))
+        }
+        "hookwire.event" => {
+            let of: OfEvent = argument(arguments)?;
+            let judged = of.find(&snapshot.server.live)?;
+            let is_redacted = Redacting::of(&snapshot.server.workspaces()).has(&judged.folder, &judged.verdict);
+            let event = listed_event(&judged, is_redacted);
+            as_value(&json!({ "event": event, "report": Report::of_event(&judged, is_redacted) }))
+        }
+        "hookwire.status" => {
+            let Nothing {} = argument(arguments)?;
+            Ok(status(&snapshot.server.workspaces, &snapshot.server.live))
+        }
+        "hookwire.reload" => {
+            let Nothing {} = argument(arguments)?;
+            let reload = move || {
+                let hosts = snapshot.server.workspaces.hosts().unwrap_or_default();
+                Ok(running::ask(hosts, "hooks/reload").into_iter().filter(|(_, reply)| reply.is_ok()).count())
+            };
+            let reloaded = off_the_reader(reload).await?;
+            let summary = match reloaded {
+                0 => "no host is attached: nothing to reload".into(),
+                1 => "1 running host loaded its definitions".into(),
+                n => format!("{n} running hosts loaded their definitions"),
+            };
+            Ok(json!({ "reloaded": reloaded, "summary": summary }))
+        }
+        TRUST => trust(snapshot, argument(arguments)?).await,
+        unknown => {
+            let nearest = did_you_mean(closest(unknown, COMMANDS));
+            Err(Refusal::Failed(format!("unknown command `{}`{nearest}", one_line(unknown, MAX_QUOTED))))
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OfHooks {
+    /// Only those that are for this event.
+    event: Option<OfEvent>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+/// The one argument of a command, an object; where there is none, an empty one.
+fn argument<T: DeserializeOwned>(mut arguments: Vec<Value>) -> Answer<T> {
+    if arguments.len() > 1 {
+        return Err(Refusal::Params(format!("`arguments` is a list of one object, found {}", arguments.len())));
+    }
+    let given = arguments.pop().filter(|it| !it.is_null()).unwrap_or_else(|| json!({}));
+    decode(&Node::from_json(&given)).map_err(|error| {
+        let path = if error.path.is_empty() { String::new() } else { format!(".{}", error.path) };
+        let nearest = did_you_mean(error.suggestion());
+        Refusal::Params(format!("`arguments[0]{path}`: {}{nearest}", error.message))
+    })
+}
+
+fn as_value(result: &impl Serialize) -> Answer<Value> {
+    serde_json::to_value(result).map_err(|error| Refusal::Failed(error.to_string()))
+}
+
+fn matches(snapshot: &Snapshot, OfHook { uri, hook }: &OfHook) -> Answer<Value> {
+    let server = &snapshot.server;
+    // Broken or not: what it has done, it has done.
+    let document = match snapshot.document(uri) {
+        Some(document) => document.clone(),
+        None => closed(snapshot, uri)?,
+    };
+    let quoted = one_line(hook, MAX_QUOTED);
+    if document.readable().is_none_or(|it| it.document.hook(hook).is_none()) {
+        return Err(Refusal::Failed(format!("no hook `{quoted}` is in this file")));
+    }
+    let key = snapshot.around(&document.path).key();
+    let counts = server.live.counts(&key, hook);
+    let recent = server.live.recent(&key);
+    let ran: Vec<_> = recent.iter().filter_map(|it| Some((it, outcome_of(it, hook)?))).collect();
+    let redacting = Redacting::of(&server.workspaces());
+    if server.abilities.panel {
+        let row = |(judged, outcome): &(&Arc<Judged>, &Outcome)| row(judged, outcome, &redacting.subject(judged));
+        let rows = ran.iter().take(MAX_ROWS).map(row).collect();
+        let report = Report::of_counts(hook, &counts, rows, !recent.is_empty());
+        return Ok(json!({ "hook": hook, "counts": counts, "report": report }));
+    }
+    let mut lines =
+        vec![format!("{quoted}: {}", counts_in_words(&counts, !recent.is_empty()).unwrap_or("no event yet".into()))];
+    lines.extend(ran.iter().take(5).map(|(judged, outcome)| line(judged, outcome, &redacting.subject(judged))));
+    server.editor.show(MessageType::INFO, &lines.join("\n"));
+    let is_redacted = |it: &Judged| redacting.has(&it.folder, &it.verdict);
+    let events: Vec<_> = ran.iter().map(|(judged, _)| listed_event(judged, is_redacted(judged))).collect();
+    Ok(json!({ "hook": hook, "counts": counts, "events": events }))
+}
+
+/// The most events in a report on a hook.
+const MAX_ROWS: usize = 50;
+
+fn row(judged: &Judged, outcome: &Outcome, subject: &str) -> Row {
+    let why = [&outcome.error, &outcome.reason].into_iter().flatten().next();
+    Row {
+        tone: tone_of_outcome(outcome),
+        name: format!("{}  {}", one_line(&judged.event.name, MAX_SUBJECT), subject),
+        verdict: outcome_in_words(outcome),
+        took: String::new(),
+        text: why.map(|it| one_line(&plain(it), MAX_QUOTED)).unwrap_or_default(),
+    }
+}
+
+/// The outcome of a hook at an event, if it ran there.
+fn outcome_of<'j>(judged: &'j Judged, hook: &str) -> Option<&'j Outcome> {
+    judged.verdict.outcomes.iter().find(|it| *it.hook == *hook && it.status != Status::Skipped)
+}
+
+fn line(judged: &Judged, outcome: &Outcome, subject: &str) -> String {
+    let what = match (outcome.decision, &outcome.error) {
+        (_, Some(error)) => one_line(error, MAX_SUBJECT),
+        (Some(decision), None) => decision.as_str().into(),
+        (None, None) => "no opinion".into(),
+    };
+    format!("{} {} {subject}: {what}", judged.at, judged.event.name)
+}
+
+fn hooks(snapshot: &Snapshot, event: Option<OfEvent>) -> Answer<Value> {
+    let server = &snapshot.server;
+    let judged = event.map(|it| it.find(&server.live)).transpose()?;
+    let is_wanted = |hook: &Hook| judged.as_ref().is_none_or(|it| hook.enabled && hook.on.includes(&it.event.name));
+    let root = |project: &Project| {
+        let set = project.hooks();
+        let mut orders = Orders::new(set.clone());
+        let around = server.around(&snapshot.documents, Some(project.clone()));
+        let wanted = set.hooks.iter().filter(|hook| is_wanted(hook));
+        let hooks: Vec<_> = wanted.map(|hook| listed_hook(hook, &mut orders, &around)).collect();
+        json!({
+            "root": project.root(), "summary": number_of(hooks.len(), "hook"),
+            "groups": groups(&hooks), "files": files(project, &hooks), "hooks": hooks,
+        })
+    };
+    let roots = server.workspaces();
+    let of_event = |project: &&Project| judged.as_ref().is_none_or(|it| *it.folder == *project.key());
+    Ok(json!({ "roots": roots.iter().filter(of_event).map(root).collect::<Vec<_>>() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::past::subject;
+    use super::super::past::tests::judged_by_three;
+    use super::*;
+
+    #[test]
+    fn a_hooks_part_in_an_event_is_one_line() {
+        let judged = judged_by_three();
+        let line = |hook| outcome_of(&judged, hook).map(|outcome| line(&judged, outcome, &subject(&judged.event)));
+        assert_eq!(line("a"), None, "it didn't run");
+        assert_eq!(line("b").unwrap(), "2030-01-02T03:04:05.678Z PreToolUse Bash git push\\u{202e}: deny");
+        assert!(line("c").unwrap().ends_with(": failed to run"));
+    }
+}

@@ -1,0 +1,387 @@
+//! What is known of coding agents: one file each, which `install`, `uninstall`, `doctor`, `import`, self-defence, the
+//! dialects, the tables of the book and the tests read. How an agent's events and replies are translated is its dialect's,
+//! which has the same name.
+//!
+//! A new agent is one new file and a row in `FILES`. Its dialect is made of its [`Speech`], unless it has one of its own.
+
+mod speech;
+
+use hookwire_base::support::places;
+use hookwire_base::syntax::node::Node;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+pub use speech::{Mcp, Moment, Pair, Reply, Say, Speech};
+
+/// The name of each agent, its file, and the text of its plug-in, which has the command in the line that begins with
+/// `const COMMAND = `.
+const FILES: &[(&str, &str, &str)] = &[
+    ("claude-code", include_str!("claude_code.toml"), ""),
+    ("codex", include_str!("codex.toml"), ""),
+    ("gemini", include_str!("gemini.toml"), ""),
+    ("qwen", include_str!("qwen.toml"), ""),
+    ("copilot", include_str!("copilot.toml"), ""),
+    ("cline", include_str!("cline.toml"), ""),
+    ("opencode", include_str!("opencode.toml"), concat!(include_str!("plugin.js"), include_str!("opencode.js"))),
+    ("cursor", include_str!("cursor.toml"), ""),
+    ("antigravity", include_str!("antigravity.toml"), ""),
+    ("kiro", include_str!("kiro.toml"), ""),
+    ("droid", include_str!("droid.toml"), ""),
+    ("grok", include_str!("grok.toml"), ""),
+    ("kimi", include_str!("kimi.toml"), ""),
+    ("amp", include_str!("amp.toml"), concat!(include_str!("plugin.js"), include_str!("amp.js"))),
+    ("pi", include_str!("pi.toml"), concat!(include_str!("plugin.js"), include_str!("pi.js"))),
+    ("windsurf", include_str!("windsurf.toml"), ""),
+];
+
+/// The agents whose dialects are made of their facts.
+pub const DESCRIBED: [&str; 9] = ["cursor", "antigravity", "kiro", "droid", "grok", "kimi", "amp", "pi", "windsurf"];
+
+/// Every coding agent.
+pub static AGENTS: LazyLock<Vec<Agent>> = LazyLock::new(|| {
+    let read = |(name, text, plugin): &(&'static str, &str, &'static str)| {
+        Some(Agent { name, plugin, ..toml::from_str(text).ok()? })
+    };
+    FILES.iter().filter_map(read).collect()
+});
+
+/// A coding agent. Paths of the user's are below the home.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Agent {
+    /// The name that it has in commands and files, and that its dialect has.
+    #[serde(skip)]
+    pub name: &'static str,
+    /// The text of its plug-in.
+    #[serde(skip)]
+    pub plugin: &'static str,
+    /// Its name for people.
+    pub title: String,
+    /// What people start.
+    pub program: String,
+    /// The version that is known.
+    pub version: String,
+    /// The npm package with which hookwire was tried.
+    pub package: Option<String>,
+    /// What hookwire goes by, where the agent wasn't tried.
+    pub by_description: Option<String>,
+    /// How it is told of a hook.
+    pub form: Form,
+    /// Where hooks stand in a project.
+    pub project: Place,
+    /// Where they stand for all projects of a user, if not at the same paths.
+    user: Option<Place>,
+    /// The variables that move what is below the user's home: each with the part of a path that it stands for. Of several
+    /// that are set the first counts.
+    pub moved_by: Vec<(String, String)>,
+    /// Where its plug-ins have hooks, if such hooks are like its own.
+    pub plugins: Option<Plugins>,
+    /// The agents whose hooks it runs, too, by their names.
+    pub also_reads: Vec<String>,
+    /// What a tool call does when the program of a hook is missing or killed, and nothing else is said.
+    pub gone: String,
+    /// What the person has to know or do after `install`.
+    pub then: String,
+    /// It runs a project's hooks only in a repository of git.
+    pub only_in_git: bool,
+    /// The events that `install` doesn't register, by its own names, and why.
+    pub unasked: Vec<(String, String)>,
+    /// Families of tools, each with the names that no other agent has for a tool of the family.
+    pub tools: Vec<(String, String)>,
+    /// Its name of the tool `send` of an MCP server `pay`, and whether rules know that as `mcp__pay__send`.
+    pub mcp: (String, String),
+    /// Its folders, wherever they stand.
+    pub folders: Vec<String>,
+    /// What decides which hooks it asks, as patterns of paths: at any depth, from the home or from the root.
+    pub settings: Vec<String>,
+    /// Where it writes for itself.
+    pub writes: Vec<String>,
+    /// The hosts of its maker that it connects to. The model may be elsewhere.
+    pub hosts: Vec<String>,
+    /// The members of its settings that switch hooks off, with `.` between the names on the way, and the value that does.
+    /// Of a list it is a part of a name in it.
+    pub switches: Vec<(String, Value)>,
+    /// How it is started without hooks, as rules have it.
+    pub without_hooks: Vec<String>,
+    /// Variables that do so, or say what else is in its settings.
+    pub variables: Vec<String>,
+    /// When it runs what a hook answers with a question.
+    pub runs_asked: Vec<RunsAsked>,
+    /// Members that its payloads have and those of agents whose hooks it also runs haven't.
+    pub known_by: Vec<String>,
+    /// How it speaks, if it has no dialect of its own.
+    pub speaks: Option<Speech>,
+    /// How it runs one prompt against a model on this machine, if it can.
+    pub headless: Option<Headless>,
+}
+
+/// How an agent runs one prompt. In the texts, `${url}` is the model's address, `${prompt}` the prompt and `${project}` the
+/// project's directory.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Headless {
+    /// The arguments of a start before, which tells it of the model.
+    pub before: Vec<String>,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Its variables.
+    pub environment: Vec<(String, String)>,
+    /// Its files below the home, each with its text.
+    pub files: Vec<(String, String)>,
+}
+
+/// A condition on an agent's promise to ask: with such a member in its payload it asks nobody, and goes on.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RunsAsked {
+    /// The member.
+    pub member: String,
+    /// Its value.
+    pub value: Value,
+    /// It is so only of questions about the agent's own settings.
+    #[serde(default)]
+    pub of_settings: bool,
+}
+
+/// Where hooks stand.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Place {
+    /// What `install` writes: a file, or a directory with a program for each event. It is empty where the agent has no hooks.
+    pub entry: String,
+    /// The file that a team commits, where `entry` is a file of each person's own.
+    #[serde(default)]
+    pub shared: Option<String>,
+    /// What may hold the person's own hooks. `*.json` is every such file of a directory.
+    pub hooks: Vec<String>,
+}
+
+/// How an agent is told of a hook.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// As a member of a JSON file.
+    File(Box<HookFile>),
+    /// As an executable for each event, which has the event's name.
+    Programs,
+    /// As a plug-in.
+    Plugin,
+}
+
+/// A JSON or TOML file with `{EVENT: [HANDLER]}`, `{EVENT: [{hooks: [HANDLER]}]}` or `[HANDLER]` at one of its members.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct HookFile {
+    /// The member.
+    pub at: String,
+    /// The members beside it that the file must have. All of such a file is hookwire's.
+    pub own: Option<Map<String, Value>>,
+    /// The members beside it that a file must have which holds others' settings, too.
+    pub beside: Map<String, Value>,
+    /// Handlers are in groups with a matcher.
+    pub has_groups: bool,
+    /// The events whose handlers are in none.
+    pub without_groups: Vec<String>,
+    /// The member of a handler that names its event. Then all handlers are in one list.
+    pub event: Option<String>,
+    /// The members that each handler has beside those that are named here.
+    pub handler: Map<String, Value>,
+    /// The member of a handler that is its command, with `/` between the names on the way.
+    pub command: String,
+    /// The command says the event, because the payload doesn't.
+    pub names_event: bool,
+    /// The member of a handler that is its timeout.
+    pub timeout: String,
+    /// The timeout's unit.
+    pub unit: Unit,
+    /// What in a handler keeps a call from running when the hook's program is missing or killed.
+    pub fails_closed: Option<FailsClosed>,
+    /// What the names of variables begin with that the agent alone sets for its hooks.
+    pub sets: String,
+}
+
+/// What a number is as a timeout.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// Seconds.
+    Seconds,
+    /// Milliseconds.
+    Millis,
+    /// Seconds below 1000, milliseconds from there on; before this version of the agent always milliseconds. A file doesn't
+    /// say which version reads it.
+    ByAmount(String),
+}
+
+/// A member of a handler.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FailsClosed {
+    /// The member.
+    pub member: String,
+    /// Its value.
+    pub value: Value,
+    /// The first version that knows it.
+    pub since: String,
+}
+
+/// Where plug-ins of an agent have hooks.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plugins {
+    /// What says which plug-ins are installed, beside the user's entry.
+    pub installed: String,
+    /// The hooks, in a plug-in's directory.
+    pub hooks: String,
+    /// The variable that names that directory.
+    pub root: String,
+}
+
+impl Default for Form {
+    fn default() -> Form {
+        Form::File(Box::default())
+    }
+}
+
+impl Default for HookFile {
+    /// What most agents have.
+    fn default() -> HookFile {
+        let [at, command, timeout] = ["hooks", "command", "timeout"].map(String::from);
+        let (own, fails_closed, sets) = (None, None, String::new());
+        HookFile {
+            at,
+            own,
+            beside: Map::new(),
+            has_groups: true,
+            without_groups: Vec::new(),
+            event: None,
+            handler: speech::of_type_command(),
+            command,
+            names_event: false,
+            timeout,
+            unit: Unit::Seconds,
+            fails_closed,
+            sets,
+        }
+    }
+}
+
+/// Their names.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    FILES.iter().map(|(name, ..)| *name)
+}
+
+/// Whether there is an agent of a name. Its facts aren't read for it, because each of an agent's events asks.
+///
+/// # Errors
+/// There is none; names those that there are.
+pub fn check(name: &str) -> Result<(), String> {
+    let is_one = names().any(|it| it == name);
+    if is_one { Ok(()) } else { Err(format!("one of {}", names().collect::<Vec<_>>().join(", "))) }
+}
+
+/// The agent of a name.
+///
+/// # Errors
+/// There is none; names those that there are.
+pub fn by_name(name: &str) -> Result<&'static Agent, String> {
+    check(name)?;
+    AGENTS.iter().find(|agent| agent.name == name).ok_or_else(|| format!("the facts of {name} can't be read"))
+}
+
+impl HookFile {
+    /// Whether an event's handlers are in groups with a matcher.
+    pub fn groups(&self, event: &str) -> bool {
+        self.has_groups && self.event.is_none() && !self.without_groups.iter().any(|it| it == event)
+    }
+
+    /// Whether a file has `{hooks: {EVENT: [..]}}`, where each hook says its type.
+    pub fn is_plain(&self) -> bool {
+        self.at == "hooks" && self.event.is_none() && self.handler.contains_key("type") && self.beside.is_empty()
+    }
+
+    /// The command of a handler.
+    pub fn command_in<'v>(&self, handler: &'v Value) -> &'v str {
+        handler.pointer(&format!("/{}", self.command)).and_then(Value::as_str).unwrap_or_default()
+    }
+}
+
+impl Place {
+    /// The files that are known by name.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        let others = self.hooks.iter().filter(|file| **file != self.entry && !file.contains('*'));
+        others.chain([&self.entry]).map(String::as_str).filter(|file| !file.is_empty())
+    }
+}
+
+impl Agent {
+    /// Where hooks stand, below the user's home or a project's root.
+    pub fn place(&self, is_user: bool) -> &Place {
+        self.user.as_ref().filter(|_| is_user).unwrap_or(&self.project)
+    }
+
+    /// How its files say hooks, if it has such.
+    pub fn file(&self) -> Option<&HookFile> {
+        match &self.form {
+            Form::File(file) => Some(file),
+            Form::Programs | Form::Plugin => None,
+        }
+    }
+
+    /// Whether it runs what a hook answers with a question, as its payload says that it was started; `of_settings`: a
+    /// question about its own settings.
+    pub fn runs_asked(&self, payload: &Value, of_settings: bool) -> bool {
+        let holds = |it: &&RunsAsked| payload.get(&it.member) == Some(&it.value);
+        self.runs_asked.iter().filter(holds).any(|it| of_settings || !it.of_settings)
+    }
+
+    /// Whether a tool runs when the program of a hook is missing or killed, and no member of an entry changes that.
+    pub fn goes_on_without(&self) -> bool {
+        self.gone.starts_with("runs") && self.file().is_none_or(|file| file.fails_closed.is_none())
+    }
+
+    /// The members of its settings that switch hooks off there.
+    pub fn switched_off<'s>(&'s self, settings: &'s Node) -> impl Iterator<Item = &'s (String, Value)> {
+        self.switches.iter().filter(move |(member, off)| {
+            let value = member.split('.').try_fold(settings, |at, name| at.get(name)).map(Node::to_json);
+            let has = |name: &Value, part: &str| name.as_str().is_some_and(|name| name.contains(part));
+            value.is_some_and(|value| match (&value, off) {
+                (Value::Array(names), Value::String(part)) => names.iter().any(|name| has(name, part)),
+                (value, off) => value == off,
+            })
+        })
+    }
+
+    /// The file of a path of the user's; nothing without a home.
+    pub fn of_user(&self, path: &str) -> Option<PathBuf> {
+        let moved = self.moved().find_map(|(dir, folder)| Some(dir.join(below(path, folder)?)));
+        moved.or_else(|| Some(places::home()?.join(path)))
+    }
+
+    /// Where variables have moved parts of the user's home to.
+    fn moved(&self) -> impl Iterator<Item = (PathBuf, &str)> {
+        let set = |variable| std::env::var_os(variable).filter(|it| !it.is_empty());
+        self.moved_by.iter().filter_map(move |(variable, folder)| Some((PathBuf::from(set(variable)?), &**folder)))
+    }
+
+    /// The folders of its own that variables have moved, each with the patterns of its settings there.
+    pub fn moved_folders(&self) -> Vec<(PathBuf, Vec<&str>)> {
+        let settings = |own: &str| {
+            let patterns = self.settings.iter().filter_map(|it| it.strip_prefix("**/").or(it.strip_prefix("~/")));
+            patterns.filter_map(|it| below(it, own)).collect()
+        };
+        let own = |(dir, folder): (PathBuf, &str)| {
+            let all = self.folders.iter().filter_map(|own| Some((dir.join(below(own, folder)?), settings(own))));
+            all.collect::<Vec<_>>()
+        };
+        self.moved().flat_map(own).collect()
+    }
+}
+
+/// What a path is below a folder; nothing if it isn't below.
+fn below<'p>(path: &'p str, folder: &str) -> Option<&'p str> {
+    let rest = path.strip_prefix(folder)?;
+    if folder.is_empty() || rest.is_empty() { Some(rest) } else { rest.strip_prefix('/') }
+}

@@ -1,0 +1,21 @@
+//! Whether a rule applies to an event.
+
+// These docs are for those who work on hookwire: a link may lead to what is private.
+#![allow(rustdoc::private_intra_doc_links)]
+// stdout belongs to the protocol, input never panics, and no file of anybody's is waited for (`clippy.toml`).
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::disallowed_methods,
+        clippy::print_stdout,
+        clippy::print_stderr,
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic
+    )
+)]
+
+pub mod agents;
+pub mod contract;
+pub mod matching;
+pub mod policy;

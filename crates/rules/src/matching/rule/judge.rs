@@ -1,0 +1,413 @@
+//! Rules held together against what a call is about.
+
+use super::{Argument, Asker, Reading, ToolRule, truth};
+use crate::matching::acts::{self, Act, Met};
+use crate::matching::call::{self, Item, Subject};
+use crate::matching::paths;
+use crate::matching::shell::{self, CommandRule, Judgement, Script};
+use crate::matching::{Facts, ToolNaming, Truth, Untold, globbed, patience};
+use hookwire_base::support::visible::safe;
+use smallvec::SmallVec;
+use std::cell::Cell;
+use std::mem::discriminant;
+
+/// Rules that are held together. Mostly they are few, and every event has some held against it.
+type Rules<'r> = SmallVec<[&'r ToolRule; 4]>;
+type Commands<'r> = SmallVec<[&'r CommandRule; 4]>;
+
+/// Whether any of `rules` holds for an event and `unless` doesn't take it away.
+pub fn holds<'r>(
+    rules: impl Iterator<Item = &'r ToolRule>,
+    unless: impl Iterator<Item = &'r ToolRule>,
+    facts: &'r Facts,
+    asker: Asker,
+    reading: Reading,
+) -> Truth {
+    Asked { rules: rules.collect(), unless: unless.collect(), facts, asker }.holds(reading)
+}
+
+/// Rules and their exceptions, asked about one event.
+#[derive(Clone)]
+pub(super) struct Asked<'r> {
+    rules: Rules<'r>,
+    unless: Rules<'r>,
+    facts: &'r Facts,
+    asker: Asker,
+}
+
+impl<'r> Asked<'r> {
+    /// One rule by itself.
+    pub(super) fn alone(rule: &'r ToolRule, facts: &'r Facts, asker: Asker) -> Asked<'r> {
+        Asked { rules: [rule].into_iter().collect(), unless: Rules::new(), facts, asker }
+    }
+
+    /// The rules that are about something.
+    fn about(&self, is_about: impl Fn(&ToolRule) -> bool) -> Asked<'r> {
+        let about = |rules: &Rules<'r>| rules.iter().copied().filter(|rule| is_about(rule)).collect();
+        Asked { rules: about(&self.rules), unless: about(&self.unless), ..*self }
+    }
+
+    /// Whether any of the rules holds and no exception takes it away.
+    pub(super) fn holds(&self, reading: Reading) -> Truth {
+        let first = || self.rules.iter().chain(&self.unless).next().map_or("if", |rule| rule.text());
+        self.facts.holds(first, || self.holds_with_patch(reading))
+    }
+
+    /// Whether the rules hold, with what patches are about. The caller catches panics.
+    fn holds_with_patch(&self, reading: Reading) -> Truth {
+        let own = self.holds_for_call(reading);
+        let own = match reading {
+            Reading::Hits => own.or(|| self.if_shell()).or(|| self.by_other_means().0),
+            Reading::Covers => own,
+        };
+        let patched = self.facts.patched(self.asker);
+        if patched.is_empty() {
+            return own;
+        }
+        let of_patch = self.about(|rule| rule.names_patch(patched));
+        let hits = |asked| {
+            let judge = Judge::of_families("", asked);
+            let patch = self.facts.call(self.asker.layer).patch.iter();
+            patch.fold(Truth::No, |all, subject| all.or(|| judge.subject(subject, Reading::Hits)))
+        };
+        match reading {
+            Reading::Hits if !of_patch.rules.is_empty() => own.or(|| hits(of_patch)),
+            Reading::Covers if !of_patch.unless.is_empty() => {
+                let unless = of_patch.unless;
+                own.and(|| hits(Asked { rules: unless, unless: Rules::new(), ..*self }).not())
+            }
+            Reading::Hits | Reading::Covers => own,
+        }
+    }
+
+    /// What rules about commands say of a tool that nobody knows, if it is a shell: they are in doubt where its text does,
+    /// or names, what they name. Nothing else about it is in doubt, because most tools are no shell.
+    pub(super) fn if_shell(&self) -> Truth {
+        let Asked { facts, asker, .. } = *self;
+        if !asker.guesses {
+            return Truth::No;
+        }
+        let (Some(tool), Some(call)) = (facts.tool(), facts.as_shell(asker.layer)) else { return Truth::No };
+        let is_about_shells = |rule: &ToolRule| rule.names_any("", &["Bash"]);
+        let asked = self.about(|rule| is_about_shells(rule) || rule.names_tool(tool, facts, asker));
+        for rule in asked.rules.iter().filter(|rule| !rule.commands().is_empty() && is_about_shells(rule)) {
+            let judge =
+                Judge::of_families(tool, Asked { unless: asked.unless.clone(), ..Asked::alone(rule, facts, asker) });
+            let is_named = |subject: &Subject| match subject {
+                Subject::Shell { text, .. } => match judge.subject(subject, Reading::Hits) {
+                    Truth::Yes => true,
+                    Truth::No => false,
+                    // It may be a text for something else than a shell.
+                    Truth::Opaque(_) | Truth::Delegates(_) => rule.commands().iter().any(|it| it.is_named_in(text)),
+                },
+                // Of a call that takes too long to read, everything is in doubt.
+                Subject::Unclear(_) => facts.why_unread().is_some(),
+                Subject::Items(_) => false,
+            };
+            if call.alternatives.iter().chain(&call.others).any(is_named) {
+                facts.note_taken_for_shell();
+                let tool = short(tool);
+                return rule.doubt(&format!("`{tool}` isn't known and may be a shell; {}", declaration(&tool)));
+            }
+        }
+        Truth::No
+    }
+
+    /// What rules over files say of what the call does to files by other means than the tools that they name, and the act
+    /// that decides.
+    pub(super) fn by_other_means(&self) -> (Truth, Option<String>) {
+        let Asked { facts, asker, .. } = *self;
+        let Some(tool) = facts.tool().filter(|_| asker.acts) else { return (Truth::No, None) };
+        let mut doubt = None;
+        for rule in &self.rules {
+            let Some((deeds, patterns)) = rule.files(asker.any_depth) else { continue };
+            let is_own = rule.names_tool(tool, facts, asker);
+            if is_own && !facts.families(asker).contains(&"Bash") {
+                continue;
+            }
+            // What a tool for files does is told by its name, however its input is read.
+            if acts::access_of(facts.families(asker)).is_some_and(|access| !deeds.has(access)) {
+                continue;
+            }
+            let Some(acts) = facts.file_acts(asker) else {
+                let why = facts.why_unread().unwrap_or("it takes too long");
+                return (rule.doubt(why), Some(why.to_string()));
+            };
+            let named: Vec<Act> = acts.iter().flat_map(|act| act.named_in_code(&patterns)).collect();
+            let may_be_own = |act: &&Act| deeds.has(act.access) && (act.of_shell || !is_own);
+            for act in acts.iter().chain(&named).filter(may_be_own) {
+                let only_reads = !deeds.writes && !deeds.edits;
+                let met = patterns.iter().map(|it| act.meets(it, only_reads)).max().unwrap_or(Met::No);
+                if met == Met::No || self.unless.iter().any(|rule| rule.takes_away(act)) {
+                    continue;
+                }
+                match met {
+                    Met::Yes(path) => return (Truth::Yes, Some(act.told(&path))),
+                    Met::Perhaps(why, path) if doubt.is_none() => {
+                        let told = format!("{why}: {path}, at `{}`", short(&act.cause));
+                        doubt = Some((rule.doubt(&told), Some(told)));
+                    }
+                    Met::Perhaps(..) | Met::No => {}
+                }
+            }
+        }
+        doubt.unwrap_or((Truth::No, None))
+    }
+
+    /// Whether they hold, without what a patch in a shell text does.
+    fn holds_for_call(&self, reading: Reading) -> Truth {
+        let Asked { facts, asker, .. } = *self;
+        let has_none = self.rules.is_empty();
+        let Some(tool) = facts.tool() else { return truth(has_none) };
+        let families = facts.families(asker);
+        let mut asked = self.about(|rule| rule.names_tool(tool, facts, asker));
+        if facts.is_of_plugin() {
+            let loosening = match reading {
+                Reading::Hits => &mut asked.unless,
+                Reading::Covers => &mut asked.rules,
+            };
+            loosening.retain(|rule| rule.names_any(tool, families));
+        }
+        if asked.rules.is_empty() && !has_none {
+            return Truth::No;
+        }
+        // A redirection is no call, and its file is named by the rules over what is written.
+        let is_of_files = reading == Reading::Covers && asker.naming == ToolNaming::Canonical;
+        let files = self.about(|rule| is_of_files && rule.is_about("Write"));
+        let mut judge = Judge { tool, asked, fits_all: has_none, files, has_families: !families.is_empty() };
+        // What a call is about is costly to tell, and most rules of a tool without a pattern don't need it.
+        let mut all = judge.asked.rules.iter().chain(&judge.asked.unless);
+        if families.len() < 2 && all.all(|rule| matches!(rule.argument, Argument::Any | Argument::Named(_))) {
+            return judge.subject(&Subject::Unclear(String::new()), reading);
+        }
+        let call = facts.call(asker.layer);
+        if call.is_elsewhere {
+            // A pattern over what a search looks for names no other place than the event's directory.
+            let names_place = |rule: &mut &ToolRule| !matches!(rule.argument, Argument::Main(_));
+            match reading {
+                Reading::Hits => judge.asked.unless.retain(names_place),
+                Reading::Covers => judge.asked.rules.retain(names_place),
+            }
+        }
+        let mut truths = call.alternatives.iter().map(|subject| judge.subject(subject, reading));
+        match reading {
+            // Whichever argument counts, a hit is one.
+            Reading::Hits => {
+                let holds = truths.fold(Truth::No, |all, truth| all.or(|| truth));
+                let others = call.others.iter().chain(&call.beside);
+                others.fold(holds, |all, other| all.or(|| judge.subject(other, reading)))
+            }
+            Reading::Covers => {
+                let holds = match call.does_all {
+                    true => truths.fold(Truth::Yes, |all, truth| all.and(|| truth)),
+                    false => {
+                        let first = truths.next().unwrap_or(Truth::No);
+                        let is_same = |truth: Truth| discriminant(&truth) == discriminant(&first);
+                        let differ = || {
+                            let mut all = judge.asked.rules.iter().chain(&judge.asked.unless);
+                            let rule = all.next().map_or("", |rule| &*rule.text);
+                            Truth::in_doubt(rule.to_string(), format!("the main arguments of `{tool}` differ"))
+                        };
+                        if truths.all(is_same) { first } else { differ() }
+                    }
+                };
+                call.beside.iter().fold(holds, |all, other| all.and(|| judge.subject(other, reading)))
+            }
+        }
+    }
+}
+
+/// What a person writes to make certain that a tool is a shell.
+pub fn declaration(tool: &str) -> String {
+    format!("if it is one, a file should say `tools: {{ Bash: {tool} }}`")
+}
+
+/// A call that rules are held against.
+struct Judge<'a> {
+    tool: &'a str,
+    /// The rules that are about the tool.
+    asked: Asked<'a>,
+    /// There are no rules but exceptions, so that every call fits.
+    fits_all: bool,
+    /// To allow: what rules say of the files that redirections write.
+    files: Asked<'a>,
+    has_families: bool,
+}
+
+impl<'a> Judge<'a> {
+    /// A call of a tool of some family, which isn't allowed by rules over files.
+    fn of_families(tool: &'a str, asked: Asked<'a>) -> Judge<'a> {
+        let files = asked.about(|_| false);
+        Judge { tool, asked, fits_all: false, files, has_families: true }
+    }
+
+    fn subject(&self, subject: &Subject, reading: Reading) -> Truth {
+        let unless = &self.asked.unless;
+        let rules = (!self.fits_all).then_some(&*self.asked.rules);
+        match reading {
+            Reading::Hits => self.hits(rules, unless, subject),
+            Reading::Covers if unless.is_empty() => self.covers(rules, subject),
+            Reading::Covers => self.covers(rules, subject).and(|| self.hits(Some(unless), &[], subject).not()),
+        }
+    }
+
+    /// Whether some part of the call matches a rule and isn't covered by `unless`.
+    fn hits(&self, rules: Option<&[&ToolRule]>, unless: &[&ToolRule], subject: &Subject) -> Truth {
+        let whole = self.whole(rules, subject, Reading::Hits);
+        let rules = rules.unwrap_or_default();
+        let hit = match subject {
+            Subject::Shell { text, script } => {
+                let is_left = || self.commands(unless, &[], script, text, Reading::Covers).not();
+                whole.and(is_left).or(|| self.commands(rules, unless, script, text, Reading::Hits))
+            }
+            Subject::Items(items) => {
+                let hit = |item: &Item| {
+                    let matches = whole.clone().or(|| self.item(rules, item, Reading::Hits));
+                    matches.and(|| self.item(unless, item, Reading::Covers).not())
+                };
+                let start = if items.is_empty() { whole.clone() } else { Truth::No };
+                items.iter().fold(start, |all, item| all.or(|| hit(item)))
+            }
+            Subject::Unclear(_) => whole,
+        };
+        hit.and(|| self.whole(Some(unless), subject, Reading::Covers).not())
+    }
+
+    /// Whether every part of the call is named by a rule.
+    fn covers(&self, rules: Option<&[&ToolRule]>, subject: &Subject) -> Truth {
+        let whole = self.whole(rules, subject, Reading::Covers);
+        let rules = rules.unwrap_or_default();
+        match subject {
+            Subject::Shell { text, script } => {
+                whole.or(|| self.commands(rules, &self.asked.unless, script, text, Reading::Covers))
+            }
+            Subject::Items(items) if !items.is_empty() => {
+                let covered = |item| whole.clone().or(|| self.item(rules, item, Reading::Covers));
+                items.iter().fold(Truth::Yes, |all, item| all.and(|| covered(item)))
+            }
+            Subject::Items(_) | Subject::Unclear(_) => whole,
+        }
+    }
+
+    /// What rules say of the call as a whole.
+    fn whole(&self, rules: Option<&[&ToolRule]>, subject: &Subject, reading: Reading) -> Truth {
+        let Some(rules) = rules else { return Truth::Yes };
+        rules.iter().fold(Truth::No, |all, rule| all.or(|| rule.of_whole(subject, self.asked.facts, reading)))
+    }
+
+    /// Whether any rule is about one thing of several.
+    fn item(&self, rules: &[&ToolRule], item: &Item, reading: Reading) -> Truth {
+        let family = item.family.as_slice();
+        let is_about = |rule: &&&ToolRule| {
+            family.is_empty() || rule.names_any(self.tool, if self.has_families { family } else { &[] })
+        };
+        rules
+            .iter()
+            .filter(is_about)
+            .fold(Truth::No, |all, rule| all.or(|| rule.fits(&item.value, reading, self.asked.asker.any_depth)))
+    }
+
+    /// What command rules say of a shell text.
+    fn commands<'r>(
+        &self,
+        rules: &[&'r ToolRule],
+        unless: &[&'r ToolRule],
+        script: &Script,
+        text: &str,
+        reading: Reading,
+    ) -> Truth {
+        let of_rules = |rules: &[&'r ToolRule]| rules.iter().flat_map(|rule| rule.commands()).collect();
+        let (commands, except): (Commands, Commands) = (of_rules(rules), of_rules(unless));
+        if commands.is_empty() {
+            return Truth::No;
+        }
+        let is_unseen = Cell::new(false);
+        let script_at = |path: &str| {
+            let text = self.asked.facts.script(path).known();
+            is_unseen.set(is_unseen.get() || text.is_err());
+            text.ok().flatten()
+        };
+        let may_write = |path: &str| {
+            call::path(path, self.asked.facts.base()).is_some_and(|file| {
+                self.files.rules.iter().any(|rule| rule.fits(&file, Reading::Covers, false) == Truth::Yes)
+                    && self
+                        .files
+                        .unless
+                        .iter()
+                        .all(|rule| rule.fits(&file, Reading::Hits, self.asked.asker.any_depth) == Truth::No)
+            })
+        };
+        let place = shell::Place { may_write: Some(&may_write), ..place(self.asked.facts, Some(&script_at)) };
+        let judge = |rules: &[&CommandRule]| match reading {
+            Reading::Hits => shell::hits(rules, &except, script, &place),
+            Reading::Covers => shell::covers(rules, &except, script, &place),
+        };
+        let judgement = judge(&commands);
+        if is_unseen.get() && reading == Reading::Hits && !matches!(judgement, Judgement::Yes(_)) {
+            let condition = rules.iter().find(|rule| !rule.commands().is_empty()).map_or("", |rule| &*rule.text);
+            return Truth::in_doubt(condition.to_string(), "a script that it runs can't be looked into");
+        }
+        let (Judgement::Doubt(doubt) | Judgement::Delegates(doubt)) = &judgement else {
+            return truth(matches!(judgement, Judgement::Yes(_)));
+        };
+        // The rule that can't be told.
+        let is_same = |rule: &&&ToolRule| {
+            let alone = judge(&rule.commands().iter().collect::<Vec<_>>());
+            discriminant(&alone) == discriminant(&judgement)
+        };
+        let of_commands = || rules.iter().filter(|rule| !rule.commands().is_empty());
+        let rule = of_commands().find(is_same).or(of_commands().next()).map_or("", |rule| &*rule.text);
+        let told = Untold { condition: rule.to_string().into(), why: why(doubt, text).into() };
+        match judgement {
+            Judgement::Delegates(_) => Truth::Delegates(told),
+            _ => Truth::Opaque(told),
+        }
+    }
+}
+
+/// Where the text of a shell call runs.
+pub(super) fn place<'a>(facts: &'a Facts, files: Option<&'a shell::Files<'a>>) -> shell::Place<'a> {
+    shell::Place {
+        cwd: facts.runs_in(),
+        patterns: facts.base(),
+        home: paths::home(),
+        may_write: None,
+        files,
+        links: Some(&links),
+        linked: Some(&linked),
+    }
+}
+
+/// Where links lead an absolute path.
+fn links(path: &str) -> Option<String> {
+    let resolved = patience::allows_slow().then(|| paths::resolved(path.as_ref())).flatten()?;
+    resolved.into_os_string().into_string().ok()
+}
+
+/// Where links lead that a pattern of file names comes across.
+fn linked(parts: &[&str]) -> Option<Vec<String>> {
+    let found = patience::allows_slow().then(|| globbed::through_links(parts)).flatten()?;
+    found.into_iter().map(|path| path.into_os_string().into_string().ok()).collect()
+}
+
+/// A doubt about a text, for people.
+pub(super) fn why(doubt: &shell::Doubt, text: &str) -> String {
+    format!("{}, at `{}`", doubt.why, quoted(text, doubt.at.clone()))
+}
+
+/// The place that a doubt is about, on one line and not long.
+fn quoted(text: &str, at: std::ops::Range<usize>) -> String {
+    const MAX: usize = 60;
+    let part = text.get(at).unwrap_or(text).trim();
+    let short: String = part.chars().take(MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let mut short = safe(&short);
+    if part.chars().nth(MAX).is_some() {
+        short.push('…');
+    }
+    short
+}
+
+/// A text on one line and not long.
+pub(super) fn short(text: &str) -> String {
+    quoted(text, 0..text.len())
+}
