@@ -83,6 +83,9 @@ const CRATES: [(&str, &str); 3] = [
 pub fn memchr(byte: u8, bytes: &[u8]) -> Option<usize> {
     bytes.iter().position(|it| *it == byte)
 }
+pub fn memrchr(byte: u8, bytes: &[u8]) -> Option<usize> {
+    bytes.iter().rposition(|it| *it == byte)
+}
 pub fn memchr_iter(byte: u8, bytes: &[u8]) -> impl Iterator<Item = usize> {
     (0..bytes.len()).filter(move |at| bytes[*at] == byte)
 }
