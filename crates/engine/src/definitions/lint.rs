@@ -20,6 +20,7 @@ use hookwire_rules::matching::rule::{Reading, ToolRule};
 use hookwire_rules::matching::tools::{self, ArgumentKind, DeclaredTool, TOOLS, Tool};
 use hookwire_rules::matching::when::When;
 use hookwire_rules::matching::{Matcher, MatcherRule, ToolNaming};
+use std::cell::LazyCell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -724,7 +725,9 @@ impl<'a> Lint<'a> {
     fn placeholders_of_other_tools(&mut self) {
         let kind = self.hook.handler.key();
         let Some(definition) = self.node.get(kind) else { return };
-        let (tools, no_tool) = (self.all_tools(), !self.events.is_empty() && !self.is_about_tools());
+        let no_tool = !self.events.is_empty() && !self.is_about_tools();
+        // Few definitions have a placeholder, and the names of tools are read from what is known of every agent.
+        let tools = LazyCell::new(|| self.all_tools());
         let mut found = Vec::new();
         for (node, paths) in handlers::paths(kind, definition, &self.hook.contract.placeholders) {
             for (path, at) in paths {

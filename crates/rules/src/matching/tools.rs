@@ -146,11 +146,15 @@ static BY_SHAPE: &[(ArgumentKind, &[&str])] = &[
     (ArgumentKind::Text, &["query", "pattern", "prompt"]),
 ];
 
+/// The families by the names that several have. Most calls have one of them, and then nothing is read of any agent.
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Tool>> = LazyLock::new(|| {
-    let of_agents = |tool: &Tool| of_agents(tool.name).collect::<Vec<_>>();
-    let names = |tool: &'static Tool| {
-        tool.names.iter().copied().chain([tool.name]).chain(of_agents(tool)).map(move |name| (name, tool))
-    };
+    let names = |tool: &'static Tool| tool.names.iter().copied().chain([tool.name]).map(move |name| (name, tool));
+    TOOLS.iter().flat_map(names).collect()
+});
+
+/// The families by the names that one agent alone has.
+static BY_NAME_OF_AGENTS: LazyLock<HashMap<&'static str, &'static Tool>> = LazyLock::new(|| {
+    let names = |tool: &'static Tool| of_agents(tool.name).map(move |name| (name, tool));
     TOOLS.iter().flat_map(names).collect()
 });
 
@@ -162,12 +166,12 @@ fn of_agents(family: &str) -> impl Iterator<Item = &'static str> {
 
 /// The family of a tool, by any of its names.
 pub fn known(name: &str) -> Option<&'static Tool> {
-    BY_NAME.get(name).copied()
+    BY_NAME.get(name).or_else(|| BY_NAME_OF_AGENTS.get(name)).copied()
 }
 
 /// Whether a tool's argument is a patch.
 pub fn is_patch(name: &str) -> bool {
-    PATCH_NAMES.contains(&name) || of_agents(PATCH).any(|it| it == name)
+    PATCH_NAMES.contains(&name) || !BY_NAME.contains_key(name) && of_agents(PATCH).any(|it| it == name)
 }
 
 /// The family of a canonical name.
