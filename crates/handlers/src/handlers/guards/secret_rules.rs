@@ -197,14 +197,15 @@ pub(super) const RULES: &[Rule] = &[
     ),
     whole(
         "netrc-password",
-        "machine default",
+        // What it begins with, `default`, is in many a text that is about no password.
+        "password passwd",
         // On one line or several; a text that a shell writes stands between quotes.
         r#"(?i)(?:^|[\s"'`]|\\[nrt])(?:machine\s{1,20}\S{1,200}|default)(?:\s{1,20}(?:login|account|user)\s{1,20}\S{1,200}){1,2}\s{1,20}passw(?:or)?d\s{1,20}([^\s\[\]]{1,200}?)["'`]?(?:[\s\\;|&>]|$)"#,
         0.0,
     ),
     whole(
         "netrc-password-first",
-        "machine",
+        "password passwd",
         r#"(?im)(?:^|["'`]|\\[nrt])machine\s{1,20}\S{1,200}\s{1,20}passw(?:or)?d\s{1,20}([^\s\[\]]{1,200}?)(?:\s{1,20}(?:login|account|user)\s|["'`]|[ \t]{0,20}(?:\r?$|\\[nrt]))"#,
         0.0,
     ),
