@@ -133,9 +133,10 @@ printf 'all:\n\t@true\n' > Makefile
 
 #[test]
 fn every_example_of_a_help_runs() {
-    let checkout = Checkout::new();
+    let helps = helps();
+    let checkout = Checkout::of(&helps.iter().map(|it| &*it.text).collect::<Vec<_>>().join("\n"));
     let mut n_run = 0;
-    for help in helps().iter().filter(|it| it.words.len() == 1) {
+    for help in helps.iter().filter(|it| it.words.len() == 1) {
         let output = checkout.bash(SCENE);
         assert!(output.status.success(), "{}", said(&output));
         assert!(help.examples().next().is_some(), "{:?} has no example", help.words);

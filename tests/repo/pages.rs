@@ -2,6 +2,7 @@
 
 use crate::help;
 use crate::support::*;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -107,6 +108,18 @@ fn texts(language: &str) -> Vec<String> {
 /// A project with the repository's examples in it, to run commands in. Nothing of this machine's user is seen.
 pub(crate) struct Checkout(tempfile::TempDir);
 
+/// The directories of the examples that a text names, by themselves or by a file.
+fn named_examples(text: &str) -> BTreeSet<PathBuf> {
+    let is_of_path = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+    let places = text.match_indices("examples").map(|(at, _)| &text[at..]);
+    let paths = places.map(|rest| &rest[..rest.find(|c| !is_of_path(c)).unwrap_or(rest.len())]);
+    let dirs = paths.map(|path| Path::new(path.trim_end_matches(['/', '.']))).filter_map(|path| {
+        let is_dir = repo("").join(path).is_dir();
+        if is_dir { Some(path) } else { path.parent() }
+    });
+    dirs.filter(|dir| dir.starts_with("examples") && repo("").join(dir).is_dir()).map(Path::to_path_buf).collect()
+}
+
 /// A host that a hook has started would stay.
 impl Drop for Checkout {
     fn drop(&mut self) {
@@ -126,12 +139,17 @@ impl Checkout {
         Checkout(dir)
     }
 
-    pub(crate) fn new() -> Checkout {
+    /// With those of the examples that a text names. All of them are hundreds of files, which took longer to copy than the
+    /// commands took.
+    pub(crate) fn of(text: &str) -> Checkout {
         let checkout = Checkout::empty();
-        // Hooks may write beside themselves.
-        let copied =
-            Command::new("cp").arg("-r").arg(repo("examples")).arg(checkout.0.path().join("project")).status().unwrap();
-        assert!(copied.success());
+        for dir in named_examples(text) {
+            let to = checkout.0.path().join("project").join(&dir);
+            std::fs::create_dir_all(&to).unwrap();
+            // Hooks may write beside themselves.
+            let copied = Command::new("cp").arg("-R").arg(repo("").join(dir).join(".")).arg(to).status().unwrap();
+            assert!(copied.success());
+        }
         checkout
     }
 
@@ -176,9 +194,8 @@ fn every_command_runs_and_prints_what_is_shown() {
         if !blocks.iter().any(|it| ["sh", "console"].contains(&&*it.language) || it.is_cases()) {
             continue;
         }
-        // To copy the examples takes longer than most of the commands.
-        let uses_examples = |it: &Block| it.text.contains("examples") || it.comment.contains("examples");
-        let checkout = if blocks.iter().any(uses_examples) { Checkout::new() } else { Checkout::empty() };
+        let checkout =
+            Checkout::of(&blocks.iter().flat_map(|it| [&*it.text, &it.comment]).collect::<Vec<_>>().join("\n"));
         for (n, block) in blocks.into_iter().enumerate() {
             if let Some(script) = block.comment.strip_prefix("before: ") {
                 let output = checkout.bash(script);
@@ -303,7 +320,7 @@ fn continuous_integration_fails_when_a_case_does() {
     let in_a_part =
         format!("mkdir -p part; mv .hookwire part; {entry} || code=$?; mv part/.hookwire .; exit ${{code:-0}}");
     for script in [action, format!("{entry} .hookwire/no-force-push.yaml"), in_a_part] {
-        let checkout = Checkout::new();
+        let checkout = Checkout::empty();
         assert!(checkout.bash("hookwire init no-force-push").status.success());
         let output = checkout.bash(&script);
         assert!(output.status.success(), "{script}\n{}", said(&output));
@@ -345,7 +362,7 @@ fn every_json_is_what_it_stands_for() {
         kinds.push(if value.get("method").is_some() {
             let request = serde_json::to_string(&value).unwrap();
             let host = "hookwire serve --isolated <<< \"$0\"";
-            let output = Checkout::new().command("bash").args(["-euc", host, &request]).output().unwrap();
+            let output = Checkout::of(&request).command("bash").args(["-euc", host, &request]).output().unwrap();
             assert!(said(&output).contains(r#""result":"#), "{block}\n{}", said(&output));
             "request"
         } else if value.get("steps").is_some() {
@@ -389,7 +406,7 @@ fn every_python_program_runs_or_is_the_file() {
                 // A hook's function, which the cases of its page call.
                 Some(_) => assert!(blocks.iter().any(Block::is_cases), "{}: nothing runs {program}", page.display()),
                 None => {
-                    let output = Checkout::new().command("python3").args(["-c", program]).output().unwrap();
+                    let output = Checkout::of(program).command("python3").args(["-c", program]).output().unwrap();
                     assert!(output.status.success(), "{program}\n{}", said(&output));
                     said_by.push(String::from_utf8_lossy(&output.stdout).trim().to_string());
                 }
