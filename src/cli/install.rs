@@ -595,22 +595,31 @@ impl InstallArgs {
             let op = Op::Set(value.clone(), At::End);
             after = rewritten(&after, format, &[(vec![Step::Key(key)], op)]).ok_or_else(cannot)?;
         }
+        // Each change is made in what the ones before it leave, and all of them at once: a large file would be read three times
+        // for each event.
+        let (mut now, mut ops) = (value_of(&after, format)?, Vec::new());
         for (event, entry) in entries.iter().filter(|_| install) {
-            let now = value_of(&after, format)?;
-            let (at, hooks) = (Step::Key(&file.at), &now[&file.at]);
+            let (at, hooks) = (Step::Key(&file.at), &mut now[&file.at]);
             let (path, list) = match &file.event {
                 Some(_) => (vec![at], hooks),
                 None if !hooks.is_null() && !hooks.is_object() => return Err(Failure(not_so(file))),
-                None => (vec![at, Step::Key(event)], &hooks[*event]),
+                None => (vec![at, Step::Key(event)], &mut hooks[*event]),
             };
             let op = match list {
-                Value::Array(_) => Op::Append(entry.clone()),
-                Value::Null => Op::Set(json!([entry]), At::End),
+                Value::Array(list) => {
+                    list.push(entry.clone());
+                    Op::Append(entry.clone())
+                }
+                Value::Null => {
+                    *list = json!([entry]);
+                    Op::Set(list.clone(), At::End)
+                }
                 _ if file.event.is_some() => return Err(Failure(not_so(file))),
                 _ => return Err(Failure(format!("its `{}.{event}` isn't a list", file.at))),
             };
-            after = rewritten(&after, format, &[(path, op)]).ok_or_else(cannot)?;
+            ops.push((path, op));
         }
+        let after = rewritten(&after, format, &ops).ok_or_else(cannot)?;
         let left = value_of(&after, format)?;
         // What the file must have says nothing by itself.
         let is_left = |(key, value): (&String, &Value)| beside.get(key) != Some(value);

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use memchr::memchr2_iter;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -123,12 +124,8 @@ impl<'a> LineIndex<'a> {
     pub fn new(text: &'a str) -> LineIndex<'a> {
         let mut starts = vec![if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 }];
         let bytes = text.as_bytes();
-        let ends = bytes.iter().enumerate().filter(|&(at, byte)| match byte {
-            b'\n' => true,
-            b'\r' => bytes.get(at + 1) != Some(&b'\n'),
-            _ => false,
-        });
-        starts.extend(ends.map(|(at, _)| at + 1));
+        let ends = memchr2_iter(b'\n', b'\r', bytes);
+        starts.extend(ends.filter(|at| bytes[*at] == b'\n' || bytes.get(at + 1) != Some(&b'\n')).map(|at| at + 1));
         LineIndex { text, starts }
     }
 

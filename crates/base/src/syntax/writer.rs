@@ -56,11 +56,15 @@ type Attempt = Option<Vec<Change>>;
 
 /// The text after these changes, made one after the other; `None` if one of them can't be written.
 pub fn rewritten(text: &str, format: Format, ops: &[(Vec<Step<'_>>, Op<'_>)]) -> Option<String> {
-    ops.iter().try_fold(text.to_string(), |text, (path, op)| {
-        let root = parse(&text, format).ok()?;
-        let changes = Writer::new(&text, format, &root).changes(path, op)?;
-        Some(apply(&text, &changes))
-    })
+    if ops.is_empty() {
+        return Some(text.to_string());
+    }
+    let read = (text.to_string(), parse(text, format).ok()?);
+    let after = ops.iter().try_fold(read, |(text, root), (path, op)| {
+        let (_, after, root) = Writer::new(&text, format, &root).written(path, op)?;
+        Some((after, root))
+    });
+    after.map(|(text, _)| text)
 }
 
 impl<'t> Writer<'t> {
@@ -71,12 +75,17 @@ impl<'t> Writer<'t> {
 
     /// What changes in the text; `None` if the path doesn't lead to such a place, or the change can't be written.
     pub fn changes(&self, path: &[Step<'_>], op: &Op<'_>) -> Option<Vec<Change>> {
+        self.written(path, op).map(|(changes, ..)| changes)
+    }
+
+    /// The same with the text that comes of it, and what that is read as.
+    fn written(&self, path: &[Step<'_>], op: &Op<'_>) -> Option<(Vec<Change>, String, Node)> {
         let wanted = wanted(self.root.to_json(), path, op)?;
-        let is_it = |changes: &Vec<Change>| {
-            let after = parse(&apply(self.text, changes), self.format);
-            after.is_ok_and(|root| root.to_json() == wanted)
-        };
-        self.attempts(path, op)?.into_iter().flatten().find(is_it)
+        self.attempts(path, op)?.into_iter().flatten().find_map(|changes| {
+            let after = apply(self.text, &changes);
+            let root = parse(&after, self.format).ok().filter(|root| root.to_json() == wanted)?;
+            Some((changes, after, root))
+        })
     }
 
     fn attempts(&self, path: &[Step<'_>], op: &Op<'_>) -> Option<Vec<Attempt>> {
