@@ -81,7 +81,7 @@ hooks:
     if !is_there("python3") {
         return;
     }
-    let mut agent = std::process::Command::new("python3");
+    let mut agent = in_our_world(std::process::Command::new("python3"));
     agent.arg(repo("examples/agents/minimal.py")).arg(dir.path()).args(["echo one", "echo two"]);
     let said = agent.env("HOOKWIRE", env!("CARGO_BIN_EXE_hookwire")).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&said.stdout), "skipped: echo one (out of budget)\n");

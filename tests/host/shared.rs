@@ -631,7 +631,7 @@ fn who_is_held_answers_no_question_and_ends_no_host() {
     let mut host = command.stdout(std::process::Stdio::null()).spawn().unwrap();
     let ask = |how: &str, method: &str, params: Value| {
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
-        let mut asked = std::process::Command::new("python3");
+        let mut asked = in_our_world(std::process::Command::new("python3"));
         let asked = asked.args(["-c", ASKS, how]).arg(&path).arg(message).output().unwrap();
         assert!(asked.status.success(), "{asked:?}");
         let reply: Value = serde_json::from_slice(&asked.stdout).unwrap();

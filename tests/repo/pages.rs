@@ -155,7 +155,7 @@ impl Checkout {
 
     fn command(&self, program: &str) -> Command {
         let bin = Path::new(env!("CARGO_BIN_EXE_hookwire")).parent().unwrap();
-        let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+        let path = format!("{}:{}", bin.display(), *PATH);
         let mut command = in_our_world(Command::new(program));
         let home = self.0.path().join("home");
         command.env("PATH", &path).env("HOME", home);

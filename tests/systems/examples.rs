@@ -66,7 +66,7 @@ fn replay(name: &str, dialect: &str) -> Vec<(Value, Value)> {
     }
     // Hooks find the built binary.
     let bin = Path::new(env!("CARGO_BIN_EXE_hookwire")).parent().unwrap().display();
-    let path = format!("{bin}:{}", std::env::var("PATH").unwrap());
+    let path = format!("{bin}:{}", *PATH);
     let output = command.env("PATH", path).current_dir(&example).output().unwrap();
     let problems = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{name}: {problems}");

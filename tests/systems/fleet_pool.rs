@@ -2,7 +2,7 @@
 //! and the server are killed meanwhile.
 
 use super::fleet::servers::{Servers, program};
-use super::support::{eventually, hookwire, is_there, repo, skip};
+use super::support::{eventually, hookwire, in_our_world, is_there, repo, skip};
 use serde_json::json;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -124,7 +124,7 @@ fn hook(scene: &Scene, command: &str, deadline: f64, fail: &str) -> Output {
 }
 
 fn ask_by_client(client: &[&str], args: &[&str]) -> (String, f64) {
-    let mut command = Command::new(client[0]);
+    let mut command = in_our_world(Command::new(client[0]));
     command.args(&client[1..]).args(args).current_dir(repo("clients")).env("PYTHONDONTWRITEBYTECODE", "1");
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
