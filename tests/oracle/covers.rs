@@ -4,7 +4,7 @@
 use crate::generate::{Maker, Random, quoted};
 use crate::judge::Judge;
 use crate::shells::{Done, Watch, Worker, put};
-use crate::{SHOWN, setting, shares, smallest};
+use crate::{SHOWN, n_workers, setting, shares, smallest};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex};
 
@@ -250,7 +250,7 @@ pub fn check() -> Vec<String> {
         let counts = Counts::default();
         let failure = Mutex::new(None);
         std::thread::scope(|scope| {
-            for _ in 0..2 * std::thread::available_parallelism().map_or(2, usize::from) {
+            for _ in 0..n_workers(count, 64, 2) {
                 scope.spawn(|| {
                     if let Err(error) = hold(shell, count, &files, &counts) {
                         *failure.lock().unwrap() = Some(error);

@@ -140,6 +140,13 @@ fn shares(count: u64) -> Vec<(&'static str, u64)> {
     shells.iter().map(|(shell, share)| (*shell, count * share / parts.max(1))).collect()
 }
 
+/// How many workers take so many texts: so many a processor at most, and none that has less than `share` of them to do. To make
+/// one, with its mounts, takes as long as some ten texts.
+fn n_workers(count: u64, share: u64, a_processor: usize) -> u64 {
+    let most = a_processor * std::thread::available_parallelism().map_or(2, usize::from);
+    count.div_ceil(share).clamp(1, most as u64)
+}
+
 /// Makes `count` samples, and hands each to `each` with a worker to run it.
 fn run(
     shell: &'static str,
@@ -152,7 +159,7 @@ fn run(
     let failure = Mutex::new(None);
     std::thread::scope(|scope| {
         // A text mostly waits: for its shell to start and to end.
-        for _ in 0..4 * std::thread::available_parallelism().map_or(2, usize::from) {
+        for _ in 0..n_workers(count, 16, 4) {
             scope.spawn(|| {
                 let mut judge = Judge::default();
                 let mut worker = match Worker::start(Watch::Acts) {
