@@ -319,7 +319,7 @@ fn cancelling_ends_a_script() {
 fn a_script_that_catches_the_end_of_its_memory_is_ended() {
     let grow = "const a = []; for (;;) try { for (;;) a.push(a.length + \\\"x\\\") } catch {}";
     let (mut host, _dir) = TestHost::with(&format!(
-        "hooks:\n  - {{ name: grow, on: PreToolUse, matcher: Grow, timeout: 1s, fail: closed, script: {{ memory: 4MiB, code: \"{grow}\" }} }}\n  \
+        "hooks:\n  - {{ name: grow, on: PreToolUse, matcher: Grow, timeout: 300ms, fail: closed, script: {{ memory: 4MiB, code: \"{grow}\" }} }}\n  \
            - {{ name: quick, on: PreToolUse, matcher: Bash, fail: closed, script: \"state.increment('n'); return deny('quick')\" }}\n",
     ));
     let grow = json!({"event": "PreToolUse", "tool": {"name": "Grow", "input": {}}});
@@ -447,7 +447,7 @@ fn a_script_that_can_not_be_ended_costs_a_thread_and_not_the_host() {
     // Each product takes long inside of QuickJS, which looks at the deadline once in 10,000 turns.
     let stuck = "const x = 2n ** 500000n; for (;;) x * x;";
     let yaml = format!(
-        "hooks:\n  - {{ name: stuck, on: PreToolUse, matcher: Stuck, timeout: 500ms, fail: closed, script: '{stuck}' }}\n  \
+        "hooks:\n  - {{ name: stuck, on: PreToolUse, matcher: Stuck, timeout: 200ms, fail: closed, script: '{stuck}' }}\n  \
            - {{ name: quick, on: PreToolUse, matcher: Bash, fail: closed, script: \"state.increment('n'); return deny('quick')\" }}\n"
     );
     let (mut host, _dir) = TestHost::with(&yaml);
