@@ -113,7 +113,7 @@ test("a fleet: a question is answered with the key, or the page says how", async
   assert.equal(await page.getByRole("button", { name: "Yes", exact: true }).count(), 0);
   server.fleetIs({ ...FLEET, key: null });
   await page.getByText("This page has no approver’s key.").waitFor();
-  await page.getByText("hookwire approve aa00000000000000 --fleet approver.toml --key KEY").waitFor();
+  await page.getByText("hookwire approvals approve aa00000000000000 --fleet approver.toml --key KEY").waitFor();
   end();
 });
 

@@ -66,7 +66,7 @@ export async function inspect({ definitions = { "team.yaml": RULES, "team.test.y
   };
   const close = async () => {
     child.kill("SIGINT");
-    run(["stop"]);
+    run(["host", "stop"]);
     await rm(top, { recursive: true, force: true });
   };
   return {

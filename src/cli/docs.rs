@@ -414,7 +414,7 @@ mod tests {
         assert!(about("prioritx").is_empty());
         assert!(!about("allow-host").is_empty());
         let usages: Vec<String> = options().into_iter().filter(|it| it.0 == "watch").map(|it| it.1.usage).collect();
-        for usage in ["hookwire test --watch", "hookwire approvals --watch"] {
+        for usage in ["hookwire test --watch", "hookwire approvals list --watch"] {
             assert!(usages.iter().any(|it| it == usage), "{usages:?}");
         }
     }

@@ -25,7 +25,7 @@ mod granted;
 mod help;
 mod history;
 mod hook;
-mod hosts;
+mod host;
 mod import;
 mod init;
 mod inspect;
@@ -171,10 +171,8 @@ enum Command {
     Import(Deferred<import::ImportArgs>),
     /// Find out whether installed agents are guarded, with a probe for each. Exits with 1 if one isn't.
     Doctor(Deferred<doctor::DoctorArgs>),
-    /// List the hosts that run: process, age, clients, and what is not in force.
-    Status(Deferred<hosts::StatusArgs>),
-    /// End the hosts of this project that hooks have started; the next event starts one anew.
-    Stop(Deferred<hosts::StopArgs>),
+    /// List the hosts that run, and end them.
+    Host(Deferred<host::HostArgs>),
     /// Put a project's own definitions in force, after showing them.
     Trust(Deferred<trust::TrustArgs>),
     /// Judge one event and print the verdict. Exits with 1 unless it is an allow.
@@ -201,12 +199,8 @@ enum Command {
     Record(Deferred<record::RecordArgs>),
     /// Read or change the values that hooks share, in a running host.
     State(Deferred<remote::StateArgs>),
-    /// List the questions that wait for a person, in all running hosts.
+    /// List the questions that wait for a person, and answer them.
     Approvals(Deferred<approvals::ApprovalsArgs>),
-    /// Answer a question with yes. Without an id, the only one that waits.
-    Approve(Deferred<approvals::ApproveArgs>),
-    /// Answer a question with no. Without an id, the only one that waits.
-    Deny(Deferred<approvals::DenyArgs>),
     /// Write a commented starter, or rules of the cookbook with their cases.
     Init(Deferred<init::InitArgs>),
     /// Print a page of the documentation, or what it says about a word. Without a word, the pages are listed.
@@ -293,7 +287,7 @@ struct HostArgs {
     /// Keep shared state in this file, across restarts; without it, it is gone with the host.
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// How long an `ask` waits for `hookwire approve` if the client can't ask a person.
+    /// How long an `ask` waits for `hookwire approvals approve` if the client can't ask a person.
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     ask_elsewhere: Option<Duration>,
 }
@@ -606,16 +600,8 @@ pub fn main() -> ExitCode {
         Command::Record(args) => record::run(&args),
         #[cfg(feature = "fleet")]
         Command::State(args) if args.fleet.is_some() => fleet::state::run(&args, &mut out),
-        #[cfg(feature = "fleet")]
-        Command::Approvals(args) if args.fleet.is_some() => fleet::approvals::list(&args, &mut out),
-        #[cfg(feature = "fleet")]
-        Command::Approve(args) if args.signed.fleet.is_some() => fleet::approvals::approve(&args, &mut out),
-        #[cfg(feature = "fleet")]
-        Command::Deny(args) if args.signed.fleet.is_some() => fleet::approvals::deny(&args, &mut out),
         Command::State(args) => remote::state(&args, &mut out),
-        Command::Approvals(args) => approvals::approvals(&args, &mut out),
-        Command::Approve(args) => approvals::approve(&args, &mut out),
-        Command::Deny(args) => approvals::deny(&args, &mut out),
+        Command::Approvals(args) => approvals::run(&args, &mut out),
         Command::Init(args) => init::run(&args, &mut out),
         Command::Schema(args) => check::schema(&args, &mut out),
         Command::Version(args) => version::run(&args, &mut out),
@@ -631,8 +617,7 @@ pub fn main() -> ExitCode {
         Command::Uninstall(args) => entry_hosts::renewed(args.root(), &mut out, |out| install::uninstall(&args, out)),
         Command::Import(args) => import::run(&args, &mut out),
         Command::Doctor(args) => doctor::doctor(&args, &mut out),
-        Command::Status(args) => hosts::status(&args, &mut out),
-        Command::Stop(args) => hosts::stop(&args, &mut out),
+        Command::Host(args) => host::run(&args, &mut out),
         Command::Trust(args) => trust::run(&args, &mut out),
         Command::Fleet(args) => fleet::run(&args, &mut out),
         Command::Publish(args) => fleet::publish::run(&args, &mut out),

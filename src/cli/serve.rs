@@ -349,7 +349,7 @@ pub(super) fn share(host: &Arc<Host>, runtime: &Runtime, max_message: usize) -> 
             Some(socket)
         }
         Err(error) => {
-            tracing::warn!(%error, "No socket: `hookwire state`, `hookwire approvals` and editors can't reach this host.");
+            tracing::warn!(%error, "No socket: `hookwire state`, `hookwire approvals list` and editors can't reach this host.");
             None
         }
     }

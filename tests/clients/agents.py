@@ -373,7 +373,7 @@ def drive(argv, project, env):
 
 def kill_hosts(hookwire, project, env):
     """Ends the hosts of a project at once."""
-    asked = subprocess.run([hookwire, "status", "--format", "json", "--root", str(project)], cwd=project, env=env, capture_output=True, text=True)
+    asked = subprocess.run([hookwire, "host", "status", "--format", "json", "--root", str(project)], cwd=project, env=env, capture_output=True, text=True)
     for pid in {json.loads(line).get("pid") for line in asked.stdout.splitlines()} - {None}:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)

@@ -188,7 +188,7 @@ fn an_http_hook_is_answered_as_a_command_hook_is() {
     assert_eq!(host.post("/hook/nobody", "{}").status, 404);
     // An editor or another terminal finds the host by its socket.
     let runtime = host.token_file.parent().unwrap().parent().unwrap();
-    let status = hookwire().arg("status").env("XDG_RUNTIME_DIR", runtime).output().unwrap();
+    let status = hookwire().args(["host", "status"]).env("XDG_RUNTIME_DIR", runtime).output().unwrap();
     assert!(String::from_utf8_lossy(&status.stdout).contains("5 hooks"), "{status:?}");
     // The token is in its file, for its user alone, as long as the host runs, and nowhere else.
     let mode = std::fs::metadata(&host.token_file).unwrap().permissions().mode();

@@ -60,7 +60,7 @@ impl World {
     /// The one question that waits, as soon as it does.
     fn question(&self) -> Value {
         let list = eventually("a question waits", || {
-            let output = self.cli(&["approvals", "--format", "json"]);
+            let output = self.cli(&["approvals", "list", "--format", "json"]);
             let list: Value = serde_json::from_slice(&output.stdout).ok()?;
             (!list["approvals"].as_array()?.is_empty()).then_some(list)
         });
@@ -302,18 +302,24 @@ const NONE_WAITS: &str = "0 Nothing waits for a person; `--watch` waits for ques
 fn a_person_answers_from_another_terminal() {
     let world = World::new(ASK);
     let mut host = world.host(&["--ask-elsewhere", "60s"]);
-    assert_eq!(world.said(&["approvals"]), NONE_WAITS);
-    assert!(world.said(&["approve"]).starts_with("2 hookwire: nothing waits for a person"));
+    assert_eq!(world.said(&["approvals", "list"]), NONE_WAITS);
+    assert!(world.said(&["approvals", "approve"]).starts_with("2 hookwire: nothing waits for a person"));
     let push = |host: &mut TestHost| host.ask("hooks/dispatch", bash("git push"));
     for (answer, expected) in [
-        (&["approve", "--reason", "fine"][..], "allow by careful: approved by a person: fine"),
-        (&["deny", "--reason", "not today"], "deny by careful: this needs a look (denied by a person: not today)"),
-        (&["approve", "--input", "{\"command\":\"git status\"}"], "allow by careful: approved by a person"),
+        (&["approvals", "approve", "--reason", "fine"][..], "allow by careful: approved by a person: fine"),
+        (
+            &["approvals", "deny", "--reason", "not today"],
+            "deny by careful: this needs a look (denied by a person: not today)",
+        ),
+        (
+            &["approvals", "approve", "--input", "{\"command\":\"git status\"}"],
+            "allow by careful: approved by a person",
+        ),
     ] {
         let id = push(&mut host);
         let question = world.question();
         let question = question["id"].as_str().unwrap();
-        let shown = world.said(&["approvals"]);
+        let shown = world.said(&["approvals", "list"]);
         let whole =
             format!("{question}  Bash\n          careful asks: this needs a look\n          command  git push\n");
         assert!(shown.contains(&whole), "{shown}");
@@ -323,7 +329,7 @@ fn a_person_answers_from_another_terminal() {
         // What is approved is shown first.
         let is_shown = said.contains(&whole);
         assert!(
-            is_shown == (answer[0] == "approve") && said.starts_with("0 ") && said.ends_with("Answered."),
+            is_shown == (answer[1] == "approve") && said.starts_with("0 ") && said.ends_with("Answered."),
             "{said}"
         );
         let verdict = host.reply(id)["result"].take();
@@ -338,7 +344,7 @@ fn a_person_answers_from_another_terminal() {
     replace(&world.root.path().join("hooks/hooks.yaml"), "hooks: []");
     host.request("hooks/reload", json!({}));
     // It is the only one.
-    let said = world.said(&["approve"]);
+    let said = world.said(&["approvals", "approve"]);
     assert!(said.contains(question["id"].as_str().unwrap()) && said.ends_with("Answered."), "{said}");
     assert_eq!(brief(&host.reply(id)["result"]), "allow by careful: approved by a person");
     replace(&world.root.path().join("hooks/hooks.yaml"), ASK);
@@ -347,7 +353,7 @@ fn a_person_answers_from_another_terminal() {
     world.question();
     host.notify("$/cancelRequest", json!({"id": id}));
     assert_eq!(host.reply(id)["error"]["code"], -32800);
-    eventually("the question is taken back", || (world.said(&["approvals"]) == NONE_WAITS).then_some(()));
+    eventually("the question is taken back", || (world.said(&["approvals", "list"]) == NONE_WAITS).then_some(()));
     // Without either way, an ask is a deny.
     drop(host);
     let mut host = world.host(&[]);
@@ -368,7 +374,7 @@ fn questions_are_announced() {
     let wanted = json!({"capabilities": {"hooks": {"notifications": ["approvals/changed"]}}});
     watcher.request("initialize", &wanted).unwrap();
     let mut command = hookwire();
-    command.args(["approvals", "--watch"]).env("XDG_RUNTIME_DIR", world.runtime.path()).stdout(Stdio::piped());
+    command.args(["approvals", "list", "--watch"]).env("XDG_RUNTIME_DIR", world.runtime.path()).stdout(Stdio::piped());
     let mut watching = command.current_dir(world.root.path()).spawn().unwrap();
     let mut shown = BufReader::new(watching.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert_eq!(shown.next().unwrap(), "Nothing waits for a person; waiting for a question; Ctrl-C ends it.");
@@ -376,7 +382,7 @@ fn questions_are_announced() {
         let id = host.ask("hooks/dispatch", bash(text));
         assert_eq!(watcher.notification("approvals/changed", |_| true).unwrap(), json!({"waiting": 1}));
         assert_eq!(shown.find(|line| line.contains("command  ")).unwrap().trim(), format!("command  {text}"));
-        assert!(world.said(&["approve"]).ends_with("Answered."));
+        assert!(world.said(&["approvals", "approve"]).ends_with("Answered."));
         assert_eq!(watcher.notification("approvals/changed", |_| true).unwrap(), json!({"waiting": 0}));
         assert_eq!(host.reply(id)["result"]["decision"], "allow");
     }
@@ -413,13 +419,13 @@ fn a_person_sees_all_that_decides() {
         let id = host.ask("hooks/dispatch", event);
         let question = world.question();
         let question = question["id"].as_str().unwrap();
-        let (list, whole) = (world.said(&["approvals"]), world.said(&["approvals", question]));
+        let (list, whole) = (world.said(&["approvals", "list"]), world.said(&["approvals", "list", question]));
         for expected in shown_at_once {
             assert!(list.contains(expected) && whole.contains(expected), "{expected:?}: {list}");
         }
-        let told = format!("characters more: `hookwire approvals {question}` shows all");
+        let told = format!("characters more: `hookwire approvals list {question}` shows all");
         assert!(list.contains(&told) && list.len() < 3000, "{tool} {left}: {list}");
-        let approved = world.said(&["approve", question]);
+        let approved = world.said(&["approvals", "approve", question]);
         assert!(!whole.contains(&told) && approved.contains(whole.trim_start_matches("0 ")), "{approved}");
         // A short member stands last, where a terminal ends up.
         let last = whole.lines().rev().nth(1).unwrap();
@@ -451,9 +457,9 @@ fn the_guard_waits_for_a_person() {
         format!("{} {}", brief(&verdict), verdict["subject"]).trim_end_matches(" null").to_string()
     };
     for (answer, expected) in [
-        (&["deny", "--reason", "too much"][..], "deny by pay: Pay 5? (denied by a person: too much)"),
-        (&["approve", "--input", "{\"amount\":1}"], "allow by pay: approved by a person {\"amount\":1}"),
-        (&["approve", "--remember"], "allow by pay: approved by a person"),
+        (&["approvals", "deny", "--reason", "too much"][..], "deny by pay: Pay 5? (denied by a person: too much)"),
+        (&["approvals", "approve", "--input", "{\"amount\":1}"], "allow by pay: approved by a person {\"amount\":1}"),
+        (&["approvals", "approve", "--remember"], "allow by pay: approved by a person"),
         (&[], "allow by pay: approved by a person"),
     ] {
         assert_eq!(ask(answer), expected, "{answer:?}");
@@ -569,8 +575,8 @@ fn the_socket_is_its_user_s_alone() {
     host.kill();
     host.wait();
     assert_eq!(world.sockets(), [socket]);
-    assert_eq!(world.said(&["approvals"]), NONE_WAITS);
-    assert!(world.said(&["approve"]).starts_with("2 hookwire: nothing waits for a person"));
+    assert_eq!(world.said(&["approvals", "list"]), NONE_WAITS);
+    assert!(world.said(&["approvals", "approve"]).starts_with("2 hookwire: nothing waits for a person"));
     assert_eq!(world.sockets(), [] as [PathBuf; 0]);
     drop(world.host(&[]));
     assert_eq!(world.sockets(), [] as [PathBuf; 0]);

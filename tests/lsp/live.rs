@@ -114,7 +114,7 @@ fn a_terminal_finds_the_agent_and_not_the_editor() {
     for (arguments, expected) in [
         (&["state", "set", "a", "1"][..], ""),
         (&["state", "get", "a"], "1\n"),
-        (&["approvals"], "Nothing waits for a person; `--watch` waits for questions.\n"),
+        (&["approvals", "list"], "Nothing waits for a person; `--watch` waits for questions.\n"),
     ] {
         let output = hookwire().current_dir(&root).args(arguments).env("XDG_RUNTIME_DIR", &root).output().unwrap();
         let problem = String::from_utf8_lossy(&output.stderr);

@@ -110,15 +110,15 @@ fn an_option_is_looked_up_with_its_dashes() {
 /// What an example ends with, unless it is 0, and why.
 const ENDS: &[(&str, i32, &str)] = &[
     ("hookwire dispatch --bash", 1, "deny by no-force-push"),
-    ("hookwire approve", 2, "waits"),
-    ("hookwire deny", 2, "nothing waits"),
+    ("hookwire approvals approve", 2, "waits"),
+    ("hookwire approvals deny", 2, "nothing waits"),
     // There is no server.
     ("hookwire fleet init", 2, "no server is reached"),
     ("hookwire fleet status", 2, "no server is reached"),
     ("hookwire fleet query", 2, "no server is reached"),
     ("hookwire publish .hookwire --key", 2, "which fleet?"),
     // Ended from here.
-    ("hookwire approvals --watch", 124, "waiting for a question"),
+    ("hookwire approvals list --watch", 124, "waiting for a question"),
     ("hookwire inspect", 124, "http://127.0.0.1:"),
 ];
 

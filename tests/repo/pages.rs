@@ -124,7 +124,7 @@ fn named_examples(text: &str) -> BTreeSet<PathBuf> {
 impl Drop for Checkout {
     fn drop(&mut self) {
         if self.0.path().join("run/hookwire").exists() {
-            let _ = self.command("hookwire").args(["stop", "--all"]).output();
+            let _ = self.command("hookwire").args(["host", "stop", "--all"]).output();
         }
     }
 }

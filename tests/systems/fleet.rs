@@ -174,7 +174,7 @@ async fn what_a_team_publishes_judges_on_every_host() {
     assert!(said(&dispatched).contains("no-force-push"), "{}", said(&dispatched));
     let replied = asked_by_claude_code(&scene);
     assert!(replied.contains("Force pushes are off."), "{replied}");
-    let stopped = scene.run(&["stop", "--root", "project"]);
+    let stopped = scene.run(&["host", "stop", "--root", "project"]);
     // The other host of the project ends with the test.
     assert!(said(&stopped).contains("has ended"), "{}", said(&stopped));
 

@@ -182,12 +182,13 @@ fn a_question_is_answered_from_elsewhere_and_the_verdict_says_by_whom() {
     let request = String::from_utf8_lossy(&request[..n]).to_string();
     assert!(request.starts_with("POST /hook"), "{request}");
     let listed = eventually("the question is there", || {
-        let listed = scene.run(&["approvals", "--fleet", "approver.conf"]);
+        let listed = scene.run(&["approvals", "list", "--fleet", "approver.conf"]);
         Some(said(&listed)).filter(|it| it.contains("pushes asks: Push this?"))
     });
     assert!(listed.contains("git push origin main") && listed.contains("in host-a:"), "{listed}");
     let answer = |key: &str, more: &[&str]| {
-        let output = scene.run(&[&["approve", "--fleet", "approver.conf", "--key", key, "--yes"], more].concat());
+        let output =
+            scene.run(&[&["approvals", "approve", "--fleet", "approver.conf", "--key", key, "--yes"], more].concat());
         (output.status.code(), said(&output))
     };
     let (code, text) = answer("mallory.key", &[]);
@@ -202,14 +203,14 @@ fn a_question_is_answered_from_elsewhere_and_the_verdict_says_by_whom() {
     // Answered on the host, it is over everywhere.
     let id = host.ask("hooks/dispatch", bash("git push origin other"));
     eventually("the second is there", || {
-        said(&scene.run(&["approvals", "--fleet", "approver.conf"])).contains("other").then_some(())
+        said(&scene.run(&["approvals", "list", "--fleet", "approver.conf"])).contains("other").then_some(())
     });
     let here = host.request("approvals/list", json!({}));
     let reply = json!({ "decision": "deny", "reason": "no" });
     host.request("approvals/answer", json!({ "id": here["approvals"][0]["id"], "reply": reply }));
     assert_eq!(brief(&host.reply(id)["result"]), "deny by pushes: Push this? (denied by a person: no)");
     eventually("nothing waits", || {
-        said(&scene.run(&["approvals", "--fleet", "approver.conf"])).contains("Nothing waits").then_some(())
+        said(&scene.run(&["approvals", "list", "--fleet", "approver.conf"])).contains("Nothing waits").then_some(())
     });
     let (code, text) = answer("alice.key", &[]);
     assert!(code == Some(2) && text.contains("nothing waits"), "{text}");

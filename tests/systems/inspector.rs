@@ -83,7 +83,7 @@ impl Desk {
 
 impl Drop for Desk {
     fn drop(&mut self) {
-        let _ = self.command().args(["stop", "--all"]).output();
+        let _ = self.command().args(["host", "stop", "--all"]).output();
     }
 }
 
@@ -393,7 +393,7 @@ fn the_reply_is_what_the_agent_got() {
         assert_eq!(said(&got.stderr), told["stderr"].as_str().unwrap(), "{agent}");
         records.push((record["record"].clone(), told));
     }
-    assert!(desk.command().args(["stop", "--all"]).output().unwrap().status.success());
+    assert!(desk.command().args(["host", "stop", "--all"]).output().unwrap().status.success());
     for (record, told) in records {
         assert_eq!(page.result("inspect/reply", "", &json!({ "record": record })), told);
     }

@@ -1003,7 +1003,7 @@ fn a_doctor_shows_that_a_deny_arrives() {
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         assert!(String::from_utf8_lossy(&output.stdout).contains(expected), "{expected}: {output:?}");
     }
-    let output = project.run(&["status"], "");
+    let output = project.run(&["host", "status"], "");
     assert!(String::from_utf8_lossy(&output.stdout).contains("generation 1; nobody is connected"), "{output:?}");
 }
 
@@ -1379,17 +1379,17 @@ fn a_host_is_shown_with_what_is_not_in_force_and_stopped() {
         assert_eq!(output.status.code(), Some(code), "{args:?}: {output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
-    assert!(said(&["status"], 0).starts_with("No host runs."));
+    assert!(said(&["host", "status"], 0).starts_with("No host runs."));
     project.hook("ls");
     let [host] = project.hosts()[..] else { panic!("one host runs") };
-    let status = said(&["status"], 0);
+    let status = said(&["host", "status"], 0);
     for part in [format!("  process {host}, for "), "3 hooks in force".into(), "nobody is connected".into()] {
         assert!(status.contains(&part), "{part}: {status}");
     }
     fs::write(project.root().join(".hookwire/guard.yaml"), "hooks: [").unwrap();
-    eventually("what is broken is shown", || said(&["status"], 0).contains("not in force: ").then_some(()));
-    let stopped = said(&["stop"], 0);
+    eventually("what is broken is shown", || said(&["host", "status"], 0).contains("not in force: ").then_some(()));
+    let stopped = said(&["host", "stop"], 0);
     assert!(stopped.contains(&format!("process {host} has ended.")), "{stopped}");
     assert!(project.hosts().is_empty());
-    assert!(said(&["stop"], 0).contains("No host of this project runs"));
+    assert!(said(&["host", "stop"], 0).contains("No host of this project runs"));
 }

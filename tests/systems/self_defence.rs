@@ -294,7 +294,7 @@ fn ordinary_commands_are_left_alone() {
 const TOOLS: &[(&str, &str, bool)] = &[
     ("mcp__shell__run", r#"{"cmd": "hookwire trust --yes"}"#, true),
     ("mcp__shell__run", r#"{"argv": ["hookwire", "trust", "--yes"]}"#, true),
-    ("mcp__shell__run", r#"{"program": "hookwire", "args": ["approve", "1"]}"#, true),
+    ("mcp__shell__run", r#"{"program": "hookwire", "args": ["approvals", "approve", "1"]}"#, true),
     ("mcp__shell__run", r#"{"script": "cd .claude && rm settings.local.json"}"#, true),
     ("mcp__shell__run", r#"{"commands": ["ls", "rm -rf .codex"]}"#, true),
     ("mcp__shell__run", r#"{"cmd": "rm -rf build"}"#, false),

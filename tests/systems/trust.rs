@@ -546,7 +546,7 @@ const ACTS: &[(&str, &str, bool)] = &[
     ("Bash", "hookwire trust --yes", true),
     ("Bash", "hookwire init no-rm-rf", true),
     ("Bash", "hookwire init --list", false),
-    ("Bash", "/usr/local/bin/hookwire approve 1", true),
+    ("Bash", "/usr/local/bin/hookwire approvals approve 1", true),
     ("Bash", "sh -c 'hookwire uninstall claude-code'", true),
     ("Bash", "h=hookwire; $h trust", true),
     ("Bash", "hookwire state set denied 0", true),

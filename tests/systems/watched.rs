@@ -84,7 +84,7 @@ fn who_follows_hosts_goes_on_with_the_next_one_after_a_stop() {
     let kept = project.root().join("kept/events.jsonl");
     let holds = |n: usize| eventually("the event is recorded", || (lines(&kept).len() == n).then_some(()));
     holds(1);
-    let stopped = project.run(&["stop"], "");
+    let stopped = project.run(&["host", "stop"], "");
     assert!(stopped.status.success(), "{stopped:?}");
     project.hook("of the next host");
     holds(2);
@@ -224,7 +224,7 @@ fn a_new_program_takes_the_place_of_the_old_ones_host() {
     asks(hook(&project, &program));
     let state = project.run(&["state", "list"], "");
     assert_eq!(state.status.code(), Some(0), "{state:?}");
-    let status = String::from_utf8(project.run(&["status"], "").stdout).unwrap();
+    let status = String::from_utf8(project.run(&["host", "status"], "").stdout).unwrap();
     assert_eq!(status.matches("  process ").count(), 1, "{status}");
     drop(watcher);
     await_end(old, "the old host");

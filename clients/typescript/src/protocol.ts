@@ -94,7 +94,7 @@ export interface ApprovalRequest {
   event: string;
   /** The hook that asks. */
   hook: string;
-  /** Names the question; what `hookwire approve` takes. */
+  /** Names the question; what `hookwire approvals approve` takes. */
   id: string;
   /** Why it asks. */
   message: string;

@@ -89,7 +89,7 @@ pub(super) fn drive(agent: &Agent, headless: &Headless, program: &Path) -> Resul
         let place = Place::new()?;
         let driven = drive_in(&place, agent, headless, program).await;
         // The host that the agent has started; there may be none.
-        let _ = place.hookwire(&["stop"]).await;
+        let _ = place.hookwire(&["host", "stop"]).await;
         end_leftovers(&place.at("home"));
         driven
     });

@@ -1,6 +1,9 @@
-//! `approvals`, `approve` and `deny` with `--fleet`: questions of any host, answered with an approver's key.
+//! `hookwire approvals` with `--fleet`: questions of any host, answered with an approver's key.
 
-use super::super::approvals::{ApprovalsArgs, ApproveArgs, DenyArgs, Extent, SignedArgs, says_yes, show};
+use super::super::approvals::approve::ApproveArgs;
+use super::super::approvals::deny::DenyArgs;
+use super::super::approvals::list::ListArgs;
+use super::super::approvals::{Extent, SignedArgs, says_yes, show};
 use super::super::ending::runtime;
 use super::super::output::{Output, Tone};
 use super::super::{Failure, Finding};
@@ -14,7 +17,7 @@ use serde_json::{Value, json};
 use std::io::IsTerminal;
 
 /// Lists the questions of a fleet that wait, or shows the one that is named.
-pub(in crate::cli) fn list(args: &ApprovalsArgs, out: &mut Output) -> Result<Finding, Failure> {
+pub(in crate::cli) fn list(args: &ListArgs, out: &mut Output) -> Result<Finding, Failure> {
     let (server, id) = (ServerArgs { fleet: args.fleet.clone() }, args.id.as_deref());
     let waiting = runtime()?.block_on(async {
         let (server, _) = server.connect().await?;
@@ -99,7 +102,7 @@ fn is_named(question: &Question, id: &str) -> bool {
 const MIN_ID: usize = 4;
 
 fn none_waits(id: &str) -> Failure {
-    Failure(format!("no question `{id}` waits in this fleet; `hookwire approvals --fleet …` lists them"))
+    Failure(format!("no question `{id}` waits in this fleet; `hookwire approvals list --fleet …` lists them"))
 }
 
 /// A question as a host has asked it. What it says comes from there, so it is shown like any text that isn't ours.

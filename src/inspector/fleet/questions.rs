@@ -98,7 +98,7 @@ impl Fleet {
         let Some(key) = &self.source.key else {
             let given = &self.source.given;
             return Err(Problem::refused(format!(
-                "this page has no approver's key; answer by `hookwire approve {id} --fleet {given} --key FILE`, or start \
+                "this page has no approver's key; answer by `hookwire approvals approve {id} --fleet {given} --key FILE`, or start \
                  `hookwire inspect` with --key"
             )));
         };

@@ -107,7 +107,7 @@ class ApprovalRequest(TypedDict):
     event: str
     # The hook that asks.
     hook: str
-    # Names the question; what `hookwire approve` takes.
+    # Names the question; what `hookwire approvals approve` takes.
     id: str
     # Why it asks.
     message: str

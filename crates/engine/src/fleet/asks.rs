@@ -135,7 +135,7 @@ impl Asks {
         let short = |text: &str| hookwire_base::support::visible::cut(text, MAX_TOLD).to_string();
         let what = request.tool.as_deref().unwrap_or(&request.event);
         let text = format!(
-            "{} asks: {} ({what}). `hookwire approvals --fleet …` shows it, `hookwire approve {name} --fleet … --key …` answers.",
+            "{} asks: {} ({what}). `hookwire approvals list --fleet …` shows it, `hookwire approvals approve {name} --fleet … --key …` answers.",
             self.host,
             short(&request.message)
         );

@@ -9,7 +9,7 @@ use serde_json::Value;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalRequest {
-    /// Names the question; what `hookwire approve` takes.
+    /// Names the question; what `hookwire approvals approve` takes.
     pub id: String,
     /// The hook that asks.
     pub hook: String,

@@ -227,7 +227,7 @@ impl Approvals {
         }
         let (answer, reply) = oneshot::channel();
         let id = request.id.clone();
-        tracing::info!(id, hook = request.hook, "An approval is waited for: `hookwire approvals` lists it.");
+        tracing::info!(id, hook = request.hook, "An approval is waited for: `hookwire approvals list` lists it.");
         {
             let mut waiting = self.waiting();
             if waiting.len() >= MAX_WAITING {

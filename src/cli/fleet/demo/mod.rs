@@ -206,7 +206,7 @@ impl Stage {
             }
             notices.wait(Duration::from_secs(1)).await;
         }
-        self.types("approve --fleet approver.conf --key alice.key --yes", 0, out).await?;
+        self.types("approvals approve --fleet approver.conf --key alice.key --yes", 0, out).await?;
         let verdict = asking.await??;
         asked("web-2", "gh pr merge 7", &verdict, out);
         expect(&verdict, Decision::Allow)

@@ -1,4 +1,8 @@
-//! `approvals`, `approve` and `deny`: a person sees what waits for an answer, all of it that decides, and answers.
+//! `hookwire approvals`: a person sees what waits for an answer, all of it that decides, and answers.
+
+pub(super) mod approve;
+pub(super) mod deny;
+pub(super) mod list;
 
 use super::output::{Output, Tone, tell};
 use super::{Failure, Finding};
@@ -7,62 +11,26 @@ use hookwire_base::support::amounts::number_of;
 use hookwire_base::transport::client::Client;
 use hookwire_base::transport::socket;
 use hookwire_engine::running::ask;
-use hookwire_engine::running::follow::notices_of_questions;
 use hookwire_handlers::services::approval::ApprovalRequest;
 use serde_json::{Value, json};
-use std::collections::HashSet;
-use std::io::{BufRead, IsTerminal};
+use std::io::BufRead;
 #[cfg(feature = "fleet")]
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
 pub(super) struct ApprovalsArgs {
-    /// Show this question alone, and the whole of it.
-    pub(super) id: Option<String>,
-    /// Wait, and show each new question when it comes; Ctrl-C ends it.
-    #[arg(long, conflicts_with = "id")]
-    watch: bool,
-    /// The questions of a fleet instead: a settings file, or servers as nats://HOST[,HOST].
-    #[cfg(feature = "fleet")]
-    #[arg(long, value_name = "FILE|nats://HOST", conflicts_with = "watch")]
-    pub(super) fleet: Option<String>,
+    #[command(subcommand)]
+    action: Action,
 }
 
-#[derive(clap::Args)]
-pub(super) struct ApproveArgs {
-    /// The question, as `hookwire approvals` names it; without it, the only one that waits.
-    pub(super) id: Option<String>,
-    /// Do this instead: the new value of what was asked about, as JSON.
-    #[arg(long, value_name = "JSON")]
-    #[cfg_attr(feature = "fleet", arg(conflicts_with = "fleet"))]
-    input: Option<String>,
-    /// A message for the agent.
-    #[arg(long)]
-    pub(super) reason: Option<String>,
-    /// Give the same answer to the same question for the rest of the session.
-    #[arg(long)]
-    remember: bool,
-    /// Don't ask on a terminal whether you mean it. What is approved is shown all the same.
-    #[arg(long)]
-    pub(super) yes: bool,
-    #[cfg(feature = "fleet")]
-    #[command(flatten)]
-    pub(super) signed: SignedArgs,
-}
-
-#[derive(clap::Args)]
-pub(super) struct DenyArgs {
-    /// The question, as `hookwire approvals` names it; without it, the only one that waits.
-    pub(super) id: Option<String>,
-    /// Why; the agent reads it.
-    #[arg(long)]
-    pub(super) reason: Option<String>,
-    /// Give the same answer to the same question for the rest of the session.
-    #[arg(long)]
-    remember: bool,
-    #[cfg(feature = "fleet")]
-    #[command(flatten)]
-    pub(super) signed: SignedArgs,
+#[derive(clap::Subcommand)]
+enum Action {
+    /// List the questions that wait for a person, in all running hosts.
+    List(list::ListArgs),
+    /// Answer a question with yes. Without an id, the only one that waits.
+    Approve(approve::ApproveArgs),
+    /// Answer a question with no. Without an id, the only one that waits.
+    Deny(deny::DenyArgs),
 }
 
 /// For an answer to a question of a fleet.
@@ -81,6 +49,20 @@ pub(super) struct SignedArgs {
     pub(super) passphrase_file: Option<PathBuf>,
 }
 
+pub(super) fn run(args: &ApprovalsArgs, out: &mut Output) -> Result<Finding, Failure> {
+    match &args.action {
+        #[cfg(feature = "fleet")]
+        Action::List(args) if args.fleet.is_some() => super::fleet::approvals::list(args, out),
+        #[cfg(feature = "fleet")]
+        Action::Approve(args) if args.signed.fleet.is_some() => super::fleet::approvals::approve(args, out),
+        #[cfg(feature = "fleet")]
+        Action::Deny(args) if args.signed.fleet.is_some() => super::fleet::approvals::deny(args, out),
+        Action::List(args) => list::run(args, out),
+        Action::Approve(args) => approve::run(args, out),
+        Action::Deny(args) => deny::run(args, out),
+    }
+}
+
 /// Every running host with the questions that wait there. For one that doesn't answer, a line is printed: others may
 /// have what is looked for.
 fn hosts() -> Result<Vec<(Client, ApprovalList)>, Failure> {
@@ -93,98 +75,6 @@ fn hosts() -> Result<Vec<(Client, ApprovalList)>, Failure> {
         }
     }
     Ok(hosts)
-}
-
-pub(super) fn approvals(args: &ApprovalsArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let extent = if args.id.is_some() { Extent::Whole } else { Extent::Folded };
-    let mut known = HashSet::new();
-    let is_wanted = |id: &str| args.id.as_ref().is_none_or(|wanted| wanted == id);
-    let lists = lists(is_wanted)?;
-    if out.json {
-        // Of a host where nothing waits, programs learn that it is there.
-        lists.iter().filter(|list| list.approvals.is_empty()).for_each(|list| out.json(list));
-    }
-    let n_shown = show_new(lists, &mut known, extent, out);
-    match &args.id {
-        Some(id) if n_shown == 0 => return Err(none_waits(id)),
-        _ if n_shown == 0 && !out.json => {
-            let then =
-                if args.watch { "waiting for a question; Ctrl-C ends it" } else { "`--watch` waits for questions" };
-            let none = out.tone(Tone::Dim, &format!("Nothing waits for a person; {then}."));
-            out.line(&none);
-        }
-        _ => {}
-    }
-    if args.watch {
-        watch(known, extent, out)?;
-    }
-    Ok(Finding::Fine)
-}
-
-/// Shows each new question as soon as its host says that there is one, until nobody reads any more.
-fn watch(mut known: HashSet<String>, extent: Extent, out: &mut Output) -> Result<(), Failure> {
-    for () in notices_of_questions()? {
-        show_new(lists(|_| true)?, &mut known, extent, out);
-        if out.is_gone() {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// The questions that wait in each host and are wanted.
-fn lists(is_wanted: impl Fn(&str) -> bool) -> Result<Vec<ApprovalList>, Failure> {
-    let mut lists: Vec<_> = hosts()?.into_iter().map(|(_, list)| list).collect();
-    lists.iter_mut().for_each(|list| list.approvals.retain(|it| is_wanted(&it.id)));
-    Ok(lists)
-}
-
-/// Shows the questions that weren't known; how many there are.
-fn show_new(lists: Vec<ApprovalList>, known: &mut HashSet<String>, extent: Extent, out: &mut Output) -> usize {
-    let mut n_shown = 0;
-    let before = std::mem::take(known);
-    for mut list in lists {
-        known.extend(list.approvals.iter().map(|it| it.id.clone()));
-        list.approvals.retain(|it| !before.contains(&it.id));
-        n_shown += list.approvals.len();
-        match out.json {
-            true if list.approvals.is_empty() => {}
-            true => out.json(&list),
-            false => list.approvals.iter().for_each(|approval| show(approval, &list.root, extent, out)),
-        }
-    }
-    n_shown
-}
-
-pub(super) fn approve(args: &ApproveArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let mut reply = json!({ "decision": "approve", "reason": args.reason, "remember": args.remember });
-    if let Some(input) = &args.input {
-        let input = hookwire_base::support::json::parse(input)
-            .map_err(|error| Failure(format!("--input is not JSON: {error}")))?;
-        reply["subject"] = input;
-    }
-    let (mut host, root, approval) = find(args.id.as_deref())?;
-    // Nobody can mean what they haven't seen, so it is shown before the answer counts.
-    if out.json {
-        out.json(&approval);
-    } else {
-        show(&approval, &root, Extent::Whole, out);
-    }
-    if !args.yes && std::io::stdin().is_terminal() && !says_yes("Approve this?")? {
-        out.line("It still waits.");
-        return Ok(Finding::Found);
-    }
-    answer(&mut host, &approval.id, &reply, out)
-}
-
-pub(super) fn deny(args: &DenyArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let (mut host, root, approval) = find(args.id.as_deref())?;
-    // Without a name, it may be another one than the person has seen.
-    if args.id.is_none() && !out.json {
-        show(&approval, &root, Extent::Folded, out);
-    }
-    let reply = json!({ "decision": "deny", "reason": args.reason, "remember": args.remember });
-    answer(&mut host, &approval.id, &reply, out)
 }
 
 /// Asks on the terminal; only yes is yes.
@@ -207,12 +97,14 @@ fn find(id: Option<&str>) -> Result<(Client, String, ApprovalRequest), Failure> 
         (Some(found), id) if id.is_some() || ids.len() == 1 => Ok(found),
         (Some(_), _) => Err(Failure(format!("several questions wait, so name one: {}", ids.join(", ")))),
         (None, Some(id)) => Err(none_waits(id)),
-        (None, None) => Err(Failure("nothing waits for a person; `hookwire approvals --watch` waits for it".into())),
+        (None, None) => {
+            Err(Failure("nothing waits for a person; `hookwire approvals list --watch` waits for it".into()))
+        }
     }
 }
 
 fn none_waits(id: &str) -> Failure {
-    Failure(format!("no approval `{id}` waits in any running host; `hookwire approvals` lists them"))
+    Failure(format!("no approval `{id}` waits in any running host; `hookwire approvals list` lists them"))
 }
 
 fn answer(host: &mut Client, id: &str, reply: &Value, out: &mut Output) -> Result<Finding, Failure> {
@@ -250,7 +142,7 @@ pub(super) fn show(approval: &ApprovalRequest, root: &str, extent: Extent, out: 
     flatten("", &approval.subject, &mut members);
     members.sort_by_key(|(_, text)| std::cmp::Reverse(is_long(text)));
     let n_hidden = members.len().saturating_sub(if extent == Extent::Whole { usize::MAX } else { MAX_MEMBERS });
-    let hidden = |n: &str| format!("          … {n} more: `hookwire approvals {}` shows all", approval.id);
+    let hidden = |n: &str| format!("          … {n} more: `hookwire approvals list {}` shows all", approval.id);
     for (name, text) in members.iter().skip(n_hidden) {
         show_member(name, text, extent, hidden, out);
     }
