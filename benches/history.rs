@@ -2,7 +2,7 @@
 //!
 //! `cargo bench --bench history` takes some minutes. It lets this build of hookwire judge real payloads of sixteen agents
 //! and 3,751 commands that agents ran, copies those records until there are a million over thirty days, writes them as
-//! `hookwire inspect` does, and searches them: by the history itself, by the page's own call, and by `hookwire history`.
+//! `hookwire inspect` does, and searches them: by the history itself, by the page's own call, and by `hookwire history query`.
 //! A kind of query whose median is above 100 ms fails it. After `--`: `--events N`, and `--dir DIR` for a history that is
 //! kept and used again.
 
@@ -99,10 +99,10 @@ fn main() -> ExitCode {
         is_slow |= told(kind, queries, |query, _| page.search(query)) > MOST;
     }
     drop(page);
-    println!("\n`hookwire history`, with its start");
+    println!("\n`hookwire history query`, with its start");
     let queries = ["push", "-decision:allow", "git docker python session:none"];
     is_slow |= told("20 events", &queries, |query, _| {
-        let output = command(&home).args(["history", "--format", "json", query]).output().unwrap();
+        let output = command(&home).args(["history", "query", "--format", "json", query]).output().unwrap();
         assert!(output.status.success(), "{output:?}");
     }) > MOST;
     if is_slow {

@@ -243,8 +243,15 @@ fn about_command(name: &str) -> Vec<Found> {
     for section in page.sections() {
         for row in section.parts() {
             let codes = first_cell(&row).unwrap_or_default().split('`').skip(1).step_by(2);
-            let mut commands = codes.map(|it| it.trim_start_matches("hookwire ").split(' ').next());
-            if !commands.any(|it| it == Some(name)) {
+            // A row of a family is about each word below it, too, which it names.
+            let mut commands = codes.map(|it| it.trim_start_matches("hookwire ").split(' ').next().unwrap_or_default());
+            let is_meant = |command: &str| match name.strip_prefix(command) {
+                Some(below) => {
+                    below.is_empty() || below.starts_with(' ') && row.contains(&format!("`{}`", &below[1..]))
+                }
+                None => false,
+            };
+            if !commands.any(is_meant) {
                 continue;
             }
             let targets = links(&row).filter_map(|(page, anchor)| {
@@ -425,7 +432,8 @@ mod tests {
         for (word, page, heading) in [
             ("tail", "watching", "What happened"),
             ("hookwire explain", "watching", "Why a hook ran, or didn't"),
-            ("record", "testing", "Recording"),
+            ("history", "inspect", "The history"),
+            ("hookwire history replay", "inspect", "The history"),
             ("test", "testing", "Cases"),
             ("uninstall", "agents", "Install"),
             ("doctor", "agents", "Is it guarded?"),

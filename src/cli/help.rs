@@ -9,8 +9,8 @@ pub(super) const GLOBAL: &str = "Global options";
 /// Each command that is shown stands in one group. A test holds this against the commands that there are.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Start", &["init", "install", "trust", "demo", "docs"]),
-    ("Write", &["check", "test", "dispatch", "explain", "list", "replay", "suggest", "import"]),
-    ("Watch", &["tail", "inspect", "history", "record", "approvals"]),
+    ("Write", &["check", "test", "dispatch", "explain", "list", "import"]),
+    ("Watch", &["tail", "inspect", "history", "approvals"]),
     ("Run", &["hook", "serve", "run", "host"]),
     ("Manage", &["doctor", "uninstall", "state", "schema", "version", "completions"]),
     ("Many machines", &["fleet", "publish"]),
@@ -40,13 +40,26 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
     ("explain", &["hookwire explain --bash 'git push -f'"]),
     ("list", &["hookwire list", "hookwire list --guards"]),
-    ("replay", &["hookwire replay session.jsonl", "hookwire replay session.jsonl --against .hookwire"]),
-    ("suggest", &["hookwire suggest"]),
     ("import", &["hookwire import claude-code --dry-run"]),
-    ("tail", &["hookwire tail --no-follow", "hookwire tail --no-follow --denied --last 5"]),
+    (
+        "tail",
+        &[
+            "hookwire tail --no-follow",
+            "hookwire tail --no-follow --denied --last 5",
+            "hookwire tail --no-follow --record recorded",
+        ],
+    ),
     ("inspect", &["hookwire inspect --no-open"]),
-    ("history", &["hookwire history decision:deny since:7d", "hookwire history --all --format json"]),
-    ("record", &["hookwire record recorded --no-follow"]),
+    (
+        "history",
+        &[
+            "hookwire history query decision:deny since:7d",
+            "hookwire history query --all --format json",
+            "hookwire history replay session.jsonl",
+            "hookwire history replay session.jsonl --against .hookwire",
+            "hookwire history suggest",
+        ],
+    ),
     (
         "approvals",
         &[

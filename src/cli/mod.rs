@@ -37,7 +37,6 @@ mod own;
 mod record;
 mod remote;
 mod rendered;
-mod replay;
 mod reports;
 mod rows;
 mod run;
@@ -176,9 +175,7 @@ enum Command {
     /// Put a project's own definitions in force, after showing them.
     Trust(Deferred<trust::TrustArgs>),
     /// Judge one event and print the verdict. Exits with 1 unless it is an allow.
-    Dispatch(Deferred<replay::DispatchArgs>),
-    /// Judge a recorded session, one JSON event a line.
-    Replay(Deferred<replay::ReplayArgs>),
+    Dispatch(Deferred<explain::run::DispatchArgs>),
     /// Check definitions: every mistake with its place. Exits with 1 if there is an error.
     Check(Deferred<check::CheckArgs>),
     /// Try the cases beside definitions, `guard.test.yaml` for `guard.yaml`. Exits with 1 if one isn't as expected.
@@ -187,16 +184,12 @@ enum Command {
     List(Deferred<check::ListArgs>),
     /// Say for each hook whether it would run on an event, and if not, why.
     Explain(Deferred<explain::ExplainArgs>),
-    /// Watch what the running hosts judge, as it happens.
+    /// Watch what the running hosts judge, as it happens, or record it.
     Tail(Deferred<tail::TailArgs>),
     /// Watch your agents in the browser, and answer what waits for you.
     Inspect(Deferred<inspect::InspectArgs>),
-    /// Search what `inspect` has recorded, or write all of it out.
+    /// Search what was judged, judge it again, and suggest rules from it.
     History(Deferred<history::HistoryArgs>),
-    /// Suggest rules from what was recorded. Nothing of them is in force by itself.
-    Suggest(Deferred<history::SuggestArgs>),
-    /// Write what running hosts judge into a file, secrets replaced, for `replay` and `test`.
-    Record(Deferred<record::RecordArgs>),
     /// Read or change the values that hooks share, in a running host.
     State(Deferred<remote::StateArgs>),
     /// List the questions that wait for a person, and answer them.
@@ -587,17 +580,14 @@ pub fn main() -> ExitCode {
     let mut out = Output::new(cli.color, cli.format);
     let result = match cli.command {
         Command::Serve(args) => serve::run(&args),
-        Command::Dispatch(args) => replay::dispatch(&args, &mut out),
-        Command::Replay(args) => replay::replay(&args, &mut out),
+        Command::Dispatch(args) => explain::run::dispatch(&args, &mut out),
         Command::Check(args) => check::check(&args, &mut out),
         Command::Test(args) => cases::run(&args, &mut out),
         Command::List(args) => check::list(&args, &mut out),
         Command::Explain(args) => explain::explain(&args, &mut out),
         Command::Tail(args) => tail::run(&args, &mut out),
         Command::History(args) => history::run(&args, &mut out),
-        Command::Suggest(args) => history::suggest(&args, &mut out),
         Command::Inspect(args) => inspect::run(&args, &mut out),
-        Command::Record(args) => record::run(&args),
         #[cfg(feature = "fleet")]
         Command::State(args) if args.fleet.is_some() => fleet::state::run(&args, &mut out),
         Command::State(args) => remote::state(&args, &mut out),

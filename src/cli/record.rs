@@ -1,4 +1,4 @@
-//! `hookwire record` and `serve --record`: what hosts judge, as JSON lines without secrets, for `replay` and `test`.
+//! `tail --record` and `serve --record`: what hosts judge, as JSON lines without secrets, for `history replay` and `test`.
 
 use super::output::tell;
 use super::tail::{Clean, EventsArgs, ended_line, record_line};
@@ -17,7 +17,7 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{BufRead, BufReader};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -27,24 +27,17 @@ use tokio_util::sync::CancellationToken;
 /// The file of a directory that events are recorded in.
 pub(super) const RECORDED: &str = "events.jsonl";
 
-#[derive(clap::Args)]
-pub(super) struct RecordArgs {
-    /// The directory of `events.jsonl`. It is made, for you alone, if it isn't there.
-    dir: PathBuf,
-    #[command(flatten)]
-    events: EventsArgs,
-}
-
 /// How large the file may become, in bytes, and how many full ones are kept: 100 MiB together.
 const MAX_BYTES: u64 = 10 * 1024 * 1024;
 const KEPT: usize = 9;
 
-pub(super) fn run(args: &RecordArgs) -> Result<Finding, Failure> {
-    let mut file = Recorder::new(&args.dir)?;
+/// Records events of running hosts, beginning with all that these have kept, until it is told to end.
+pub(super) fn run(dir: &Path, events: &EventsArgs) -> Result<Finding, Failure> {
+    let mut file = Recorder::new(dir)?;
     file.known = written_lines(&file.file).collect();
-    let end = if args.events.no_follow { "" } else { "; Ctrl-C ends it" };
+    let end = if events.no_follow { "" } else { "; Ctrl-C ends it" };
     tell(format_args!("recording into {}, secrets replaced{end}", file.file.path.display()));
-    args.events.each(usize::MAX, |record| {
+    events.each(usize::MAX, |record| {
         if let Some(lost) = record.value()["lost"].as_u64() {
             let lost = number_of(usize::try_from(lost).unwrap_or(usize::MAX), "event");
             tell(format_args!("{lost} not recorded: they came faster than they were read"));

@@ -62,7 +62,7 @@ pub(super) struct ServeArgs {
     /// With --listen: end once nobody has been connected for this long.
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     idle_exit: Option<Duration>,
-    /// Write every event with its verdict into `events.jsonl` in this directory, secrets replaced, for `replay` and
+    /// Write every event with its verdict into `events.jsonl` in this directory, secrets replaced, for `history replay` and
     /// `test`. A full file, 10 MiB, is put aside; nine of these are kept.
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,

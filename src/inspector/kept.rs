@@ -267,7 +267,8 @@ impl Kept {
         let before = wanted.definition.saved(root).load(root, Purpose::Replay)?;
         for hook in after.host.hooks().hooks.iter().chain(before.host.hooks().hooks.iter()) {
             if hook.handler.effect().is_some_and(|it| it != Effect::Person) {
-                let problem = format!("`{}` starts something; `hookwire replay --against` judges by it", hook.name);
+                let problem =
+                    format!("`{}` starts something; `hookwire history replay --against` judges by it", hook.name);
                 return Err(Problem::params(problem));
             }
         }

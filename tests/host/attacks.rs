@@ -27,7 +27,7 @@ fn the_script_that_was_looked_into_is_named_with_its_digest() {
     let session = dir.path().join("session.jsonl");
     std::fs::write(&session, event.to_string()).unwrap();
     let mut replay = hookwire();
-    replay.args(["replay", "--isolated", "--format", "json", "--hooks"]).arg(dir.path()).arg(session);
+    replay.args(["history", "replay", "--isolated", "--format", "json", "--hooks"]).arg(dir.path()).arg(session);
     let replayed: Value = serde_json::from_slice(&replay.output().unwrap().stdout).unwrap();
     assert_eq!(replayed["verdict"]["decision"], "allow", "{replayed}");
 }

@@ -588,7 +588,7 @@ fn a_signal_leaves_no_process_and_no_directory_behind() {
     let event = json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "ls"}}}).to_string();
     for (words, stdin, signal) in [
         (&["dispatch", "--isolated", "--hooks", "guard.yaml"][..], &*event, Signal::INT),
-        (&["replay", "-", "--isolated", "--hooks", "guard.yaml"], &event, Signal::TERM),
+        (&["history", "replay", "-", "--isolated", "--hooks", "guard.yaml"], &event, Signal::TERM),
         (&["test", "guard.test.yaml"], "", Signal::INT),
         (&["test", "guard.test.yaml", "--watch"], "", Signal::HUP),
     ] {
@@ -611,7 +611,7 @@ fn a_signal_leaves_no_process_and_no_directory_behind() {
         let mut pipe = child.stdin.take().unwrap();
         writeln!(pipe, "{stdin}").unwrap();
         // `replay` would read on.
-        let pipe = (words[0] == "replay").then_some(pipe);
+        let pipe = (words[0] == "history").then_some(pipe);
         let sleep = pid_in(&pids.path().join("pid"));
         rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(128 + signal.as_raw()), "{words:?}");

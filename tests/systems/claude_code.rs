@@ -25,7 +25,7 @@ fn payload(event: &str) -> Value {
 fn replay(definitions: &str) -> Vec<Value> {
     let dir = hooks(&[("guard.yaml", definitions)]);
     let output = hookwire()
-        .args(["replay", "--dialect", "claude-code", "--isolated", "--format", "json"])
+        .args(["history", "replay", "--dialect", "claude-code", "--isolated", "--format", "json"])
         .arg(repo("tests/data/claude-code/session.jsonl"))
         .arg("--hooks")
         .arg(dir.path())

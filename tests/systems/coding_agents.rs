@@ -17,7 +17,9 @@ fn replay(dialect: &str, definitions: &str, payloads: &[Value]) -> Vec<(String, 
     let lines: String = payloads.iter().map(|it| format!("{it}\n")).collect();
     let dir = hooks(&[("hooks.yaml", definitions), ("lines.txt", &lines)]);
     let mut command = hookwire();
-    command.args(["replay", "--isolated", "--format", "json", "--dialect", dialect, "--hooks"]).arg(dir.path());
+    command
+        .args(["history", "replay", "--isolated", "--format", "json", "--dialect", dialect, "--hooks"])
+        .arg(dir.path());
     let output = command.arg(dir.path().join("lines.txt")).output().unwrap();
     assert!(output.status.success(), "{dialect}: {}", String::from_utf8_lossy(&output.stderr));
     let replies = String::from_utf8(output.stdout).unwrap();

@@ -56,7 +56,9 @@ fn replay(name: &str, dialect: &str) -> Vec<(Value, Value)> {
         command = Command::new("python3");
         command.arg(agent).stdin(File::open(session).unwrap()).env("HOOKWIRE", env!("CARGO_BIN_EXE_hookwire"));
     } else {
-        command.args(["replay", "--format", "json", "--dialect", dialect, "--isolated", "--hooks"]).arg(&example);
+        command
+            .args(["history", "replay", "--format", "json", "--dialect", dialect, "--isolated", "--hooks"])
+            .arg(&example);
         command.arg("--root").arg(&example).arg(session);
     }
     let replies = example.join("replies.jsonl");

@@ -225,7 +225,7 @@ fn nothing_is_written_through_a_link_out_of_the_project() {
         (".hookwire", "$/home/.config/hookwire", "import claude-code", true),
         (".hookwire", "../home/.config/hookwire", "init no-rm-rf", true),
         (".hookwire", "../home/.config/hookwire", "init no-rm-rf --hooks $/project/.hookwire", true),
-        (".hookwire", "../home/.config/hookwire", "record --no-follow .hookwire", true),
+        (".hookwire", "../home/.config/hookwire", "tail --no-follow --record .hookwire", true),
         (".hookwire/cline", user, "import cline", true),
         (".hookwire/rules", user, "init no-rm-rf --hooks .hookwire/rules", true),
         (".hookwire/x.yaml", "../../home/.config/hookwire/mine.yaml", "check --fix .hookwire/x.yaml", true),

@@ -642,10 +642,11 @@ fn the_history_is_written_while_it_is_wanted_and_searched() {
     let answer = page.call(&json!({ "method": "inspect/against", "host": host, "params": starts }));
     assert!(answer["error"]["message"].as_str().unwrap().contains("`x` starts something"), "{answer}");
     // The command line has the same, as lines that `replay` reads.
-    let all = desk.command().args(["history", "--all", "--format", "json"]).output().unwrap();
+    let all = desk.command().args(["history", "query", "--all", "--format", "json"]).output().unwrap();
     std::fs::write(desk.at("all.jsonl"), &all.stdout).unwrap();
     assert_eq!(String::from_utf8_lossy(&all.stdout).lines().count(), 3, "{all:?}");
-    let replayed = desk.command().args(["replay", "--format", "json"]).arg(desk.at("all.jsonl")).output().unwrap();
+    let replayed =
+        desk.command().args(["history", "replay", "--format", "json"]).arg(desk.at("all.jsonl")).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&replayed.stdout).lines().count(), 3, "{replayed:?}");
     assert_eq!(page.result("inspect/suggest", "", &json!({})), json!({ "proposals": [] }));
     assert_eq!(page.result("inspect/record", "", &json!({ "on": false }))["on"], false);

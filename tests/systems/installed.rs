@@ -274,10 +274,10 @@ fn what_is_judged_is_recorded() {
     }
     // A second time, the host hands on the same events.
     for _ in 0..2 {
-        let output = project.run(&["record", "kept", "--no-follow"], "");
+        let output = project.run(&["tail", "--record", "kept", "--no-follow"], "");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
-    let refused = project.run(&["record", ".hookwire/guard.yaml"], "");
+    let refused = project.run(&["tail", "--record", ".hookwire/guard.yaml"], "");
     assert!(String::from_utf8_lossy(&refused.stderr).contains("it is a file; name a directory"), "{refused:?}");
     let event = json!({"event": "UserPromptSubmit", "prompt": secret});
     let lines: String = (1..=200)
@@ -291,7 +291,7 @@ fn what_is_judged_is_recorded() {
         assert!(text.lines().count() == n_events && text.contains("[redacted]") && !text.contains(token), "{text}");
     }
     let said = |args: &[&str]| {
-        let output = project.run(&[&["replay", "--isolated", "--hooks"], args].concat(), "");
+        let output = project.run(&[&["history", "replay", "--isolated", "--hooks"], args].concat(), "");
         (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
     };
     let (code, expected) = said(&[".hookwire", "kept/events.jsonl", "--format", "json"]);
@@ -338,7 +338,7 @@ fn what_was_judged_is_explained_and_replayed() {
     // The same events, by what an edit would make of the definitions.
     fs::write(project.root().join("recorded.jsonl"), said(&["tail", "--no-follow", "--format", "json"]).1).unwrap();
     fs::write(project.root().join("edited.yaml"), GUARD.replace("git push --force*", "make deploy")).unwrap();
-    let edited = ["replay", "--isolated", "--hooks", "edited.yaml", "recorded.jsonl"];
+    let edited = ["history", "replay", "--isolated", "--hooks", "edited.yaml", "recorded.jsonl"];
     for (more, code, says) in [
         (&["--changed"][..], 1, &["      was deny no-force-push: Force pushes are off.", "2 judged otherwise"][..]),
         (&["--against", ".hookwire"], 1, &["Bash make deploy", "      was deny no-force-push", "2 judged otherwise"]),
@@ -351,7 +351,7 @@ fn what_was_judged_is_explained_and_replayed() {
     let asking =
         "hooks: [{ name: asks, on: PreToolUse, if: Bash(make *), fail: closed, guard: { approval: { wait: 1h } } }]";
     fs::write(project.root().join("asking.yaml"), asking).unwrap();
-    let (_, text) = said(&["replay", "--isolated", "--hooks", "asking.yaml", "recorded.jsonl"]);
+    let (_, text) = said(&["history", "replay", "--isolated", "--hooks", "asking.yaml", "recorded.jsonl"]);
     assert!(text.contains("(a replay asks nobody)"), "{text}");
 }
 

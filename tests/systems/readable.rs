@@ -61,7 +61,7 @@ fn no_command_prints_what_a_terminal_obeys() {
         (&["explain", "--project"], &event),
         (&["explain", "--project"], &doubtful),
         (&["explain", "--last"], &none),
-        (&["replay", "--project", "lines.jsonl"], &none),
+        (&["history", "replay", "--project", "lines.jsonl"], &none),
         (&["tail", "--no-follow"], &none),
         (&["trust"], &none),
         (&["trust", "list"], &none),

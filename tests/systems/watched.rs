@@ -53,7 +53,7 @@ fn a_recording_has_each_event_once_or_says_that_it_is_lost() {
     let project = Project::new();
     let mut host = serve(&project, &["--record", "served"]);
     host.bash("first");
-    let _recorder = Process(project.command(&["record", "kept"]).spawn().unwrap());
+    let _recorder = Process(project.command(&["tail", "--record", "kept"]).spawn().unwrap());
     let kept = project.root().join("kept/events.jsonl");
     eventually("the recorder has begun", || (!lines(&kept).is_empty()).then_some(()));
     let ids: Vec<u64> = (0..BURST).map(|_| host.ask("hooks/dispatch", bash(&"x".repeat(500)))).collect();
@@ -80,7 +80,7 @@ fn a_recording_has_each_event_once_or_says_that_it_is_lost() {
 fn who_follows_hosts_goes_on_with_the_next_one_after_a_stop() {
     let project = Project::new();
     project.hook("first");
-    let _recorder = Process(project.command(&["record", "kept"]).spawn().unwrap());
+    let _recorder = Process(project.command(&["tail", "--record", "kept"]).spawn().unwrap());
     let kept = project.root().join("kept/events.jsonl");
     let holds = |n: usize| eventually("the event is recorded", || (lines(&kept).len() == n).then_some(()));
     holds(1);
@@ -101,7 +101,7 @@ fn the_end_of_an_async_hook_is_told_wherever_its_event_is() {
     let project = Project::new();
     fs::write(project.root().join(".hookwire/guard.yaml"), AUDIT).unwrap();
     let mut host = serve(&project, &["--record", "served"]);
-    let _recorder = Process(project.command(&["record", "kept"]).spawn().unwrap());
+    let _recorder = Process(project.command(&["tail", "--record", "kept"]).spawn().unwrap());
     let read = json!({"event": "PreToolUse", "session": "s", "tool": {"name": "Read", "input": {"file_path": "a"}}});
     for event in [read, bash("ls")] {
         let verdict = host.dispatch(event);
@@ -150,8 +150,8 @@ fn the_end_of_an_async_hook_is_told_wherever_its_event_is() {
         });
         ends.sort_by_key(|it| it["hook"].to_string());
         assert_eq!([&ends[0]["status"], &ends[1]["status"]], ["non_blocking_error", "success"], "{dir}");
-        let replayed =
-            project.run(&["replay", "--isolated", "--hooks", ".hookwire", &format!("{dir}/events.jsonl")], "");
+        let replayed = project
+            .run(&["history", "replay", "--isolated", "--hooks", ".hookwire", &format!("{dir}/events.jsonl")], "");
         assert!(replayed.status.success(), "an end is no event: {replayed:?}");
     }
 }
@@ -214,7 +214,7 @@ fn a_new_program_takes_the_place_of_the_old_ones_host() {
     asks(hook(&project, &program));
     let [old] = project.hosts()[..] else { panic!("{:?}", project.hosts()) };
     // Somebody who only listens doesn't keep it.
-    let watcher = Process(project.command(&["record", "kept"]).spawn().unwrap());
+    let watcher = Process(project.command(&["tail", "--record", "kept"]).spawn().unwrap());
     eventually("it listens", || project.root().join("kept/events.jsonl").exists().then_some(()));
     // An upgrade: another file is at the place of the program.
     let upgrade = project.0.path().join("upgrade");

@@ -1,5 +1,5 @@
 //! An event in a file of recorded ones: a line of JSON in some vocabulary, by itself, as a capture of an agent's hooks
-//! wraps it, or with its verdict as `hookwire record` and `tail` write it.
+//! wraps it, or with its verdict as `hookwire tail` writes it.
 
 use super::{Dialect, by_name, sent};
 use hookwire_base::event::Event;

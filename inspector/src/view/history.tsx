@@ -125,7 +125,7 @@ export function HistoryView(): JSX.Element {
             (problem.unknown ? (
               <Empty title="This build of hookwire keeps no record for the page">
                 <p>
-                  <code>hookwire record</code> writes sessions into a file.
+                  <code>hookwire tail --record DIR</code> writes sessions into a file.
                 </p>
               </Empty>
             ) : (
@@ -258,7 +258,7 @@ function Export({ q, disabled }: { q: string; disabled: boolean }): JSX.Element 
         before = page.next;
         setDone(parts.length);
       } while (before !== undefined && parts.length < MOST_EXPORTED);
-      // Oldest first, one event a line: what `hookwire replay` reads.
+      // Oldest first, one event a line: what `hookwire history replay` reads.
       download(parts.reverse(), "hookwire-history.jsonl");
       say(`${times(parts.length, "event")} exported${before !== undefined ? ": the newest that fit into one file" : ""}.`);
     } catch (error) {

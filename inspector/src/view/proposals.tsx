@@ -20,7 +20,7 @@ export const Proposals = (): JSX.Element =>
   ) : (
     <NotInFleet title="Rules from life">
       <p>
-        Proposals come from this machine’s record. For the fleet, <code>hookwire suggest FILE</code> reads what{" "}
+        Proposals come from this machine’s record. For the fleet, <code>hookwire history suggest FILE</code> reads what{" "}
         <code>hookwire fleet query --format json</code> has written.
       </p>
     </NotInFleet>

@@ -125,7 +125,7 @@ function Export({ shown }: { shown: () => readonly Row[] }): JSX.Element {
   const [isBusy, setBusy] = useState(false);
   const run = async (): Promise<void> => {
     setBusy(true);
-    // Oldest first, one event a line: what `hookwire replay` reads.
+    // Oldest first, one event a line: what `hookwire history replay` reads.
     const found = await lines(shown(), (it) => JSON.stringify(judgedOf(it).record));
     download(found, "hookwire-events.jsonl");
     say(`${times(found.length, "event")} exported.`);

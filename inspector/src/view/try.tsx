@@ -91,7 +91,7 @@ export const Try = (): JSX.Element =>
     <NotInFleet title="Try a rule">
       <p>
         A rule is tried by a host of this machine: <code>hookwire inspect</code> without <code>--fleet</code>. On the verdicts of
-        the fleet, <code>hookwire replay FILE --against DIR</code> tries it, with what{" "}
+        the fleet, <code>hookwire history replay FILE --against DIR</code> tries it, with what{" "}
         <code>hookwire fleet query --format json</code> has written.
       </p>
     </NotInFleet>

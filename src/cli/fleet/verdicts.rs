@@ -33,7 +33,7 @@ pub(super) struct QueryArgs {
     /// Only the verdicts of this host.
     #[arg(long, value_name = "NAME")]
     host: Option<Name>,
-    /// What is looked for, as for `hookwire history`: words, and `decision:deny`, `agent:codex`, `tool:Bash`, `session:ID`,
+    /// What is looked for, as for `hookwire history query`: words, and `decision:deny`, `agent:codex`, `tool:Bash`, `session:ID`,
     /// `event:NAME`, `hook:NAME`, `project:DIR`, `since:7d`, `until:2026-11-28`. A `-` before one leaves out what it is about;
     /// where the query begins with one, two dashes (--) stand before it.
     query: Vec<String>,

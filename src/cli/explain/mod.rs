@@ -1,10 +1,13 @@
 //! `explain`: for each hook, whether it would run on an event, and why or why not.
 
+mod event;
+pub(super) mod run;
+
 use super::output::{Output, Tone, safe, short, tell};
-use super::replay::EventArgs;
 use super::tail::{Clean, print};
 use super::{DefinitionArgs, Failure, Finding};
 use crate::rpc::protocol::{ExplainResult, Explanation};
+use event::EventArgs;
 use hookwire_base::event::PRE_EXEC;
 use hookwire_base::support::amounts::number_of;
 use hookwire_base::verdict::{Decision, Status};

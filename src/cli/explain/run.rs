@@ -1,0 +1,114 @@
+//! `hookwire explain --run`: one event, judged as `serve` would judge it.
+
+use super::super::ending;
+use super::super::output::{Output, Tone, safe, tell};
+use super::super::serve::{MAX_MESSAGE, share};
+use super::super::{Failure, Finding, HostArgs};
+use super::event::EventArgs;
+use hookwire_base::event::Event;
+use hookwire_base::verdict::{Decision, Verdict};
+use hookwire_dialects::{Dialect, NATIVE};
+use hookwire_engine::hook::Hook;
+use hookwire_engine::host::Host;
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+
+#[derive(clap::Args)]
+pub(in crate::cli) struct DispatchArgs {
+    #[command(flatten)]
+    event: EventArgs,
+    #[command(flatten)]
+    hooks: HostArgs,
+}
+
+pub(in crate::cli) fn dispatch(args: &DispatchArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let DispatchArgs { event: args, hooks } = args;
+    let event = args.read()?;
+    let host = hooks.with_installed().host()?;
+    ending::run(async |runtime| {
+        // The commands of hooks reach the shared state through it.
+        let _socket = share(&host, runtime, MAX_MESSAGE);
+        let (verdict, elapsed) = host.judge_as(args.dialect, &event).await;
+        if out.json {
+            match reply(args.dialect, &event, &verdict) {
+                Some(reply) => out.json(&serde_json::json!({ "reply": reply, "verdict": verdict })),
+                None => out.json(&verdict),
+            }
+        } else {
+            print_verdict(out, &verdict, elapsed);
+        }
+        if hooks.state.is_none() {
+            forgotten(&host, &verdict).iter().for_each(|it| tell(format_args!("{}", safe(it))));
+        }
+        ending::settle(&host).await;
+        Ok(if verdict.decision == Decision::Allow { Finding::Fine } else { Finding::Found })
+    })
+}
+
+/// What hooks of a verdict would remember, if the host didn't end with the command.
+fn forgotten(host: &Host, verdict: &Verdict) -> Vec<String> {
+    let set = host.hooks();
+    let ran = |hook: &&Arc<Hook>| verdict.outcomes.iter().any(|outcome| outcome.hook == hook.name);
+    let told = set.hooks.iter().filter(ran).filter_map(|hook| {
+        let name = &hook.name;
+        if hook.once {
+            Some(format!("`{name}` runs once in a session, which ends with this command; ask a running host (`hookwire serve`)"))
+        } else if hook.handler.counts() {
+            Some(format!("`{name}` counts, and nothing is kept after this command; keep it with --state FILE, or ask a running host (`hookwire serve`)"))
+        } else {
+            None
+        }
+    });
+    told.collect()
+}
+
+pub(in crate::cli) fn reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -> Option<Value> {
+    (dialect.name() != NATIVE).then(|| dialect.reply_to(event, verdict))
+}
+
+/// Prints a verdict for people.
+fn print_verdict(out: &mut Output, verdict: &Verdict, elapsed: Duration) {
+    let by = verdict.decided_by.as_deref().map(|hook| format!(" by {hook}")).unwrap_or_default();
+    let head = out.tone(Tone::of(verdict.decision), verdict.decision.as_str());
+    out.line(&format!("{head}{by}  ({} µs)", elapsed.as_micros()));
+    if let Some(reason) = &verdict.reason {
+        out.line(&format!("  reason   {}", safe(reason)));
+    }
+    if let Some(subject) = &verdict.subject {
+        out.line(&format!("  subject  {}", safe(&subject.to_string())));
+    }
+    if let Some(stop) = &verdict.stop {
+        out.line(&format!("  stop     {}", safe(stop)));
+    }
+    for text in &verdict.user_messages {
+        out.line(&format!("  message  {}", safe(text)));
+    }
+    for text in &verdict.additional_context {
+        out.line(&format!("  context  {}", safe(text)));
+    }
+    for outcome in &verdict.outcomes {
+        let decision = outcome.decision.map(|it| format!(" {}", it.as_str())).unwrap_or_default();
+        let would = outcome.observed.as_ref().map(|it| format!(", would {} (observe)", it.would().as_str()));
+        let decision = would.unwrap_or(decision);
+        // The reason above says it already.
+        let is_new = |why: &&str| !verdict.reason.as_deref().is_some_and(|reason| reason.contains(why));
+        let why = outcome.why().filter(is_new).map(|why| format!(": {}", safe(why))).unwrap_or_default();
+        let status = outcome.status.as_str();
+        let rejudged = if outcome.rejudged { ", again" } else { "" };
+        out.line(&format!(
+            "  hook     {} ({status}{decision}, {} µs{rejudged}){why}",
+            outcome.hook, outcome.duration_micros
+        ));
+        // A reason that gives it has been printed.
+        let is_told =
+            |doubt: &&String| [&outcome.reason, &verdict.reason].into_iter().flatten().any(|it| it.contains(*doubt));
+        if let Some(doubt) = outcome.opaque.as_ref().filter(|doubt| !is_told(doubt)) {
+            out.line(&format!("  doubt    {}", out.tone(Tone::Warn, &safe(doubt))));
+        }
+    }
+    for error in &verdict.errors {
+        let error = out.tone(Tone::Warn, &safe(error));
+        out.line(&format!("  error    {error}"));
+    }
+}
