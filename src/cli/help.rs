@@ -9,7 +9,7 @@ pub(super) const GLOBAL: &str = "Global options";
 /// Each command that is shown stands in one group. A test holds this against the commands that there are.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Start", &["init", "install", "trust", "demo", "docs"]),
-    ("Write", &["check", "test", "dispatch", "explain", "list", "import"]),
+    ("Write", &["check", "test", "explain", "import"]),
     ("Watch", &["tail", "inspect", "history", "approvals"]),
     ("Run", &["hook", "serve", "run", "host"]),
     ("Manage", &["doctor", "uninstall", "state", "schema", "version", "completions"]),
@@ -27,19 +27,27 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("trust", &["hookwire trust --yes", "hookwire trust show"]),
     ("demo", &["hookwire demo"]),
     ("docs", &["hookwire docs", "hookwire docs cookbook", "hookwire docs never-matches"]),
-    ("check", &["hookwire check", "hookwire check --fix", "hookwire check --format github"]),
-    ("test", &["hookwire test", "hookwire test --coverage", "hookwire test --format junit"]),
     (
-        "dispatch",
+        "check",
         &[
-            "hookwire dispatch --bash 'git push -f'",
-            "hookwire dispatch --write src/main.rs",
-            "hookwire dispatch --read .env",
-            r#"hookwire dispatch '{"event":"SessionStart"}'"#,
+            "hookwire check",
+            "hookwire check --fix",
+            "hookwire check --list",
+            "hookwire check --list guards",
+            "hookwire check --format github",
         ],
     ),
-    ("explain", &["hookwire explain --bash 'git push -f'"]),
-    ("list", &["hookwire list", "hookwire list --guards"]),
+    ("test", &["hookwire test", "hookwire test --coverage", "hookwire test --format junit"]),
+    (
+        "explain",
+        &[
+            "hookwire explain --bash 'git push -f'",
+            "hookwire explain --run --bash 'git push -f'",
+            "hookwire explain --run --write src/main.rs",
+            "hookwire explain --run --read .env",
+            r#"hookwire explain --run '{"event":"SessionStart"}'"#,
+        ],
+    ),
     ("import", &["hookwire import claude-code --dry-run"]),
     (
         "tail",

@@ -156,7 +156,7 @@ fn next_steps(dir: &Path, scope: &Scope, has_cases: bool, out: &mut Output) {
         let is_found = matches!(scope, Scope::Project { .. });
         step("try the cases", &if is_found { "hookwire test".into() } else { format!("hookwire test {place}") });
     }
-    step("judge a call", &format!("hookwire dispatch{hooks} --bash 'git push --force'"));
+    step("judge a call", &format!("hookwire explain --run{hooks} --bash 'git push --force'"));
     match scope {
         Scope::Project { .. } => step("guard an agent", "hookwire install claude-code"),
         Scope::User => step("guard an agent", "hookwire install claude-code --user"),

@@ -149,7 +149,7 @@ impl Format {
     /// Those that a command prints.
     fn of(command: &Command) -> &'static [Format] {
         match command {
-            Command::Check(_) => Format::OF_CHECK,
+            Command::Check(args) if args.list.is_none() => Format::OF_CHECK,
             Command::Test(_) => Format::OF_TEST,
             _ => Format::PLAIN,
         }
@@ -174,15 +174,11 @@ enum Command {
     Host(Deferred<host::HostArgs>),
     /// Put a project's own definitions in force, after showing them.
     Trust(Deferred<trust::TrustArgs>),
-    /// Judge one event and print the verdict. Exits with 1 unless it is an allow.
-    Dispatch(Deferred<explain::run::DispatchArgs>),
     /// Check definitions: every mistake with its place. Exits with 1 if there is an error.
     Check(Deferred<check::CheckArgs>),
     /// Try the cases beside definitions, `guard.test.yaml` for `guard.yaml`. Exits with 1 if one isn't as expected.
     Test(Deferred<cases::TestArgs>),
-    /// List the hooks in force, in order of running, or the built-in guards.
-    List(Deferred<check::ListArgs>),
-    /// Say for each hook whether it would run on an event, and if not, why.
+    /// Say for each hook whether it would run on an event, and if not, why; or run them and print the verdict.
     Explain(Deferred<explain::ExplainArgs>),
     /// Watch what the running hosts judge, as it happens, or record it.
     Tail(Deferred<tail::TailArgs>),
@@ -580,10 +576,8 @@ pub fn main() -> ExitCode {
     let mut out = Output::new(cli.color, cli.format);
     let result = match cli.command {
         Command::Serve(args) => serve::run(&args),
-        Command::Dispatch(args) => explain::run::dispatch(&args, &mut out),
         Command::Check(args) => check::check(&args, &mut out),
         Command::Test(args) => cases::run(&args, &mut out),
-        Command::List(args) => check::list(&args, &mut out),
         Command::Explain(args) => explain::explain(&args, &mut out),
         Command::Tail(args) => tail::run(&args, &mut out),
         Command::History(args) => history::run(&args, &mut out),
@@ -639,7 +633,7 @@ fn start_log(cli: &Cli) -> Result<(), tracing_subscriber::filter::ParseError> {
     // A test tells in its result what goes wrong, so warnings would say it twice.
     let wanted = if matches!(&cli.command, Command::Test(_)) && cli.log == "warn" { "error" } else { &cli.log };
     // So does a verdict that is printed.
-    let is_printed = matches!(&cli.command, Command::Dispatch(_)) && cli.log == "warn";
+    let is_printed = matches!(&cli.command, Command::Explain(args) if args.run) && cli.log == "warn";
     let judged = if is_printed { format!("{JUDGED}=error,") } else { String::new() };
     let filter: Targets =
         format!("notify=error,rmcp=off,async_nats=off,{VERDICTS}={verdicts},{judged}{wanted}").parse()?;

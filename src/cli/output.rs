@@ -163,7 +163,7 @@ impl Output {
     }
 
     /// Why something couldn't be written that somebody wants to read. A reader who has seen enough, as in
-    /// `hookwire list | head -1`, doesn't.
+    /// `hookwire check --list | head -1`, doesn't.
     pub(super) fn problem(&self) -> Option<&std::io::Error> {
         self.gone.as_ref().filter(|error| error.kind() != std::io::ErrorKind::BrokenPipe)
     }

@@ -123,7 +123,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
     if std::io::stdin().is_terminal() {
         tell(format_args!(
             "waiting for JSON-RPC, one message a line; Ctrl-D ends it. An agent starts this command and \
-             speaks to it. `hookwire demo` shows how, `hookwire dispatch` judges one event by hand."
+             speaks to it. `hookwire demo` shows how, `hookwire explain --run` judges one event by hand."
         ));
     }
     let protocol = stdio::take_stdout()?;

@@ -618,7 +618,7 @@ fn mistakes_are_told_where_they_are() {
 #[test]
 fn every_guard_is_listed() {
     let output = |format: &str| {
-        let output = hookwire().args(["list", "--guards", "--format", format]).output().unwrap();
+        let output = hookwire().args(["check", "--list", "guards", "--format", format]).output().unwrap();
         assert!(output.status.success());
         String::from_utf8(output.stdout).unwrap()
     };

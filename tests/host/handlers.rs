@@ -873,7 +873,7 @@ fn what_nobody_waits_for_may_finish_at_the_end_of_input() {
     assert!(file.exists() && service.requests().len() == 1);
     std::fs::remove_file(&file).unwrap();
     let status = hookwire()
-        .args(["dispatch", "--isolated", "{\"event\":\"SessionEnd\"}", "--hooks"])
+        .args(["explain", "--run", "--isolated", "{\"event\":\"SessionEnd\"}", "--hooks"])
         .arg(dir.path())
         .stdout(Stdio::null())
         .status()

@@ -587,7 +587,7 @@ fn a_signal_leaves_no_process_and_no_directory_behind() {
     let cases = "cases: [{ bash: ls, expect: allow }]";
     let event = json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "ls"}}}).to_string();
     for (words, stdin, signal) in [
-        (&["dispatch", "--isolated", "--hooks", "guard.yaml"][..], &*event, Signal::INT),
+        (&["explain", "--run", "--isolated", "--hooks", "guard.yaml"][..], &*event, Signal::INT),
         (&["history", "replay", "-", "--isolated", "--hooks", "guard.yaml"], &event, Signal::TERM),
         (&["test", "guard.test.yaml"], "", Signal::INT),
         (&["test", "guard.test.yaml", "--watch"], "", Signal::HUP),

@@ -356,9 +356,9 @@ fn what_holds_no_hook_is_named() {
     const IS_FILE: &str = ".hookwire: it is a file; definitions are files in a directory of this name";
     let nothing = ".hookwire/a.yaml:1:1\n = help: write one below `hooks:`";
     for (file, args, code, says) in [
-        (".hookwire", &["dispatch", "--bash", "ls"][..], 0, IS_FILE),
-        (".hookwire", &["list"], 0, IS_FILE),
-        (".hookwire", &["list"], 0, ".hookwire (no directory)"),
+        (".hookwire", &["explain", "--run", "--bash", "ls"][..], 0, IS_FILE),
+        (".hookwire", &["check", "--list"], 0, IS_FILE),
+        (".hookwire", &["check", "--list"], 0, ".hookwire (no directory)"),
         (".hookwire", &["doctor", "claude-code"], 1, IS_FILE),
         (".hookwire/a.yaml", &["check", "--project"], 1, "error[not-definitions]: no hook is in it"),
         (".hookwire/a.yaml", &["check", "--project"], 1, nothing),
@@ -390,28 +390,26 @@ fn what_is_no_text_is_told_where_it_stops_being_one() {
 
 /// A command offers the options that it reads, and says what ends with it.
 #[test]
-fn a_cold_dispatch_says_what_it_forgets() {
+fn a_cold_run_says_what_it_forgets() {
     let dir = hooks(&[(
         "hooks.yaml",
         "hooks:\n- { name: limit, on: StepStart, guard: { step-limit: { max: 3 } } }\n- { name: first, on: StepStart, once: true, script: 'return;' }\n- { name: plain, on: StepStart, script: 'return;' }",
     )]);
     let event = r#"{"event":"StepStart"}"#;
-    let mut dispatch = hookwire();
-    dispatch.args(["dispatch", "--isolated", event, "--hooks"]).arg(dir.path());
-    let (code, _, err) = run(&mut dispatch);
+    let mut cold = hookwire();
+    cold.args(["explain", "--run", "--isolated", event, "--hooks"]).arg(dir.path());
+    let (code, _, err) = run(&mut cold);
     let lines: Vec<_> = err.lines().filter(|line| line.starts_with("hookwire: `")).collect();
     assert_eq!((code, lines.len()), (0, 2), "{err}");
     assert!(
         err.contains("`limit` counts, and nothing is kept") && err.contains("`first` runs once in a session"),
         "{err}"
     );
-    let (_, _, err) = run(dispatch.arg("--state").arg(dir.path().join("state")));
+    let (_, _, err) = run(cold.arg("--state").arg(dir.path().join("state")));
     assert!(!err.contains("nothing is kept"), "{err}");
     for (command, options) in [
-        ("list", &["--state", "--poll", "--ask-elsewhere", "--model", "--allow-host"][..]),
-        ("explain", &["--state", "--poll", "--ask-elsewhere", "--model", "--allow-host"]),
-        ("check", &["--state", "--poll", "--ask-elsewhere"]),
-        ("dispatch", &["--poll"]),
+        ("check", &["--state", "--poll", "--ask-elsewhere"][..]),
+        ("explain", &["--poll"]),
     ] {
         let (_, help, _) = run(hookwire().args([command, "--help"]));
         assert!(help.contains("--hooks") && !options.iter().any(|option| help.contains(option)), "{command}: {help}");
@@ -420,23 +418,24 @@ fn a_cold_dispatch_says_what_it_forgets() {
 
 /// Doubt is shown where it changes nothing, too: an allow and a rewrite don't hold then.
 #[test]
-fn dispatch_shows_doubt_and_explain_the_home() {
+fn a_run_shows_doubt_and_an_explanation_the_home() {
     let dir = hooks(&[(
         "hooks.yaml",
         "hooks:\n- { name: fine, on: PreToolUse, if: Bash(npm *), allow: fine }\n- { name: pnpm, on: PreToolUse, if: Bash(npm *), rewrite: { program: pnpm } }",
     )]);
     let event = |command: &str| json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": command}}});
-    let told = |subcommand: &str, command: &str| {
+    let told = |mode: &[&str], command: &str| {
         let event = event(command).to_string();
-        let (_, out, err) = run(hookwire().args([subcommand, "--isolated", &event, "--hooks"]).arg(dir.path()));
+        let explain = [&["explain"], mode, &["--isolated", &event, "--hooks"]].concat();
+        let (_, out, err) = run(hookwire().args(explain).arg(dir.path()));
         (
             out.lines().filter(|line| line.starts_with("  doubt    can't tell whether `Bash(npm *)` holds")).count(),
             out + &err,
         )
     };
-    assert_eq!(told("dispatch", "$X i").0, 2);
-    assert_eq!(told("dispatch", "npm i").0, 0);
-    let explained = told("explain", "rm -rf ~/y $HOME").1;
+    assert_eq!(told(&["--run"], "$X i").0, 2);
+    assert_eq!(told(&["--run"], "npm i").0, 0);
+    let explained = told(&[], "rm -rf ~/y $HOME").1;
     let home = std::env::var("HOME").unwrap();
     assert!(explained.contains(&format!("rm -rf {home}/y {home} ")), "{explained}");
 }

@@ -95,8 +95,8 @@ fn every_help_names_only_what_there_is() {
 #[test]
 fn an_option_is_looked_up_with_its_dashes() {
     for (words, code, says) in [
-        (&["docs", "--bash"][..], 0, "hookwire dispatch --bash <COMMAND>"),
-        (&["docs", "--", "--bash"], 0, "hookwire dispatch --bash <COMMAND>"),
+        (&["docs", "--bash"][..], 0, "hookwire explain --bash <COMMAND>"),
+        (&["docs", "--", "--bash"], 0, "hookwire explain --bash <COMMAND>"),
         (&["docs", "--format", "json", "--idle-exit"], 0, "{\"option\":\"hookwire "),
         (&["docs", "--nosuchthing"], 2, "no page says anything about `nosuchthing`"),
         (&["check", "--bash"], 2, "unexpected argument '--bash'"),
@@ -109,7 +109,7 @@ fn an_option_is_looked_up_with_its_dashes() {
 
 /// What an example ends with, unless it is 0, and why.
 const ENDS: &[(&str, i32, &str)] = &[
-    ("hookwire dispatch --bash", 1, "deny by no-force-push"),
+    ("hookwire explain --run --bash", 1, "deny by no-force-push"),
     ("hookwire approvals approve", 2, "waits"),
     ("hookwire approvals deny", 2, "nothing waits"),
     // There is no server.

@@ -279,7 +279,7 @@ fn only_hosts_of_agents_write_and_only_what_changed() {
     let isolated: Vec<&str> = isolated.iter().map(String::as_str).collect();
     for args in [
         &["check"][..],
-        &["list"],
+        &["check", "--list"],
         &["doctor"],
         &["hook", "claude-code", "--no-host", isolated[0], isolated[1], isolated[2]],
     ] {

@@ -170,7 +170,7 @@ async fn what_a_team_publishes_judges_on_every_host() {
     let mut host = scene.host();
     assert!(brief(&host.bash("git push --force")).contains("deny by no-force-push"));
     fs::copy(scene.at("host.conf"), scene.at("user/fleet.conf")).unwrap();
-    let dispatched = scene.run(&["dispatch", "--root", "project", "--bash", "git push --force"]);
+    let dispatched = scene.run(&["explain", "--run", "--root", "project", "--bash", "git push --force"]);
     assert!(said(&dispatched).contains("no-force-push"), "{}", said(&dispatched));
     let replied = asked_by_claude_code(&scene);
     assert!(replied.contains("Force pushes are off."), "{replied}");

@@ -79,7 +79,7 @@ fn imported_hooks_answer_as_they_did() {
             assert!(text.contains(part), "{agent}: {part} {text}");
         }
         // What came with a clone runs nothing before somebody has looked at it.
-        let before = project.run(&["list", "--format", "json"], "");
+        let before = project.run(&["check", "--list", "--format", "json"], "");
         assert!(before.stdout.is_empty(), "{agent}: {}", String::from_utf8_lossy(&before.stdout));
         project.run(&["trust", "--yes"], "");
         for (words, is_denied) in [("ls", false), ("cat secret", true), ("wipe", true)] {

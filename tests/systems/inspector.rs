@@ -505,7 +505,7 @@ fn strangers_keep_nobody_out_of_the_page() {
     drop(silent);
 }
 
-/// The verdict of the page is that of `dispatch`, over what a failure means and what is in doubt, and however the verdict
+/// The verdict of the page is that of `explain --run`, over what a failure means and what is in doubt, and however the verdict
 /// comes about. A case that the page offers is as `hookwire test` finds it.
 #[test]
 fn the_page_says_what_the_host_says() {
@@ -545,9 +545,9 @@ fn the_page_says_what_the_host_says() {
         let file = dir.join("definition.yaml");
         std::fs::create_dir(&dir).unwrap();
         std::fs::write(&file, definition).unwrap();
-        let mut dispatch = desk.command();
-        dispatch.args(["--format", "json", "dispatch", "--isolated", "--bash", command, "--hooks"]).arg(&dir);
-        let output = dispatch.output().unwrap();
+        let mut explain = desk.command();
+        explain.args(["--format", "json", "explain", "--run", "--isolated", "--bash", command, "--hooks"]).arg(&dir);
+        let output = explain.output().unwrap();
         let judged: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
         let judged = judged.get("verdict").unwrap_or(&judged);
         let of = |verdict: &Value| ["decision", "decidedBy", "reason", "subject"].map(|it| verdict[it].clone());

@@ -596,7 +596,7 @@ fn a_package_brings_the_small_program_as_the_one_that_people_type() {
     let version = concat!("hookwire ", env!("CARGO_PKG_VERSION"), "\n");
     let said = |args: &[&str], stdin: &str| project.said_by(&typed, args, stdin);
     assert_eq!(said(&["--version"], ""), (0, version.into(), String::new()));
-    let (code, listed, _) = said(&["list", "--project"], "");
+    let (code, listed, _) = said(&["check", "--list", "--project"], "");
     assert!(code == 0 && listed.contains("no-force-push"), "{listed}");
     let (code, installed, _) = said(&["install", "claude-code", "--project"], "");
     assert!(code == 0 && installed.contains("bin/hookwire-run hook claude-code"), "{installed}");
@@ -612,7 +612,7 @@ fn a_package_brings_the_small_program_as_the_one_that_people_type() {
     }
     fs::remove_file(&host).unwrap();
     let gone = format!("hookwire-run: {} isn't there\n", host.display());
-    assert_eq!(said(&["list"], ""), (2, String::new(), gone));
+    assert_eq!(said(&["check", "--list"], ""), (2, String::new(), gone));
 }
 
 /// What a command does, and its exit code, don't hang on whether somebody reads what it prints.
@@ -630,8 +630,8 @@ fn nobody_needs_to_read() {
         let gone: [(&str, &dyn Fn() -> Stdio); 2] = [("closed", &closed), ("full", &full)];
         // The exit code where nobody reads any more, and where what is printed can't be kept.
         for (args, stdin, codes) in [
-            (&["list"][..], "", [0, 2]),
-            (&["dispatch", "--hooks", "guard.yaml", push], "", [1, 1]),
+            (&["check", "--list"][..], "", [0, 2]),
+            (&["explain", "--run", "--hooks", "guard.yaml", push], "", [1, 1]),
             (&["check"], "", [1, 1]),
             (&["test", "guard.test.yaml"], "", [1, 1]),
             (&["install", "claude-code"], "", [0, 2]),
@@ -1288,9 +1288,9 @@ fn what_installed_entries_let_hooks_reach_is_no_finding() {
     let of_one = told(&["doctor", "claude-code", "--project"]);
     assert!(!of_one.contains(refused), "{of_one}");
     let call = r#"{"event":"PostToolUse","tool":{"name":"Bash","input":{"command":"ls"}}}"#;
-    assert!(told(&["dispatch", "--project", call]).contains(refused));
+    assert!(told(&["explain", "--run", "--project", call]).contains(refused));
     told(&[&["install", "codex"], &allow[..]].concat());
-    assert!(!told(&["dispatch", "--project", call]).contains(refused), "each entry allows it");
+    assert!(!told(&["explain", "--run", "--project", call]).contains(refused), "each entry allows it");
     // Who leaves the agents' definitions out goes by no agent.
     assert!(told(&["check", "--project", "--isolated"]).contains(refused));
 }

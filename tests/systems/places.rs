@@ -228,7 +228,7 @@ fn a_doctor_says_where_definitions_are_read_and_where_a_host_differs() {
     let (code, said) = project.doctor();
     assert!(code == Some(0) && said.contains("read from /etc/hookwire"), "{said}");
     assert!(said.contains(users.to_str().unwrap()), "{said}");
-    let list = String::from_utf8(project.run(&["list"], "").stdout).unwrap();
+    let list = String::from_utf8(project.run(&["check", "--list"], "").stdout).unwrap();
     assert!(list.contains("Read from /etc/hookwire") && list.contains(users.to_str().unwrap()), "{list}");
 
     // A host that somebody has started with other places.

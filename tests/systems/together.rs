@@ -168,7 +168,7 @@ fn hooks_are_shown_in_the_order_in_which_they_run() {
         assert_eq!(names(&listed, "name"), ran, "{dialect}: list");
         // All at once, each vocabulary's hooks are among themselves in the order of an event that opens something.
         let mut list = hookwire();
-        list.args(["list", "--isolated", "--format", "json", "--hooks"]).arg(dir.path());
+        list.args(["check", "--list", "--isolated", "--format", "json", "--hooks"]).arg(dir.path());
         let text = String::from_utf8(list.output().unwrap().stdout).unwrap();
         let at = |name: &str| text.find(&format!("\"name\":\"{name}\"")).unwrap_or_else(|| panic!("{name}: {text}"));
         let (first, last) = if *dialect == "instructor" { ("high", "low") } else { ("early", "late") };

@@ -173,7 +173,7 @@ fn an_edit_is_told_and_shown() {
     for (args, part) in [
         (&["check"][..], "`.hookwire/guard.yaml` and 1 more changed since somebody trusted these definitions"),
         (&["explain", LS], "with --project, the files judge as they are now"),
-        (&["dispatch", LS], "with --project, the files judge as they are now"),
+        (&["explain", "--run", LS], "with --project, the files judge as they are now"),
         (&["trust", "list"], "2 files changed since"),
         (&["trust", "show"], "-   - { name: kept, on: PreToolUse, if: Bash(kept), command: [./deny.sh] }"),
         (&["trust", "show"], "+   - { name: kept, on: PreToolUse, if: Bash(never), command: [./deny.sh] }"),
@@ -344,10 +344,10 @@ fn commands_find_the_project_from_below() {
         &["check"][..],
         &["trust", "show"],
         &["trust", "--yes"],
-        &["list", "--format", "json"],
+        &["check", "--list", "--format", "json"],
         &["test", "--format", "tap"],
         &["test", "gard"],
-        &["dispatch", "--dialect", "hookwire", LS],
+        &["explain", "--run", "--dialect", "hookwire", LS],
         &["explain", LS],
         &["install", "claude-code", "--dry-run"],
         &["init", "no-rm-rf"],
@@ -461,7 +461,7 @@ fn what_init_writes_is_in_force_and_what_came_along_isnt() {
     fs::create_dir(project.root().join(".hookwire")).unwrap();
     let steps = text(&project.run(&["init"], ""));
     assert!(
-        steps.contains(" hookwire check\n  judge a call     hookwire dispatch --bash 'git push --force'\n"),
+        steps.contains(" hookwire check\n  judge a call     hookwire explain --run --bash 'git push --force'\n"),
         "{steps}"
     );
     assert_eq!(project.hook_with(&["--no-host"], "git push -f"), "deny");

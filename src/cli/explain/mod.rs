@@ -5,7 +5,7 @@ pub(super) mod run;
 
 use super::output::{Output, Tone, safe, short, tell};
 use super::tail::{Clean, print};
-use super::{DefinitionArgs, Failure, Finding};
+use super::{Failure, Finding, HostArgs};
 use crate::rpc::protocol::{ExplainResult, Explanation};
 use event::EventArgs;
 use hookwire_base::event::PRE_EXEC;
@@ -20,15 +20,20 @@ use std::path::Path;
 use std::sync::Arc;
 
 #[derive(clap::Args)]
+#[command(mut_arg("allow_host", |it| it.requires("run")), mut_arg("state", |it| it.requires("run")))]
+#[command(mut_arg("ask_elsewhere", |it| it.requires("run")))]
 pub(super) struct ExplainArgs {
     #[command(flatten)]
     event: EventArgs,
+    /// Run the hooks, and print the verdict. Exits with 1 unless it is an allow.
+    #[arg(long)]
+    pub(super) run: bool,
     /// Instead of an event, the last call of a tool that this project's running hosts judged, or the Nth last; any
     /// event, where there was no call. By the definitions that are in force in that host now.
-    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "1", conflicts_with_all = ["event", "call"])]
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "1", conflicts_with_all = ["event", "call", "run"])]
     last: Option<usize>,
     #[command(flatten)]
-    hooks: DefinitionArgs,
+    hooks: HostArgs,
 }
 
 /// Prints the Nth last event that the running host judged; gives its explanation by that host, and the hook that decided.
@@ -109,11 +114,15 @@ fn print_ends(verdict: &Value, mut ends: Vec<Value>, out: &mut Output) {
 }
 
 pub(super) fn explain(args: &ExplainArgs, out: &mut Output) -> Result<Finding, Failure> {
+    if args.run {
+        return run::run(&args.event, &args.hooks, out);
+    }
+    let definitions = &args.hooks.definitions;
     let (result, decided_by) = match args.last {
-        Some(n) => explain_last(&args.hooks.root, n, out)?,
+        Some(n) => explain_last(&definitions.root, n, out)?,
         None => {
             let event = Arc::new(args.event.read()?);
-            let host = args.hooks.host(args.hooks.options())?;
+            let host = definitions.host(definitions.options())?;
             let hooks = host.joined(host.hooks(), &event);
             let facts = Facts::new(event, &host.engine.services.root).with_names(&hooks.tool_names);
             (ExplainResult::new(hooks.hooks.iter(), &hooks.policies, &hooks.broken, &facts), None)

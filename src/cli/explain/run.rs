@@ -14,16 +14,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
-#[derive(clap::Args)]
-pub(in crate::cli) struct DispatchArgs {
-    #[command(flatten)]
-    event: EventArgs,
-    #[command(flatten)]
-    hooks: HostArgs,
-}
-
-pub(in crate::cli) fn dispatch(args: &DispatchArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let DispatchArgs { event: args, hooks } = args;
+pub(super) fn run(args: &EventArgs, hooks: &HostArgs, out: &mut Output) -> Result<Finding, Failure> {
     let event = args.read()?;
     let host = hooks.with_installed().host()?;
     ending::run(async |runtime| {

@@ -1,5 +1,5 @@
 //! A commented sample of a handler kind. Copy this file, rename, and add two lines to
-//! `handlers/mod.rs`: its `mod`, and its row in the table. Help, schema, diagnostics and `list` follow from
+//! `handlers/mod.rs`: its `mod`, and its row in the table. Help, schema, diagnostics and `check --list` follow from
 //! the row. It is compiled and run by tests, so it can't go stale.
 //!
 //! The sample says no to events after a given number of characters in the prompt:

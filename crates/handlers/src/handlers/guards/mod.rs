@@ -1,5 +1,5 @@
 //! `guard`: built-in guards that need no code. One small file a guard, one row in the table below;
-//! `list --guards`, the schema, diagnostics and editors follow from the row.
+//! `check --list guards`, the schema, diagnostics and editors follow from the row.
 //!
 //! A guard is a `Kind` of its own, and a `GuardKind`: its file says which events it is for and acts at, what
 //! its texts are and whether it counts. What is counted is `memory`'s matter; the simplest guard to
@@ -286,7 +286,9 @@ pub fn written_as(guard: &Node) -> String {
         // It stands where a name is expected, so it may be a setting.
         None => {
             let of_a_guard = row("step-limit").map(GuardRow::written).unwrap_or_default();
-            format!("the guard's name comes first, as in `{of_a_guard}`; `hookwire list --guards` lists the names")
+            format!(
+                "the guard's name comes first, as in `{of_a_guard}`; `hookwire check --list guards` lists the names"
+            )
         }
     }
 }

@@ -1,28 +1,27 @@
-//! `check`, `list` and `schema`: what is defined, and what is wrong with it.
+//! `hookwire check`: what is defined, and what is wrong with it.
+
+mod list;
 
 use super::cases::collect;
-use super::doctor::read_from;
 use super::mend::{fix, is_certain, is_changed, migrate};
-use super::output::{Output, Tone, safe, short, tell};
 use super::rendered::render;
+use super::output::{Output, Tone};
 use super::{DefinitionArgs, Failure, Finding, Format, ReachArgs, reports, unasked};
-use crate::rpc::protocol::{CheckResult, HookInfo};
+use crate::rpc::protocol::CheckResult;
 use hookwire_base::support::amounts::number_of;
 use hookwire_base::support::file::{self, Unread};
 use hookwire_base::support::os_error::in_words;
 use hookwire_base::syntax::diagnostic::{Diagnostic, LineIndex, Severity};
 use hookwire_base::syntax::problem::Problem;
 use hookwire_base::syntax::source::Layer;
-use hookwire_dialects as dialects;
 use hookwire_engine::definitions;
 use hookwire_engine::definitions::approved::DEFINITIONS;
 use hookwire_engine::definitions::cases;
 use hookwire_engine::definitions::layer_dir::Kept;
 use hookwire_engine::definitions::load::unreadable;
 use hookwire_engine::definitions::scan::is_about_trust;
-use hookwire_engine::engine;
 use hookwire_engine::host::{Host, HostOptions, Purpose};
-use hookwire_handlers::handlers::guards::{GUARDS, GuardRow};
+use list::Listed;
 use std::collections::{BTreeSet, HashMap};
 use std::io::Read;
 use std::os::unix::fs::FileTypeExt;
@@ -49,6 +48,10 @@ pub(super) struct CheckArgs {
     /// offered, or none, the choice stays with you.
     #[arg(long, conflicts_with = "migrate")]
     fix: bool,
+    /// List the hooks in force instead, in order of running, or the built-in guards.
+    #[arg(long, value_name = "WHAT", value_enum, num_args = 0..=1, default_missing_value = "hooks")]
+    #[arg(conflicts_with_all = ["files", "strict", "migrate", "fix"])]
+    pub(super) list: Option<Listed>,
     /// Some of the files were directories.
     #[arg(skip)]
     has_directories: bool,
@@ -67,6 +70,9 @@ struct Found {
 }
 
 pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failure> {
+    if let Some(what) = args.list {
+        return list::list(what, &args.hooks, out);
+    }
     let args = &args.with_directories();
     if args.migrate {
         return migrate(&args.files_with(is_changed)?, out);
@@ -282,97 +288,4 @@ fn read(file: &Path) -> std::io::Result<Vec<u8>> {
     }
     let mut text = Vec::new();
     file::open_given(file)?.read_to_end(&mut text).map(|_| text)
-}
-
-#[derive(clap::Args)]
-pub(super) struct ListArgs {
-    #[command(flatten)]
-    hooks: DefinitionArgs,
-    /// List the built-in guards instead, with the events of a hook that doesn't say `on`.
-    #[arg(long)]
-    guards: bool,
-}
-
-pub(super) fn list(args: &ListArgs, out: &mut Output) -> Result<Finding, Failure> {
-    if args.guards {
-        list_guards(out);
-        return Ok(Finding::Fine);
-    }
-    let args = &args.hooks;
-    let host = args.host(args.options())?;
-    let published = host.published();
-    let hooks = engine::in_running_order(published.hooks.hooks.iter(), None, &dialects::native().contract);
-    for info in hooks.iter().map(|hook| HookInfo::from_hook(hook)) {
-        if out.json {
-            out.json(&info);
-            continue;
-        }
-        let switch = match (info.enabled, info.observe) {
-            (false, _) => " (off)",
-            (true, true) => " (observes)",
-            (true, false) => "",
-        };
-        let place = args.as_given(&format!("{}:{}", info.source.file, info.source.line));
-        let name = out.tone(Tone::Strong, &format!("{:<24}", short(&info.name, 24)));
-        let place = out.tone(Tone::Dim, &safe(&place));
-        let on = short(&info.on.join(","), 32);
-        out.line(&format!("{name} {:<9} {on:<32} {}{switch}  {place}", info.handler, fail_word(info.fail)));
-    }
-    if !out.json && published.hooks.hooks.is_empty() && published.hooks.notices.is_empty() {
-        out.line("No hooks: name a directory with --hooks, or start with `hookwire init`.");
-    }
-    let directories = read_from(&host);
-    if !out.json && !directories.is_empty() {
-        let directories = out.tone(Tone::Dim, &safe(&format!("Read from {directories}.")));
-        out.line(&directories);
-    }
-    for broken in published.hooks.broken.iter() {
-        tell(format_args!("{}", safe(&args.as_given(broken))));
-    }
-    Ok(Finding::Fine)
-}
-
-fn list_guards(out: &mut Output) {
-    for GuardRow { name, about, events, .. } in GUARDS {
-        if out.json {
-            out.json(&serde_json::json!({ "name": name, "about": about, "on": events }));
-            continue;
-        }
-        let name = out.tone(Tone::Strong, &format!("{name:<16}"));
-        let on = out.tone(Tone::Dim, &format!("on {}", events.join(", ")));
-        out.line(&format!("{name} {about}"));
-        out.line(&format!("{:16} {on}", ""));
-    }
-}
-
-fn fail_word(fail: hookwire_rules::contract::Fail) -> &'static str {
-    match fail {
-        hookwire_rules::contract::Fail::Open => "fails open",
-        hookwire_rules::contract::Fail::Closed => "fails closed",
-        hookwire_rules::contract::Fail::Ask => "asks on failure",
-    }
-}
-
-#[derive(clap::Args)]
-pub(super) struct SchemaArgs {
-    /// The schema.
-    #[arg(value_enum, default_value_t = SchemaKind::Definitions)]
-    kind: SchemaKind,
-}
-
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum SchemaKind {
-    /// Definition files.
-    Definitions,
-    /// The messages of the protocol.
-    Protocol,
-}
-
-pub(super) fn schema(args: &SchemaArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let schema = match args.kind {
-        SchemaKind::Definitions => hookwire_engine::definitions::schema::definitions(),
-        SchemaKind::Protocol => crate::rpc::schema::protocol(),
-    };
-    out.lines(&serde_json::to_string_pretty(&schema)?);
-    Ok(Finding::Fine)
 }
