@@ -18,7 +18,7 @@
           cargoBuildFlags = [ "--package" "hookwire" ] ++ pkgs.lib.optionals pkgs.stdenv.isLinux [ "--package" "hookwire-run" ];
           # The tests want shells, editors and a writable home.
           doCheck = false;
-          postInstall = "$out/bin/hookwire generate $out/share";
+          postInstall = "$out/bin/hookwire generate share $out/share";
           meta = {
             description = "Hook host for AI agents";
             license = with pkgs.lib.licenses; [ mit asl20 ];

@@ -12,7 +12,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Write", &["check", "test", "explain", "import"]),
     ("Watch", &["tail", "inspect", "history", "approvals"]),
     ("Run", &["hook", "serve", "run", "host"]),
-    ("Manage", &["doctor", "uninstall", "state", "schema", "version", "completions"]),
+    ("Manage", &["doctor", "uninstall", "state", "generate", "version"]),
     ("Many machines", &["fleet", "publish"]),
 ];
 
@@ -84,7 +84,6 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("host", &["hookwire host status", "hookwire host stop", "hookwire host stop --all"]),
     ("doctor", &["hookwire doctor", "hookwire doctor claude-code"]),
     ("state", &["hookwire state list", "hookwire state set build green --shared"]),
-    ("schema", &["hookwire schema", "hookwire schema protocol"]),
     (
         "fleet",
         &[
@@ -96,7 +95,15 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
     ("publish", &["hookwire publish .hookwire --dry-run", "hookwire publish .hookwire --key team.key"]),
     ("version", &["hookwire version", "hookwire version --check"]),
-    ("completions", &["hookwire completions zsh"]),
+    (
+        "generate",
+        &[
+            "hookwire generate schema",
+            "hookwire generate schema protocol",
+            "hookwire generate completions zsh",
+            "hookwire generate share share",
+        ],
+    ),
 ];
 
 /// The examples of a command, for the end of its help.

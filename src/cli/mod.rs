@@ -194,8 +194,6 @@ enum Command {
     Init(Deferred<init::InitArgs>),
     /// Print a page of the documentation, or what it says about a word. Without a word, the pages are listed.
     Docs(Deferred<docs::DocsArgs>),
-    /// Print a JSON Schema.
-    Schema(Deferred<check::SchemaArgs>),
     /// Manage a fleet: hosts on many machines that share definitions.
     Fleet(Deferred<fleet::FleetArgs>),
     /// Publish definitions to the hosts of a fleet, signed. Exits with 1 if a host refuses them.
@@ -204,10 +202,7 @@ enum Command {
     Run(Deferred<run::RunArgs>),
     /// Print the versions of the program and its protocol; compare them with what runs.
     Version(Deferred<version::VersionArgs>),
-    /// Print a completion script for a shell.
-    Completions(Deferred<generate::CompletionsArgs>),
-    /// Write the man pages and completion scripts, for who packages hookwire.
-    #[command(hide = true)]
+    /// Print a JSON Schema or a completion script, or write man pages.
     Generate(Deferred<generate::GenerateArgs>),
     /// Watch it happen: an agent's session against a real host, with hooks edited in between.
     Demo(Deferred<demo::DemoArgs>),
@@ -587,10 +582,8 @@ pub fn main() -> ExitCode {
         Command::State(args) => remote::state(&args, &mut out),
         Command::Approvals(args) => approvals::run(&args, &mut out),
         Command::Init(args) => init::run(&args, &mut out),
-        Command::Schema(args) => check::schema(&args, &mut out),
         Command::Version(args) => version::run(&args, &mut out),
-        Command::Completions(args) => generate::completions(&args, &mut out),
-        Command::Generate(args) => generate::run(&args),
+        Command::Generate(args) => generate::run(&args, &mut out),
         Command::Run(args) => run::run(&args),
         Command::Demo(args) if args.run => demo_run::run(&mut out),
         #[cfg(feature = "fleet")]

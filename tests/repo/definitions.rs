@@ -477,7 +477,7 @@ fn examples_and_starter_are_without_a_remark() {
 #[test]
 fn committed_schemas_are_those_of_the_types() {
     for name in ["definitions", "protocol"] {
-        let (code, generated, err) = run(hookwire().args(["schema", name]));
+        let (code, generated, err) = run(hookwire().args(["generate", "schema", name]));
         assert_eq!((code, &*err), (0, ""));
         let path = repo(&format!("schema/{name}.json"));
         if std::env::var_os("UPDATE_SCHEMA").is_some() {

@@ -1,53 +1,32 @@
-//! `hookwire completions SHELL` and `hookwire generate DIR`: what shells and `man` know of the command line.
+//! `hookwire generate`: what other programs know of hookwire.
+
+mod completions;
+mod schema;
+mod share;
 
 use super::output::Output;
-use super::{Cli, Failure, Finding};
-use clap::CommandFactory;
-use clap_complete::Shell;
-use std::path::{Path, PathBuf};
-
-#[derive(clap::Args)]
-pub(super) struct CompletionsArgs {
-    /// The shell.
-    shell: Shell,
-}
+use super::{Failure, Finding};
 
 #[derive(clap::Args)]
 pub(super) struct GenerateArgs {
-    /// The directory, such as `share` below the prefix of an installation.
-    #[arg(value_name = "DIR")]
-    dir: PathBuf,
+    #[command(subcommand)]
+    action: Action,
 }
 
-/// Where each shell looks for the scripts of what is installed, below `share`.
-const SCRIPTS: [(Shell, &str); 3] = [
-    (Shell::Bash, "bash-completion/completions/hookwire"),
-    (Shell::Zsh, "zsh/site-functions/_hookwire"),
-    (Shell::Fish, "fish/vendor_completions.d/hookwire.fish"),
-];
-
-pub(super) fn completions(args: &CompletionsArgs, out: &mut Output) -> Result<Finding, Failure> {
-    out.bytes(&script(args.shell));
-    Ok(Finding::Fine)
+#[derive(clap::Subcommand)]
+enum Action {
+    /// Print a JSON Schema.
+    Schema(schema::SchemaArgs),
+    /// Print a completion script for a shell.
+    Completions(completions::CompletionsArgs),
+    /// Write the man pages and completion scripts below a directory, for who packages hookwire.
+    Share(share::ShareArgs),
 }
 
-pub(super) fn run(args: &GenerateArgs) -> Result<Finding, Failure> {
-    let failed = |path: &Path, error: std::io::Error| Failure(format!("{}: {error}", path.display()));
-    for (shell, place) in SCRIPTS {
-        let path = args.dir.join(place);
-        let dir = path.parent().unwrap_or(&args.dir);
-        std::fs::create_dir_all(dir).map_err(|error| failed(dir, error))?;
-        std::fs::write(&path, script(shell)).map_err(|error| failed(&path, error))?;
+pub(super) fn run(args: &GenerateArgs, out: &mut Output) -> Result<Finding, Failure> {
+    match &args.action {
+        Action::Schema(args) => schema::run(args, out),
+        Action::Completions(args) => completions::run(args, out),
+        Action::Share(args) => share::run(args),
     }
-    let pages = args.dir.join("man/man1");
-    std::fs::create_dir_all(&pages)
-        .and_then(|()| clap_mangen::generate_to(Cli::command(), &pages))
-        .map_err(|error| failed(&pages, error))?;
-    Ok(Finding::Fine)
-}
-
-fn script(shell: Shell) -> Vec<u8> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "hookwire", &mut script);
-    script
 }
