@@ -12,7 +12,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Write", &["check", "test", "explain", "import"]),
     ("Watch", &["tail", "inspect", "history", "approvals"]),
     ("Run", &["hook", "serve", "run", "host"]),
-    ("Manage", &["doctor", "uninstall", "state", "generate", "version"]),
+    ("Manage", &["doctor", "uninstall", "state", "generate"]),
     ("Many machines", &["fleet", "publish"]),
 ];
 
@@ -82,7 +82,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("serve", &["hookwire serve", "hookwire serve --listen unix:hooks.sock --idle-exit 1s"]),
     ("run", &["hookwire run -- make"]),
     ("host", &["hookwire host status", "hookwire host stop", "hookwire host stop --all"]),
-    ("doctor", &["hookwire doctor", "hookwire doctor claude-code"]),
+    ("doctor", &["hookwire doctor", "hookwire doctor claude-code", "hookwire doctor --versions"]),
     ("state", &["hookwire state list", "hookwire state set build green --shared"]),
     (
         "fleet",
@@ -94,7 +94,6 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         ],
     ),
     ("publish", &["hookwire publish .hookwire --dry-run", "hookwire publish .hookwire --key team.key"]),
-    ("version", &["hookwire version", "hookwire version --check"]),
     (
         "generate",
         &[

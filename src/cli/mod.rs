@@ -45,7 +45,6 @@ mod serve;
 mod tail;
 mod trust;
 mod unasked;
-mod version;
 mod warm_host;
 
 use crate::rpc::VERDICTS;
@@ -200,8 +199,6 @@ enum Command {
     Publish(Deferred<fleet::publish::PublishArgs>),
     /// Run a command with every program that it starts judged by your rules.
     Run(Deferred<run::RunArgs>),
-    /// Print the versions of the program and its protocol; compare them with what runs.
-    Version(Deferred<version::VersionArgs>),
     /// Print a JSON Schema or a completion script, or write man pages.
     Generate(Deferred<generate::GenerateArgs>),
     /// Watch it happen: an agent's session against a real host, with hooks edited in between.
@@ -582,7 +579,6 @@ pub fn main() -> ExitCode {
         Command::State(args) => remote::state(&args, &mut out),
         Command::Approvals(args) => approvals::run(&args, &mut out),
         Command::Init(args) => init::run(&args, &mut out),
-        Command::Version(args) => version::run(&args, &mut out),
         Command::Generate(args) => generate::run(&args, &mut out),
         Command::Run(args) => run::run(&args),
         Command::Demo(args) if args.run => demo_run::run(&mut out),
@@ -593,7 +589,7 @@ pub fn main() -> ExitCode {
         Command::Install(args) => entry_hosts::renewed(args.root(), &mut out, |out| install::install(&args, out)),
         Command::Uninstall(args) => entry_hosts::renewed(args.root(), &mut out, |out| install::uninstall(&args, out)),
         Command::Import(args) => import::run(&args, &mut out),
-        Command::Doctor(args) => doctor::doctor(&args, &mut out),
+        Command::Doctor(args) => doctor::run(&args, &mut out),
         Command::Host(args) => host::run(&args, &mut out),
         Command::Trust(args) => trust::run(&args, &mut out),
         Command::Fleet(args) => fleet::run(&args, &mut out),

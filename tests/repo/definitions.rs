@@ -407,10 +407,7 @@ fn a_cold_run_says_what_it_forgets() {
     );
     let (_, _, err) = run(cold.arg("--state").arg(dir.path().join("state")));
     assert!(!err.contains("nothing is kept"), "{err}");
-    for (command, options) in [
-        ("check", &["--state", "--poll", "--ask-elsewhere"][..]),
-        ("explain", &["--poll"]),
-    ] {
+    for (command, options) in [("check", &["--state", "--poll", "--ask-elsewhere"][..]), ("explain", &["--poll"])] {
         let (_, help, _) = run(hookwire().args([command, "--help"]));
         assert!(help.contains("--hooks") && !options.iter().any(|option| help.contains(option)), "{command}: {help}");
     }

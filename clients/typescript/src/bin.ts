@@ -13,7 +13,7 @@ if (!program) {
   process.exit(2);
 }
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
-// For `hookwire version --check`.
+// For `hookwire doctor --versions`.
 const env = { ...process.env, HOOKWIRE_CLIENT: `Node ${version} ${VERSION}` };
 const { status, signal, error } = spawnSync(program, process.argv.slice(2), { stdio: "inherit", env });
 if (error) console.error(`hookwire: ${error.message}`);

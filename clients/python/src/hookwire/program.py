@@ -47,7 +47,7 @@ def main() -> None:
     """Runs the program in the place of this process: `python -m hookwire`."""
     try:
         program = find_program()
-        # For `hookwire version --check`.
+        # For `hookwire doctor --versions`.
         os.environ["HOOKWIRE_CLIENT"] = f"Python {_version()} {VERSION}"
         os.execv(shutil.which(program) or program, [program, *sys.argv[1:]])
     except (NoProgram, OSError) as problem:

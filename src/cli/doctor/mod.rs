@@ -1,5 +1,7 @@
 //! `hookwire doctor`: whether what is installed works, shown by a probe, what `hookwire run` can hold, and which hosts run.
 
+mod versions;
+
 use super::drive::{Driven, drive};
 use super::granted::Granting;
 use super::install::{Entry, InstallArgs};
@@ -35,6 +37,10 @@ pub(super) struct DoctorArgs {
     /// whether it doesn't run what is denied.
     #[arg(long, requires = "agents")]
     drive: bool,
+    /// Only compare the versions of the program and its protocol with the client's (`python -m hookwire doctor --versions`,
+    /// `npx hookwire doctor --versions`) and with those of the hosts that run. Exits with 1 if one speaks another protocol.
+    #[arg(long, conflicts_with = "agents")]
+    versions: bool,
     #[command(flatten)]
     hooks: HostArgs,
 }
@@ -78,7 +84,10 @@ impl Report<'_> {
     }
 }
 
-pub(super) fn doctor(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failure> {
+pub(super) fn run(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failure> {
+    if args.versions {
+        return versions::compare(out);
+    }
     let looked_at = |agent: &&Agent| args.agents.is_empty() || args.agents.iter().any(|it| it.name == agent.name);
     let granting = Granting::each(AGENTS.iter().filter(looked_at), &args.hooks.definitions.root);
     let hooks = HostArgs { reach: args.hooks.reach.with_entries(&granting), ..args.hooks.clone() };

@@ -1,18 +1,11 @@
-//! `hookwire version`: whether the program, the client that started it and the hosts that run understand each other.
+//! `hookwire doctor --versions`: whether the program, the client that started it and the hosts that run understand each
+//! other.
 
-use super::output::{Output, Tone, safe};
-use super::{Failure, Finding};
+use super::super::output::{Output, Tone, safe};
+use super::super::{Failure, Finding};
 use crate::rpc::protocol::PROTOCOL_VERSION;
 use hookwire_engine::running;
 use serde_json::json;
-
-#[derive(clap::Args)]
-pub(super) struct VersionArgs {
-    /// Compare with the client (`python -m hookwire version --check`, `npx hookwire version --check`) and with the hosts
-    /// that run. Exits with 1 if one speaks another version of the protocol.
-    #[arg(long)]
-    check: bool,
-}
 
 /// The variable in which `python -m hookwire` and `npx hookwire` name their language, version and version of the protocol.
 const CLIENT: &str = "HOOKWIRE_CLIENT";
@@ -26,19 +19,17 @@ struct Speaker {
     place: String,
 }
 
-pub(super) fn run(args: &VersionArgs, out: &mut Output) -> Result<Finding, Failure> {
+pub(super) fn compare(out: &mut Output) -> Result<Finding, Failure> {
     let place = std::env::current_exe()?.to_string_lossy().into_owned();
     let (version, protocol) = (env!("CARGO_PKG_VERSION").to_string(), Some(u64::from(PROTOCOL_VERSION)));
     let mut speakers = vec![Speaker { what: "program", version, protocol, place }];
-    if args.check {
-        speakers.extend(client(&std::env::var(CLIENT).unwrap_or_default()));
-        for mut host in running::find(None)? {
-            let place = host.socket.to_string_lossy().into_owned();
-            speakers.push(match host.about() {
-                Ok(host) => Speaker { what: "host", version: host.version, protocol: host.protocol, place: host.root },
-                Err(_) => Speaker { what: "host", version: "?".into(), protocol: None, place },
-            });
-        }
+    speakers.extend(client(&std::env::var(CLIENT).unwrap_or_default()));
+    for mut host in running::find(None)? {
+        let place = host.socket.to_string_lossy().into_owned();
+        speakers.push(match host.about() {
+            Ok(host) => Speaker { what: "host", version: host.version, protocol: host.protocol, place: host.root },
+            Err(_) => Speaker { what: "host", version: "?".into(), protocol: None, place },
+        });
     }
     for speaker in &speakers {
         print(speaker, out);
