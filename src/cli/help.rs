@@ -13,7 +13,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Watch", &["tail", "inspect", "history", "approvals"]),
     ("Run", &["hook", "serve", "run", "host"]),
     ("Manage", &["doctor", "uninstall", "state", "generate"]),
-    ("Many machines", &["fleet", "publish"]),
+    ("Many machines", &["fleet"]),
 ];
 
 /// The examples of each command's help. A test runs each line.
@@ -89,11 +89,12 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         &[
             "hookwire fleet key team.key --no-passphrase",
             "hookwire fleet init --fleet nats://127.0.0.1",
+            "hookwire fleet publish .hookwire --dry-run",
+            "hookwire fleet publish .hookwire --key team.key",
             "hookwire fleet status --fleet nats://127.0.0.1",
             "hookwire fleet query --fleet nats://127.0.0.1 decision:deny since:1h",
         ],
     ),
-    ("publish", &["hookwire publish .hookwire --dry-run", "hookwire publish .hookwire --key team.key"]),
     (
         "generate",
         &[

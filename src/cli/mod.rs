@@ -195,8 +195,6 @@ enum Command {
     Docs(Deferred<docs::DocsArgs>),
     /// Manage a fleet: hosts on many machines that share definitions.
     Fleet(Deferred<fleet::FleetArgs>),
-    /// Publish definitions to the hosts of a fleet, signed. Exits with 1 if a host refuses them.
-    Publish(Deferred<fleet::publish::PublishArgs>),
     /// Run a command with every program that it starts judged by your rules.
     Run(Deferred<run::RunArgs>),
     /// Print a JSON Schema or a completion script, or write man pages.
@@ -593,7 +591,6 @@ pub fn main() -> ExitCode {
         Command::Host(args) => host::run(&args, &mut out),
         Command::Trust(args) => trust::run(&args, &mut out),
         Command::Fleet(args) => fleet::run(&args, &mut out),
-        Command::Publish(args) => fleet::publish::run(&args, &mut out),
         Command::Hook(_) | Command::Reaper => Ok(Finding::Fine),
     };
     let code = match result {

@@ -1,4 +1,4 @@
-//! `hookwire fleet` and `publish` of a program that was built without them.
+//! `hookwire fleet` of a program that was built without it.
 
 use super::output::Output;
 use super::{Failure, Finding, StandingArgs};
@@ -21,16 +21,6 @@ pub(super) struct FleetArgs {
 
 pub(super) fn run(args: &FleetArgs, _: &mut Output) -> Result<Finding, Failure> {
     Err(Failure(format!("fleet {}: {MISSING}", args.words.join(" "))))
-}
-
-pub(super) mod publish {
-    use super::{Failure, Finding, FleetArgs, Output};
-
-    pub(in crate::cli) type PublishArgs = FleetArgs;
-
-    pub(in crate::cli) fn run(args: &PublishArgs, out: &mut Output) -> Result<Finding, Failure> {
-        super::run(args, out)
-    }
 }
 
 /// A host's way into a fleet: none.

@@ -116,7 +116,7 @@ const ENDS: &[(&str, i32, &str)] = &[
     ("hookwire fleet init", 2, "no server is reached"),
     ("hookwire fleet status", 2, "no server is reached"),
     ("hookwire fleet query", 2, "no server is reached"),
-    ("hookwire publish .hookwire --key", 2, "which fleet?"),
+    ("hookwire fleet publish .hookwire --key", 2, "which fleet?"),
     // Ended from here.
     ("hookwire approvals list --watch", 124, "waiting for a question"),
     ("hookwire inspect", 124, "http://127.0.0.1:"),

@@ -98,7 +98,7 @@ impl Scene {
     }
 
     pub(super) fn publish(&self, more: &[&str]) -> (Option<i32>, String) {
-        let args = [&["publish", "--fleet", "publisher.conf", "--key", "team.key"], more].concat();
+        let args = [&["fleet", "publish", "--fleet", "publisher.conf", "--key", "team.key"], more].concat();
         let output = self.run(&args);
         (output.status.code(), said(&output))
     }
@@ -305,7 +305,8 @@ async fn keys_are_changed_to_the_letter_and_nothing_passes_without_them() {
     let mut host = scene.host();
     assert!(brief(&host.bash("git push --force")).contains("off now."));
     let by_new = |scene: &Scene, more: &[&str]| {
-        let output = scene.run(&[&["publish", "--fleet", "publisher.conf", "--key", "new.key"], more].concat());
+        let output =
+            scene.run(&[&["fleet", "publish", "--fleet", "publisher.conf", "--key", "new.key"], more].concat());
         (output.status.code(), said(&output))
     };
     scene.write("team/guard.yaml", &GUARD.replace("off.", "off by the new key."));

@@ -15,7 +15,7 @@ hooks:
 
 /// Says what publishing `team` would change, as lines for people or as JSON.
 fn against(scene: &Scene, more: &[&str]) -> (Option<i32>, String) {
-    let args = ["publish", "team", "--dry-run", "--against", "7d", "--fleet", "auditor.conf"];
+    let args = ["fleet", "publish", "team", "--dry-run", "--replay", "7d", "--fleet", "auditor.conf"];
     let output = scene.run(&[&args, more].concat());
     (output.status.code(), said(&output))
 }
@@ -92,7 +92,7 @@ hooks:
     assert_eq!(rows.last().unwrap()["after"], json!({ "allow": 1, "deny": 4 }));
 
     // Whoever may not read verdicts is told so, and so is whoever reaches no server.
-    let args = ["publish", "team", "--dry-run", "--against", "7d", "--fleet", "publisher.conf"];
+    let args = ["fleet", "publish", "team", "--dry-run", "--replay", "7d", "--fleet", "publisher.conf"];
     let refused = scene.run(&args);
     assert!(refused.status.code() == Some(2) && said(&refused).contains("permit"), "{}", said(&refused));
     scene.servers.kill(0);
@@ -209,7 +209,7 @@ fn a_canary_that_denies_clearly_more_is_held_and_taken_back() {
     eventually("the canary is taken back", || (brief(&canary.first.bash("ls")) == "allow").then_some(()));
 
     // Watched, it is taken back by itself.
-    let args = ["publish", "team", "--canary", &percent, "--watch", "10m", "--fleet", "publisher.conf"];
+    let args = ["fleet", "publish", "team", "--canary", &percent, "--watch", "10m", "--fleet", "publisher.conf"];
     let mut watching = canary.scene.command(&[&args[..], &["--key", "team.key"]].concat());
     let watching = watching.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     eventually("the canary is in force again", || {

@@ -1,6 +1,5 @@
-//! `hookwire fleet` and `publish`: what a team does with many hosts; and how a host joins.
+//! `hookwire fleet`: what a team does with many hosts; and how a host joins.
 
-mod against;
 pub(super) mod approvals;
 mod canary;
 mod cases;
@@ -10,9 +9,12 @@ mod join;
 mod key;
 pub(super) mod page;
 mod pool;
-pub(super) mod publish;
+mod publish;
+mod query;
+mod replay;
 pub(super) mod state;
 mod status;
+mod tail;
 mod verdicts;
 
 pub(super) use join::{Joined, Joining, published};
@@ -36,12 +38,14 @@ enum Action {
     Init(init::InitArgs),
     /// Make a key that signs what is published, and print what hosts pin. For a file that is there, only print that.
     Key(key::KeyArgs),
+    /// Publish definitions to the hosts of a fleet, signed. Exits with 1 if a host refuses them.
+    Publish(publish::PublishArgs),
     /// Show the hosts and which published definitions are in force there. Exits with 1 if a host has others or refuses some.
     Status(status::StatusArgs),
     /// Watch what all hosts judge, as it happens.
-    Tail(verdicts::TailArgs),
+    Tail(tail::TailArgs),
     /// Search what all hosts have judged, or write all of it out.
-    Query(verdicts::QueryArgs),
+    Query(query::QueryArgs),
 }
 
 /// Which servers, as whom.
@@ -82,8 +86,9 @@ pub(super) fn run(args: &FleetArgs, out: &mut Output) -> Result<Finding, Failure
     match &args.action {
         Action::Init(args) => super::ending::run(async |_| init::run(args, out).await),
         Action::Key(args) => key::run(args, out),
+        Action::Publish(args) => publish::run(args, out),
         Action::Status(args) => super::ending::run(async |_| status::run(args, out).await),
-        Action::Tail(args) => super::ending::run(async |_| verdicts::tail(args, out).await),
-        Action::Query(args) => super::ending::run(async |_| verdicts::query(args, out).await),
+        Action::Tail(args) => super::ending::run(async |_| tail::run(args, out).await),
+        Action::Query(args) => super::ending::run(async |_| query::run(args, out).await),
     }
 }

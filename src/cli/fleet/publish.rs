@@ -1,4 +1,4 @@
-//! `hookwire publish`: a directory of definitions, signed, for all hosts of a channel or some of them first.
+//! `hookwire fleet publish`: a directory of definitions, signed, for all hosts of a channel or some of them first.
 
 use super::super::output::{Output, Tone, safe, tell};
 use super::super::{Failure, Finding};
@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("what").required(true).args(["dir", "promote", "roll_back"]))]
-pub(in crate::cli) struct PublishArgs {
+pub(super) struct PublishArgs {
     /// The directory of definitions, with their cases and scripts.
     dir: Option<PathBuf>,
     /// Publish to all hosts what the canary has.
@@ -43,8 +43,8 @@ pub(in crate::cli) struct PublishArgs {
     #[command(flatten)]
     passphrase: PassphraseArgs,
     /// The channel. Without it, the one of the settings, else `main`.
-    #[arg(long, value_name = "CHANNEL")]
-    to: Option<Name>,
+    #[arg(long, value_name = "NAME")]
+    channel: Option<Name>,
     /// To a part of the hosts first: so many of a hundred. It is always the same ones.
     #[arg(long, value_name = "PERCENT", num_args = 0..=1, default_missing_value = "5", value_parser = permille)]
     canary: Option<u16>,
@@ -76,7 +76,7 @@ pub(in crate::cli) struct PublishArgs {
     /// Judge the fleet's verdicts of so long again by these definitions, and show what would change. Exits with 1 if
     /// something would.
     #[arg(long, value_name = "DURATION", requires = "dry_run", value_parser = humantime::parse_duration)]
-    against: Option<Duration>,
+    replay: Option<Duration>,
 }
 
 /// How long all other hosts are waited for, once one has said what became of a bundle, and how many refusals are shown.
@@ -90,12 +90,12 @@ fn permille(text: &str) -> Result<u16, String> {
     if (1.0..=999.0).contains(&permille) { Ok(permille as u16) } else { Err(wrong()) }
 }
 
-pub(in crate::cli) fn run(args: &PublishArgs, out: &mut Output) -> Result<Finding, Failure> {
+pub(super) fn run(args: &PublishArgs, out: &mut Output) -> Result<Finding, Failure> {
     let given = args.dir.as_deref().map(|dir| checked(dir, out)).transpose()?;
     if args.dry_run {
-        return match (&args.dir, given, args.against) {
+        return match (&args.dir, given, args.replay) {
             (Some(dir), Some(files), Some(since)) => {
-                super::super::ending::run(async |_| against(args, (&files, dir), since, out).await)
+                super::super::ending::run(async |_| replay(args, (&files, dir), since, out).await)
             }
             _ => Ok(Finding::Fine),
         };
@@ -303,7 +303,7 @@ impl Sender<'_> {
         }
         if !is_worse {
             if !out.json {
-                out.line("It stays a canary; `hookwire publish --promote` publishes it to all.");
+                out.line("It stays a canary; `hookwire fleet publish --promote` publishes it to all.");
             }
             return Ok(Finding::Fine);
         }
@@ -324,7 +324,7 @@ impl Sender<'_> {
 }
 
 /// Shows what a bundle would change about what the fleet has judged.
-async fn against(
+async fn replay(
     args: &PublishArgs,
     bundle: (&Files, &Path),
     since: Duration,
@@ -336,19 +336,19 @@ async fn against(
                        [definitions] by --fleet";
         return Err(Failure(problem.into()));
     };
-    let channel = args.to.clone().unwrap_or(pins.channel);
+    let channel = args.channel.clone().unwrap_or(pins.channel);
     let seen = Channel::read(&server, &channel, &pins.signers).await?;
     if let Some(problem) = &seen.all.problem {
         return Err(Failure(format!("what {channel} has at the moment can't be believed: {problem}")));
     }
-    super::against::compare(&server, &seen, bundle, since, out).await
+    super::replay::compare(&server, &seen, bundle, since, out).await
 }
 
 /// The channel, and whose signatures are believed there.
 fn whom(args: &PublishArgs, followed: Option<Followed>, keys: &[SecretKey]) -> Result<(Name, Signers), Failure> {
     let own = || Signers::new(keys.iter().map(SecretKey::public), 1).map_err(|error| Failure(error.to_string()));
     let Some(Followed { pins, .. }) = followed else {
-        let channel = args.to.clone().unwrap_or_else(|| Name::nearest(hookwire_engine::fleet::settings::CHANNEL));
+        let channel = args.channel.clone().unwrap_or_else(|| Name::nearest(hookwire_engine::fleet::settings::CHANNEL));
         return Ok((channel, own()?));
     };
     let n_pinned = keys.iter().filter(|key| pins.signers.keys().any(|it| *it == key.public())).count();
@@ -358,7 +358,7 @@ fn whom(args: &PublishArgs, followed: Option<Followed>, keys: &[SecretKey]) -> R
             pins.signers.threshold()
         )));
     }
-    Ok((args.to.clone().unwrap_or(pins.channel), pins.signers))
+    Ok((args.channel.clone().unwrap_or(pins.channel), pins.signers))
 }
 
 /// The manifest whose files are published again.
@@ -374,7 +374,7 @@ async fn earlier(
     let Some(wanted) = roll_back else {
         if let Some(problem) = &seen.canary.problem {
             return Err(Failure(format!(
-                "the canary of {channel} can't be believed: {problem}; `hookwire publish DIR` replaces it"
+                "the canary of {channel} can't be believed: {problem}; `hookwire fleet publish DIR` replaces it"
             )));
         }
         return canary

@@ -354,7 +354,7 @@ impl Stage {
     }
 }
 
-const PUBLISH: &str = "publish team --key team.key --fleet publisher.conf";
+const PUBLISH: &str = "fleet publish team --key team.key --fleet publisher.conf";
 
 /// Waits until each host has reported something.
 async fn wait_for_all(

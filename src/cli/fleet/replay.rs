@@ -1,4 +1,4 @@
-//! `publish --dry-run --against 7d`: what the fleet has judged, judged again by a bundle that isn't published yet.
+//! `hookwire fleet publish --dry-run --replay 7d`: what the fleet has judged, judged again by a bundle that isn't published yet.
 //!
 //! A recorded verdict is of all layers of its host, and a bundle is one of them. So an event is judged twice here, by
 //! what is published and by the new bundle. Only where these two differ can the agent have met something else.
