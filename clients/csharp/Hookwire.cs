@@ -249,7 +249,7 @@ namespace Hookwire
         {
             var arguments = new List<string> { "serve" };
             foreach (var directory in options.Hooks) arguments.AddRange(new[] { "--hooks", directory });
-            if (options.Project) arguments.Add("--project");
+            if (options.Project) arguments.Add("--live");
             if (options.Root != null) arguments.AddRange(new[] { "--root", options.Root });
             arguments.AddRange(options.Arguments);
             var named = Environment.GetEnvironmentVariable("HOOKWIRE");

@@ -415,7 +415,7 @@ func (c *connection) spawn(options *Options) error {
 		arguments = append(arguments, "--hooks", directory)
 	}
 	if options.Project {
-		arguments = append(arguments, "--project")
+		arguments = append(arguments, "--live")
 	}
 	if options.Root != "" {
 		arguments = append(arguments, "--root", options.Root)

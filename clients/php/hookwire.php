@@ -260,7 +260,7 @@ final class Hooks
             foreach ((array) $this->hooks as $directory) {
                 array_push($command, '--hooks', $directory);
             }
-            array_push($command, ...($this->project ? ['--project'] : []));
+            array_push($command, ...($this->project ? ['--live'] : []));
             array_push($command, ...($this->root === null ? [] : ['--root', $this->root]), ...$this->arguments);
         }
         $host = new Connection($command, $this->connect, $this->env, $this->serve(...), $this->listen);

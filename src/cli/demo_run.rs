@@ -31,7 +31,7 @@ const CALLS: &[(&str, &str)] = &[
 const RUN: &[&str] = &[
     "run",
     "--isolated",
-    "--no-self-defence",
+    "--no-self-defense",
     "--root",
     ".",
     "--hooks",

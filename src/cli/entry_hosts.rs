@@ -49,7 +49,7 @@ fn socket(own: &Own) -> Option<PathBuf> {
     let program = program(own.words().first()?)?;
     let cli = Cli::try_parse_from(own.words()).ok()?;
     let Command::Hook(args) = &cli.command else { return None };
-    let hooks = for_agents(&args.hooks, !args.no_self_defence).ok()?;
+    let hooks = for_agents(&args.hooks, !args.no_self_defense).ok()?;
     Some(Warm::new(program, hooks.wanted().ok()?, &places::as_agent(cli.places.named())).ok()?.socket)
 }
 

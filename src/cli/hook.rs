@@ -50,13 +50,13 @@ pub(super) struct HookArgs {
     fail: Fail,
     /// How long an event may take. The agent's own limit should be longer.
     #[arg(long, value_name = "DURATION", default_value = TIME_LIMIT, value_parser = humantime::parse_duration)]
-    time_limit: Duration,
+    timeout: Duration,
     /// How long the host stays that this starts, after the last event.
     #[arg(long, value_name = "DURATION", default_value = "30m", value_parser = humantime::parse_duration)]
     idle_exit: Duration,
     /// Let tools change hookwire's own files without asking a person.
     #[arg(long)]
-    pub(super) no_self_defence: bool,
+    pub(super) no_self_defense: bool,
     /// Judge the event here and start no host. Nothing is kept between events then.
     #[arg(long)]
     no_host: bool,
@@ -87,7 +87,7 @@ enum Fail {
 impl HookArgs {
     fn asked(&self) -> Asked {
         let asked = Asked::new(self.agent, self.event.clone());
-        Asked { fails_open: self.fail == Fail::Open, time_limit: self.time_limit, ..asked }
+        Asked { fails_open: self.fail == Fail::Open, time_limit: self.timeout, ..asked }
     }
 }
 
@@ -128,7 +128,7 @@ impl Clock {
         let agent =
             words.split_first().filter(|(first, _)| **first == "hook")?.1.iter().find_map(|it| asked::agent(it).ok());
         let duration = |option: &str| value(option).and_then(|it| humantime::parse_duration(it).ok());
-        let limit = duration("--time-limit").unwrap_or(hookwire_ask::TIME_LIMIT);
+        let limit = duration("--timeout").unwrap_or(hookwire_ask::TIME_LIMIT);
         let mut asked = Asked::new(agent?, value("--event").map(str::to_string));
         (asked.fails_open, asked.time_limit) = (value("--fail") == Some("open"), limit);
         Some(Clock::new(asked, duration("--spent").unwrap_or_default()))
@@ -260,7 +260,7 @@ impl Judge {
             say(ask_there(args, socket, &question(args, &sent, limit))?);
             return Ok(());
         }
-        let hooks = for_agents(&args.hooks, !args.no_self_defence).map_err(|Failure(problem)| {
+        let hooks = for_agents(&args.hooks, !args.no_self_defense).map_err(|Failure(problem)| {
             let agent = args.agent.name();
             Failure(format!("{problem}; `hookwire install {agent}` in the project writes it anew"))
         })?;

@@ -243,7 +243,7 @@ impl ImportArgs {
                 && hook.get("timeout").is_some()
                 && humantime::parse_duration(TIME_LIMIT).is_ok_and(|limit| it.timeout > limit)
             {
-                notes.push(format!("`hookwire hook` answers within {} unless it has `--time-limit`", TIME_LIMIT));
+                notes.push(format!("`hookwire hook` answers within {} unless it has `--timeout`", TIME_LIMIT));
             }
             found.push(Imported {
                 name,

@@ -85,7 +85,7 @@ struct EntryArgs {
     model: Option<ModelRef>,
     /// How long an event may take; the agent waits a little longer. Without it, 50s.
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
-    time_limit: Option<Duration>,
+    timeout: Option<Duration>,
     /// Have the host asked that listens on this socket, and no other: one beside the agent's container.
     #[arg(long, value_name = "unix:PATH", value_parser = hookwire_ask::socket::named)]
     #[arg(conflicts_with_all = ["live", "hooks", "allow_host", "model"])]
@@ -722,24 +722,24 @@ impl EntryArgs {
         }
         self.allow_host.iter().for_each(|host| add("--allow-host", host.to_string()));
         self.model.iter().for_each(|model| add("--model", model.to_string()));
-        self.time_limit
+        self.timeout
             .iter()
-            .for_each(|time| add("--time-limit", humantime::format_duration(*time).to_string().replace(' ', "")));
+            .for_each(|time| add("--timeout", humantime::format_duration(*time).to_string().replace(' ', "")));
         if let Some(socket) = &self.connect {
             add("--connect", format!("unix:{}", text(socket)?));
         }
-        words.extend(self.live.then(|| "--project".to_string()));
+        words.extend(self.live.then(|| "--live".to_string()));
         Ok(words)
     }
 
     /// Whether the small program knows all of it. It would start this one each time.
     fn is_plain(&self) -> bool {
-        self.allow_host.is_empty() && self.model.is_none() && self.time_limit.is_none()
+        self.allow_host.is_empty() && self.model.is_none() && self.timeout.is_none()
     }
 
     /// The seconds that the agent waits.
     fn timeout(&self) -> u64 {
-        self.time_limit.map_or(TIMEOUT, |time| TIMEOUT.max(time.as_secs().saturating_add(LONGER)))
+        self.timeout.map_or(TIMEOUT, |time| TIMEOUT.max(time.as_secs().saturating_add(LONGER)))
     }
 }
 

@@ -4,7 +4,6 @@
 //! signal has ended a command that runs hooks. That there is nothing to list is no finding.
 
 mod approvals;
-mod cases;
 mod check;
 mod deferred;
 mod demo;
@@ -35,14 +34,15 @@ mod mend;
 mod output;
 mod own;
 mod record;
-mod remote;
 mod rendered;
 mod reports;
 mod rows;
 mod run;
 mod scratch;
 mod serve;
+mod state;
 mod tail;
+mod test;
 mod trust;
 mod unasked;
 mod warm_host;
@@ -176,7 +176,7 @@ enum Command {
     /// Check definitions: every mistake with its place. Exits with 1 if there is an error.
     Check(Deferred<check::CheckArgs>),
     /// Try the cases beside definitions, `guard.test.yaml` for `guard.yaml`. Exits with 1 if one isn't as expected.
-    Test(Deferred<cases::TestArgs>),
+    Test(Deferred<test::TestArgs>),
     /// Say for each hook whether it would run on an event, and if not, why; or run them and print the verdict.
     Explain(Deferred<explain::ExplainArgs>),
     /// Watch what the running hosts judge, as it happens, or record it.
@@ -186,7 +186,7 @@ enum Command {
     /// Search what was judged, judge it again, and suggest rules from it.
     History(Deferred<history::HistoryArgs>),
     /// Read or change the values that hooks share, in a running host.
-    State(Deferred<remote::StateArgs>),
+    State(Deferred<state::StateArgs>),
     /// List the questions that wait for a person, and answer them.
     Approvals(Deferred<approvals::ApprovalsArgs>),
     /// Write a commented starter, or rules of the cookbook with their cases.
@@ -210,11 +210,11 @@ enum Command {
 #[derive(Args)]
 struct PlaceArgs {
     /// The directory of the user's definitions, whatever the environment says; may be given several times.
-    #[arg(long, global = true, value_name = "DIR", help_heading = GLOBAL)]
+    #[arg(long, global = true, value_name = "DIR", help_heading = GLOBAL, hide_short_help = true)]
     user_dir: Vec<PathBuf>,
     /// The directory of what is kept for the user, such as what was trusted, whatever the environment says; may be given
     /// several times.
-    #[arg(long, global = true, value_name = "DIR", help_heading = GLOBAL)]
+    #[arg(long, global = true, value_name = "DIR", help_heading = GLOBAL, hide_short_help = true)]
     data_dir: Vec<PathBuf>,
 }
 
@@ -233,10 +233,10 @@ struct DefinitionArgs {
     /// Load the project's own definitions, in .hookwire of the root, as they are. Without it they count as far as
     /// `hookwire trust` has put them in force.
     #[arg(long)]
-    project: bool,
+    live: bool,
     /// Ask a person before a tool changes hookwire's own files or answers for one, as `hookwire hook` does.
     #[arg(long)]
-    self_defence: bool,
+    self_defense: bool,
     /// The project root; else the nearest directory upwards that has a .hookwire, or a .git, or this one.
     #[arg(long, value_name = "DIR", default_value_os_t = project(), hide_default_value = true)]
     root: PathBuf,
@@ -265,7 +265,7 @@ struct HostArgs {
     reach: ReachArgs,
     /// Keep shared state in this file, across restarts; without it, it is gone with the host.
     #[arg(long, value_name = "FILE")]
-    state: Option<PathBuf>,
+    state_file: Option<PathBuf>,
     /// How long an `ask` waits for `hookwire approvals approve` if the client can't ask a person.
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     ask_elsewhere: Option<Duration>,
@@ -297,14 +297,14 @@ impl StandingArgs {
 
     /// These definitions as the command line of another process has them, with whole paths.
     fn wanted(&self) -> std::io::Result<Wanted> {
-        let HostArgs { definitions, reach, state, ask_elsewhere } = &self.host;
+        let HostArgs { definitions, reach, state_file, ask_elsewhere } = &self.host;
         let mut more: Vec<OsString> = Vec::new();
         let mut add = |name: &str, value: OsString| more.extend([name.into(), value]);
         for host in &reach.allow_host {
             add("--allow-host", host.to_string().into());
         }
-        if let Some(state) = state {
-            add("--state", std::path::absolute(state)?.into());
+        if let Some(file) = state_file {
+            add("--state-file", std::path::absolute(file)?.into());
         }
         if let Some(time) = ask_elsewhere {
             add("--ask-elsewhere", humantime::format_duration(*time).to_string().into());
@@ -319,16 +319,16 @@ impl StandingArgs {
         for (flag, is_set) in [("--poll", self.poll), ("--log-verdicts", self.log_verdicts)] {
             more.extend(is_set.then(|| flag.into()));
         }
-        let DefinitionArgs { hooks, project, self_defence, root, isolated } = definitions.clone();
-        Ok(Wanted { root, hooks, project, isolated, self_defence, more })
+        let DefinitionArgs { hooks, live, self_defense, root, isolated } = definitions.clone();
+        Ok(Wanted { root, hooks, project: live, isolated, self_defense, more })
     }
 }
 
 impl HostArgs {
     fn options(&self) -> Result<HostOptions, Failure> {
-        let state = self.state.as_deref().map(Store::open).transpose();
+        let state = self.state_file.as_deref().map(Store::open).transpose();
         Ok(HostOptions {
-            state: state.map_err(|error| Failure(format!("--state: failed to {error}")))?.unwrap_or_default(),
+            state: state.map_err(|error| Failure(format!("--state-file: failed to {error}")))?.unwrap_or_default(),
             ask_elsewhere: self.ask_elsewhere,
             ..self.reach.options(&self.definitions)
         })
@@ -358,13 +358,13 @@ impl DefinitionArgs {
         HostOptions {
             root: self.root.clone(),
             hooks: self.hooks.clone(),
-            projects: match (self.project, self.isolated) {
+            projects: match (self.live, self.isolated) {
                 (false, false) => Projects::Trusted,
                 (true, false) => Projects::RootAndTrusted,
                 (true, true) => Projects::Root,
                 (false, true) => Projects::None,
             },
-            self_defence: self.self_defence,
+            self_defense: self.self_defense,
             system: !self.isolated,
             last_good: if self.isolated { LastGood::Ignored } else { LastGood::Used },
             ..HostOptions::default()
@@ -394,7 +394,7 @@ impl DefinitionArgs {
         let notices = host.hooks().notices.clone();
         for notice in notices.iter() {
             let notice = safe(&self.as_given(notice));
-            tell(format_args!("{notice}; with --project, the files judge as they are now"));
+            tell(format_args!("{notice}; with --live, the files judge as they are now"));
         }
         if notices.is_empty() {
             self.tell_left_out();
@@ -404,13 +404,13 @@ impl DefinitionArgs {
 
     /// Says that the project's own guards do nothing, to whoever would wonder.
     fn tell_left_out(&self) {
-        if is_left_out(&self.root, self.project, self.isolated, &self.hooks, places::data_dirs()) {
+        if is_left_out(&self.root, self.live, self.isolated, &self.hooks, places::data_dirs()) {
             let project = self.as_given(&self.root.join(DEFINITIONS).to_string_lossy());
             let why = match self.isolated {
                 true => "`--isolated` leaves it out",
                 false => "nobody has trusted it, so it isn't loaded: `hookwire trust` shows it and puts it in force",
             };
-            tell(format_args!("{project} is there but {why}; `--project` loads it as it is this once"));
+            tell(format_args!("{project} is there but {why}; `--live` loads it as it is this once"));
         }
     }
 
@@ -567,14 +567,14 @@ pub fn main() -> ExitCode {
     let result = match cli.command {
         Command::Serve(args) => serve::run(&args),
         Command::Check(args) => check::check(&args, &mut out),
-        Command::Test(args) => cases::run(&args, &mut out),
+        Command::Test(args) => test::run(&args, &mut out),
         Command::Explain(args) => explain::explain(&args, &mut out),
         Command::Tail(args) => tail::run(&args, &mut out),
         Command::History(args) => history::run(&args, &mut out),
         Command::Inspect(args) => inspect::run(&args, &mut out),
         #[cfg(feature = "fleet")]
         Command::State(args) if args.fleet.is_some() => fleet::state::run(&args, &mut out),
-        Command::State(args) => remote::state(&args, &mut out),
+        Command::State(args) => state::run(&args, &mut out),
         Command::Approvals(args) => approvals::run(&args, &mut out),
         Command::Init(args) => init::run(&args, &mut out),
         Command::Generate(args) => generate::run(&args, &mut out),

@@ -29,9 +29,9 @@ const OPTIONS: [(&str, usize); 10] = [
     ("--hooks", 1),
     ("--allow-host", 1),
     ("--model", 1),
-    ("--time-limit", 1),
+    ("--timeout", 1),
     ("--connect", 1),
-    ("--project", 0),
+    ("--live", 0),
 ];
 
 /// A command that is hookwire's own: the program, `hook`, the agent, and options that `install` writes.
@@ -116,7 +116,7 @@ impl Own {
 fn opens(flag: &str, value: Option<&str>) -> bool {
     let is_own = |dirs: &[PathBuf]| value.is_some_and(|value| dirs.iter().any(|dir| dir == Path::new(value)));
     match flag {
-        "--hooks" | "--project" | "--connect" => true,
+        "--hooks" | "--live" | "--connect" => true,
         "--user-dir" => !is_own(places::user_dirs()),
         "--data-dir" => !is_own(places::data_dirs()),
         _ => false,

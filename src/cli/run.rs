@@ -26,7 +26,7 @@ pub(super) struct RunArgs {
     #[arg(long)]
     allow_debuggers: bool,
     /// The event of the tool call that the command belongs to, by the id that its verdict had.
-    #[arg(long, value_name = "EVENT", id = "for")]
+    #[arg(long = "for", value_name = "EVENT")]
     of: Option<String>,
     /// Only start the project's host, and print its socket.
     #[arg(long, hide = true)]
@@ -36,7 +36,7 @@ pub(super) struct RunArgs {
     idle_exit: Duration,
     /// Let programs change hookwire's own files without asking a person.
     #[arg(long)]
-    no_self_defence: bool,
+    no_self_defense: bool,
     #[command(flatten)]
     hooks: StandingArgs,
     /// The command, which isn't judged itself: claude, make, sh -c '...'.
@@ -45,7 +45,7 @@ pub(super) struct RunArgs {
 }
 
 pub(super) fn run(args: &RunArgs) -> Result<Finding, Failure> {
-    let hooks = for_agents(&args.hooks, !args.no_self_defence)?;
+    let hooks = for_agents(&args.hooks, !args.no_self_defense)?;
     hooks.host.definitions.are_there()?;
     let host = WarmHost::new(&hooks, args.idle_exit)?;
     drop(host.connect().map_err(|error| Failure(format!("the project's host can't be started: {error}")))?);
@@ -64,7 +64,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Finding, Failure> {
     }
     let mut supervisor = Command::new(small);
     supervisor.arg("--socket").arg(host.path());
-    for word in host.starts(!args.no_self_defence) {
+    for word in host.starts(!args.no_self_defense) {
         supervisor.arg("--host").arg(word);
     }
     if let Some(event) = &args.of {

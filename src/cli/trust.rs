@@ -17,14 +17,16 @@ use std::path::{Path, PathBuf};
 pub(super) struct TrustArgs {
     #[command(subcommand)]
     action: Option<Action>,
-    #[command(flatten)]
-    add: AddArgs,
+    /// The project root; else the nearest directory upwards that is a project's.
+    #[arg(value_name = "DIR", default_value_os_t = project(), hide_default_value = true)]
+    root: PathBuf,
+    /// Approve without being asked.
+    #[arg(long)]
+    yes: bool,
 }
 
 #[derive(clap::Subcommand)]
 enum Action {
-    /// Show what is new in a project's definitions, and put them in force if the answer is yes.
-    Add(AddArgs),
     /// List the projects whose definitions are trusted. Exits with 1 if one has changed since.
     List,
     /// Show what would be asked, and ask nothing. Exits with 1 if there is something to approve.
@@ -41,23 +43,12 @@ enum Action {
     },
 }
 
-#[derive(clap::Args)]
-struct AddArgs {
-    /// The project root; else the nearest directory upwards that is a project's.
-    #[arg(value_name = "DIR", default_value_os_t = project(), hide_default_value = true)]
-    root: PathBuf,
-    /// Approve without being asked.
-    #[arg(long)]
-    yes: bool,
-}
-
 pub(super) fn run(args: &TrustArgs, out: &mut Output) -> Result<Finding, Failure> {
     match &args.action {
         None => {
-            misspelt(&args.add.root)?;
-            add(&args.add, out)
+            misspelt(&args.root)?;
+            review(args, out)
         }
-        Some(Action::Add(args)) => add(args, out),
         Some(Action::List) => list(out),
         Some(Action::Show { root }) => {
             let review = trust::review(&store(root)?, root)?;
@@ -101,7 +92,7 @@ fn store(root: &Path) -> Result<PathBuf, Failure> {
     approved::store(root).ok_or_else(|| Failure("you have no home directory to keep it in".into()))
 }
 
-fn add(args: &AddArgs, out: &mut Output) -> Result<Finding, Failure> {
+fn review(args: &TrustArgs, out: &mut Output) -> Result<Finding, Failure> {
     let store = store(&args.root)?;
     let review = trust::review(&store, &args.root)?;
     show(&review, out);

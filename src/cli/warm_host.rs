@@ -38,8 +38,8 @@ impl WarmHost {
     }
 
     /// The command that starts it anew where it is gone, and prints its socket.
-    pub(super) fn starts(&self, self_defence: bool) -> Vec<OsString> {
-        self.warm.starts(&humantime::format_duration(self.idle_exit).to_string(), self_defence)
+    pub(super) fn starts(&self, self_defense: bool) -> Vec<OsString> {
+        self.warm.starts(&humantime::format_duration(self.idle_exit).to_string(), self_defense)
     }
 
     /// Its socket.
@@ -70,11 +70,11 @@ impl WarmHost {
 ///
 /// # Errors
 /// The root that was named isn't there.
-pub(super) fn for_agents(hooks: &StandingArgs, self_defence: bool) -> Result<StandingArgs, Failure> {
+pub(super) fn for_agents(hooks: &StandingArgs, self_defense: bool) -> Result<StandingArgs, Failure> {
     let mut hooks = hooks.clone();
     let definitions = &mut hooks.host.definitions;
-    definitions.self_defence = self_defence;
-    let counts_trusted = !definitions.project && !definitions.isolated;
+    definitions.self_defense = self_defense;
+    let counts_trusted = !definitions.live && !definitions.isolated;
     definitions.root = project::for_agents(&definitions.root, counts_trusted, places::data_dirs()).map_err(Failure)?;
     Ok(hooks)
 }

@@ -52,10 +52,10 @@ fn read_options(asked: &mut Asked, query: &str) -> Result<(), String> {
             ("event", event) => asked.moment.name = event.to_string(),
             ("fail", "open") => asked.fails_open = true,
             ("fail", "closed") => asked.fails_open = false,
-            ("time-limit", time) => {
-                asked.time_limit = humantime::parse_duration(time).map_err(|error| format!("?time-limit={error}"))?;
+            ("timeout", time) => {
+                asked.time_limit = humantime::parse_duration(time).map_err(|error| format!("?timeout={error}"))?;
             }
-            (name, _) => return Err(format!("?{name}: there are event, fail=open or closed, and time-limit")),
+            (name, _) => return Err(format!("?{name}: there are event, fail=open or closed, and timeout")),
         }
     }
     Ok(())

@@ -35,7 +35,7 @@ impl Save {
         }
         let dir = root.join(DEFINITIONS);
         if takes_files_as_they_are(recent, &dir) {
-            let problem = "that host was started with --project or --hooks and takes the project's files as they are, so it \
+            let problem = "that host was started with --live or --hooks and takes the project's files as they are, so it \
                            would be in force at once; write it yourself";
             return Err(Problem::params(problem));
         }
@@ -63,7 +63,7 @@ fn takes_files_as_they_are(recent: &Recent<'_>, dir: &Path) -> bool {
     let words = &program.arguments;
     let is_named =
         |it: &[String]| it[0] == "--hooks" && (dir.starts_with(&it[1]) || Path::new(&it[1]).starts_with(dir));
-    words.iter().any(|it| it == "--project" || it.starts_with("--hooks=")) || words.windows(2).any(is_named)
+    words.iter().any(|it| it == "--live" || it.starts_with("--hooks=")) || words.windows(2).any(is_named)
 }
 
 /// Writes a file that isn't there yet.

@@ -347,7 +347,7 @@ def make_project(bin_dir, hookwire, name, hooks):
     base = {key: os.environ[key] for key in ("PATH", "LANG", "TERM", "USER") if key in os.environ}
     base |= {"HOME": str(home), "XDG_RUNTIME_DIR": str(runtime), "PATH": f"{bin_dir}:{base['PATH']}", "CI": "true"}
     subprocess.run(["git", "init", "-q"], cwd=project, env=base, check=True)
-    subprocess.run([hookwire, "check", "--isolated", "--project"], cwd=project, env=base, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([hookwire, "check", "--isolated", "--live"], cwd=project, env=base, check=True, stdout=subprocess.DEVNULL)
     # The project's own definitions count only once a person has approved them.
     trust = lambda: subprocess.run([hookwire, "trust", "--yes"], cwd=project, env=base, check=True, stdout=subprocess.DEVNULL)
     trust()

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 fn layers(user: &str, project: &str) -> (TestHost, tempfile::TempDir) {
     let root = hooks(&[("config/hookwire/user.yaml", user), ("project/.hookwire/project.yaml", project)]);
     let mut command = hookwire();
-    command.args(["serve", "--project", "--no-share", "--root"]).arg(root.path().join("project"));
+    command.args(["serve", "--live", "--no-share", "--root"]).arg(root.path().join("project"));
     command.env("XDG_CONFIG_HOME", root.path().join("config"));
     (TestHost::start(&mut command), root)
 }

@@ -912,7 +912,7 @@ fn a_virtual_environment_is_used() {
     let root = hooks(&[("it.py", code), (".hookwire/hooks.yaml", &yaml(&callables[..1]))]);
     make(&root.path().join(".venv"));
     let mut command = hookwire();
-    command.args(["serve", "--isolated", "--project", "--root"]).arg(root.path());
+    command.args(["serve", "--isolated", "--live", "--root"]).arg(root.path());
     let mut host = TestHost::start(&mut command);
     assert_eq!(say(&mut host, "own", json!({})), root.path().join(".venv").to_string_lossy());
 }

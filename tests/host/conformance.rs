@@ -60,7 +60,7 @@ fn a_wrong_host_fails() {
         for (fault, case) in faults {
             scope.spawn(move || {
                 let pipe = format!("{} | sed -u '{fault}'", host()[..6].join(" "));
-                let (rows, is_fine) = rows(&["--time-limit", "2s", "--case", case], &["sh", "-c", &pipe]);
+                let (rows, is_fine) = rows(&["--timeout", "2s", "--case", case], &["sh", "-c", &pipe]);
                 assert!(!is_fine && failed(&rows).len() == 1, "{fault}: {rows:?}");
             });
         }

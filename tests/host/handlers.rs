@@ -811,7 +811,7 @@ fn a_project_reaches_loopback_only_where_it_is_allowed() {
     std::fs::write(root.path().join(".hookwire/hooks.json"), definitions).unwrap();
     let project = || {
         let mut command = hookwire();
-        command.args(["serve", "--isolated", "--project", "--root"]).arg(root.path());
+        command.args(["serve", "--isolated", "--live", "--root"]).arg(root.path());
         command
     };
     let granted = format!("127.0.0.1:{}", service.port);

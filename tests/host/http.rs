@@ -167,7 +167,7 @@ fn an_http_hook_is_answered_as_a_command_hook_is() {
         ("copilot", "preToolUse", copilot),
     ] {
         let mut command = hookwire();
-        command.args(["hook", agent, "--no-host", "--no-self-defence", "--isolated", "--root"]).arg(host.home.path());
+        command.args(["hook", agent, "--no-host", "--no-self-defense", "--isolated", "--root"]).arg(host.home.path());
         command.arg("--hooks").arg(host.home.path().join("hooks"));
         let query = if event.is_empty() { String::new() } else { format!("?event={event}") };
         if !event.is_empty() {
@@ -211,8 +211,8 @@ fn a_failure_inside_is_a_verdict_that_the_agent_obeys() {
         ("", &long, Some("hookwire failed, so this is denied: the message is longer than 2000 bytes")),
         ("?event=PreTolUse", &push, Some("no such event, did you mean PreToolUse?")),
         ("?fial=open", &push, Some("?fial: there are event")),
-        ("?time-limit=soon", &push, Some("?time-limit=")),
-        ("?time-limit=20ms", &sleep, Some("hook `slow` failed to ")),
+        ("?timeout=soon", &push, Some("?timeout=")),
+        ("?timeout=20ms", &sleep, Some("hook `slow` failed to ")),
         ("?fail=open", "not JSON", None),
         ("?fail=open&event=PreToolUse", &long, None),
         // The agent would be sent back to work for ever.

@@ -554,7 +554,7 @@ fn loopback_is_for_trusted_layers_and_grants() {
     );
     for (options, expected) in [(vec![], refused), (vec!["--allow-host", &grant], String::new())] {
         let mut command = hookwire();
-        command.args(["serve", "--isolated", "--project", "--root"]).arg(project.path()).args(options);
+        command.args(["serve", "--isolated", "--live", "--root"]).arg(project.path()).args(options);
         let verdict = TestHost::start(server.serve_for(&mut command).stderr(std::process::Stdio::null())).bash("x");
         assert_eq!(error(&verdict), expected, "{verdict}");
     }

@@ -43,7 +43,7 @@ fn each_kind_decides_and_the_worker_may_die() {
     let start = || {
         let mut command = serve(dir.path());
         model.serve_for(&mut command);
-        TestHost::start(command.arg("--state").arg(&state))
+        TestHost::start(command.arg("--state-file").arg(&state))
     };
     let tool = |name: &str, input: Value| json!({"event": "PreToolUse", "session": "s", "run": "r", "tool": {"name": name, "input": input}});
     let run = |command: &str| tool("Bash", json!({"command": command}));

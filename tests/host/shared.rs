@@ -145,14 +145,14 @@ fn state_over_the_wire() {
 fn a_state_file_survives_a_kill() {
     let world = World::new("hooks: []");
     let file = world.root.path().join("state.redb");
-    let arguments = ["--state", file.to_str().unwrap()];
+    let arguments = ["--state-file", file.to_str().unwrap()];
     let mut host = world.host(&arguments);
     for n in 1..=50 {
         assert_eq!(host.request("state/increment", json!({"key": "n", "session": "s"}))["value"], n);
     }
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     // Another host of the same file serves too, and says what that means.
-    let other = world.cli(&["serve", "--isolated", "--no-share", "--state", file.to_str().unwrap()]);
+    let other = world.cli(&["serve", "--isolated", "--no-share", "--state-file", file.to_str().unwrap()]);
     assert_eq!(other.status.code(), Some(0));
     let problem = String::from_utf8_lossy(&other.stderr).into_owned();
     assert!(problem.contains("Another host has the state file open"), "{problem}");
@@ -162,8 +162,8 @@ fn a_state_file_survives_a_kill() {
     assert_eq!(host.request("state/increment", json!({"key": "n", "session": "s"}))["value"], 51);
     drop(host);
     std::fs::write(&file, "not a database, but a text").unwrap();
-    let refused = world.said(&["serve", "--isolated", "--state", file.to_str().unwrap()]);
-    assert!(refused.starts_with("2 hookwire: --state: failed to open the state file"), "{refused}");
+    let refused = world.said(&["serve", "--isolated", "--state-file", file.to_str().unwrap()]);
+    assert!(refused.starts_with("2 hookwire: --state-file: failed to open the state file"), "{refused}");
 }
 
 #[test]

@@ -287,7 +287,7 @@ fn a_line_that_could_not_be_written_whole_spoils_no_other() {
 fn a_state_file_beyond_the_limit_is_an_error_at_the_start() {
     let dir = hooks(&[("hooks.yaml", "hooks: []")]);
     let mut command = limited("ulimit -S -f 1", dir.path());
-    let output = command.arg("--state").arg(dir.path().join("state.db")).stdin(Stdio::null()).output().unwrap();
+    let output = command.arg("--state-file").arg(dir.path().join("state.db")).stdin(Stdio::null()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code().is_some() && said.contains("open the state file"), "{}: {said}", output.status);
 }
@@ -310,7 +310,7 @@ fn a_record_that_the_disk_does_not_have_is_not_acknowledged() {
 fn a_state_file_that_is_removed_under_the_host_is_made_again() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("state.redb");
-    let start = || TestHost::start(serve(no_hooks()).arg("--state").arg(&file));
+    let start = || TestHost::start(serve(no_hooks()).arg("--state-file").arg(&file));
     let mut host = start();
     let set = |host: &mut TestHost, key: &str| host.request("state/set", json!({"key": key, "value": key}));
     set(&mut host, "before");
@@ -472,7 +472,7 @@ fn in_layer(layer: &str, all: &[Value], models: &ModelServer) -> (TestHost, temp
     };
     let dir = hooks(&[(file, &definitions(all)), ("config/unused", ""), ("hooks/unused", ""), ("project/unused", "")]);
     let mut command = if layer == "managed" { with_etc(&dir.path().join("etc")) } else { hookwire() };
-    command.args(["serve", "--project", "--no-share", "--root"]).arg(dir.path().join("project"));
+    command.args(["serve", "--live", "--no-share", "--root"]).arg(dir.path().join("project"));
     command.arg("--hooks").arg(dir.path().join("hooks")).env("XDG_CONFIG_HOME", dir.path().join("config"));
     // Registered hooks reach nothing on the machine without a grant.
     command.args(["--allow-host", "127.0.0.1:9", "--allow-host", &models.address.to_string()]);

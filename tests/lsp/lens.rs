@@ -414,7 +414,7 @@ fn what_is_loaded_is_listed() {
             "summary": "2 hooks, 0 running hosts, 1 error", "brief": "1 problem",
             "tooltip": format!(
                 "**hookwire {}**\n\n2 hooks, 1 error, 0 warnings in definitions\n\nno host attached: no agent runs \
-                `hookwire serve --project` here",
+                `hookwire serve --live` here",
                 env!("CARGO_PKG_VERSION").replace('.', "\\.")
             ),
         })

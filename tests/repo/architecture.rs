@@ -293,7 +293,7 @@ fn one_room_reads_and_writes_the_formats() {
 fn one_module_writes_into_projects() {
     let elsewhere = [
         // Into copies and directories of their own.
-        "cli/cases/place.rs",
+        "cli/test/place.rs",
         "cli/demo.rs",
         "cli/demo_run.rs",
         "cli/drive/mod.rs",
@@ -307,7 +307,7 @@ fn one_module_writes_into_projects() {
         "cli/serve.rs",
         "cli/warm_host.rs",
         // For whoever packs hookwire.
-        "cli/generate.rs",
+        "cli/generate/share.rs",
         // Into an agent's settings, which people keep behind links.
         "cli/install.rs",
     ];

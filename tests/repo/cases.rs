@@ -72,7 +72,7 @@ fn an_unfinished_case_reaches_its_hook() {
         (".hookwire/guard.yaml", "hooks: [{ name: a, on: PreToolUse, if: Bash(rm *), deny: Not here. }]"),
         (".hookwire/guard.test.yaml", "cases: [{ bash: rm x }]"),
     ]);
-    let output = hookwire().current_dir(dir.path()).args(["check", "--isolated", "--project"]).output().unwrap();
+    let output = hookwire().current_dir(dir.path()).args(["check", "--isolated", "--live"]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), "1 hook in force, 0 errors, 0 warnings\n");
 }
 
@@ -82,12 +82,9 @@ fn two_guards_in_one_file() {
     let guards = "defaults: { fail: closed }\nhooks:\n  - { name: no-rm, on: PreToolUse, if: Bash(rm -rf *), deny: No removals. }\n  - { name: no-curl-sh, on: PreToolUse, if: 'Bash(curl * | sh)', deny: No downloads. }\n";
     let cases = "cases:\n  - { bash: curl x | sh, expect: deny, reason: No downloads., outcomes: { no-rm: doubt } }\n  - { bash: $X, expect: doubt }\n";
     let dir = hooks(&[("guards.yaml", guards), ("guards.test.yaml", cases)]);
-    // Other commands take definitions as `--hooks`.
-    for words in [&["guards.test.yaml"][..], &["--hooks", "guards.test.yaml"]] {
-        let output = hookwire().current_dir(dir.path()).arg("test").args(words).output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout);
-        assert_eq!(text, "guards.test.yaml: 2 of 2 as expected\n");
-    }
+    let output = hookwire().current_dir(dir.path()).args(["test", "guards.test.yaml"]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(text, "guards.test.yaml: 2 of 2 as expected\n");
     let output = hookwire().args(["test", "--hoks", "."]).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("unexpected argument '--hoks'") && !text.contains("-- --hoks"), "{text}");
@@ -137,7 +134,7 @@ fn mistakes_in_cases_have_their_places() {
         (&["test", "--format", "github"][..], 2, [".test.yaml,line=3,col=16,", ".test.yaml,line=4,col=7,"]),
         (&["test", "--format", "sarif"], 2, [r#""startColumn":16,"startLine":3"#, r#""startColumn":7,"startLine":4"#]),
         (&["test", "--format", "json"], 2, [json, r#""line":4,"#]),
-        (&["check", "--isolated", "--project"], 1, [".hookwire/a.test.yaml:3:16", ".hookwire/a.test.yaml:4:7"]),
+        (&["check", "--isolated", "--live"], 1, [".hookwire/a.test.yaml:3:16", ".hookwire/a.test.yaml:4:7"]),
         (&["check", "--hooks", ".hookwire/a.yaml"], 1, [".hookwire/a.test.yaml:3:16", "2 errors"]),
     ] {
         let mut command = hookwire();

@@ -343,7 +343,7 @@ fn a_project_without_definitions_is_told() {
             assert_ne!(code, 0, "{file}: {args:?} {out}{err}");
             out + &err
         };
-        let out = said(&["check", "--isolated", "--strict", "--project"]);
+        let out = said(&["check", "--isolated", "--strict", "--live"]);
         assert!(out.contains(checked.trim_end()), "{file}: {out}");
         let out = said(&["trust", "--yes"]);
         assert!(out.contains(trusted), "{file}: {out}");
@@ -360,8 +360,8 @@ fn what_holds_no_hook_is_named() {
         (".hookwire", &["check", "--list"], 0, IS_FILE),
         (".hookwire", &["check", "--list"], 0, ".hookwire (no directory)"),
         (".hookwire", &["doctor", "claude-code"], 1, IS_FILE),
-        (".hookwire/a.yaml", &["check", "--project"], 1, "error[not-definitions]: no hook is in it"),
-        (".hookwire/a.yaml", &["check", "--project"], 1, nothing),
+        (".hookwire/a.yaml", &["check", "--live"], 1, "error[not-definitions]: no hook is in it"),
+        (".hookwire/a.yaml", &["check", "--live"], 1, nothing),
     ] {
         let root = hooks(&[(file, "hooks:\n")]);
         let home = root.path().join("home");
@@ -405,9 +405,10 @@ fn a_cold_run_says_what_it_forgets() {
         err.contains("`limit` counts, and nothing is kept") && err.contains("`first` runs once in a session"),
         "{err}"
     );
-    let (_, _, err) = run(cold.arg("--state").arg(dir.path().join("state")));
+    let (_, _, err) = run(cold.arg("--state-file").arg(dir.path().join("state")));
     assert!(!err.contains("nothing is kept"), "{err}");
-    for (command, options) in [("check", &["--state", "--poll", "--ask-elsewhere"][..]), ("explain", &["--poll"])] {
+    for (command, options) in [("check", &["--state-file", "--poll", "--ask-elsewhere"][..]), ("explain", &["--poll"])]
+    {
         let (_, help, _) = run(hookwire().args([command, "--help"]));
         assert!(help.contains("--hooks") && !options.iter().any(|option| help.contains(option)), "{command}: {help}");
     }

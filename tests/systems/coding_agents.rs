@@ -927,7 +927,7 @@ fn a_question_is_asked_where_the_agent_can_ask() {
 #[test]
 fn nothing_is_asked_of_an_agent_that_asks_nobody() {
     let asks = "hooks: [{ name: h, on: PreToolUse, if: Bash(git push *), ask: Push this? }]";
-    let guards = "hooks: [{ name: h, on: PreToolUse, guard: self-defence }]";
+    let guards = "hooks: [{ name: h, on: PreToolUse, guard: self-defense }]";
     let grok = |member: &str, mode: &str| {
         json!({"hookEventName": "pre_tool_use", "hook_event_name": "PreToolUse", "sessionId": "g", "workspaceRoot": "/p",
             "toolName": "run_terminal_command", "toolInput": {"command": "git push origin"}, member: mode})
@@ -1188,7 +1188,7 @@ fn few_files_are_a_refusal_with_its_reason() {
     for limit in 4..=24 {
         let mut shell = Command::new("/bin/sh");
         shell.args(["-c", &format!(r#"exec < event; ulimit -n {limit}; exec "$0" "$@""#)]).current_dir(dir.path());
-        shell.arg(env!("CARGO_BIN_EXE_hookwire")).args(["hook", "claude-code", "--project", "--isolated"]);
+        shell.arg(env!("CARGO_BIN_EXE_hookwire")).args(["hook", "claude-code", "--live", "--isolated"]);
         shell.env("XDG_RUNTIME_DIR", at("run")).env("HOME", at("home")).env_remove("HOOKWIRE_LOG");
         let output = shell.output().unwrap();
         let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

@@ -321,7 +321,7 @@ fn nothing_loosens_what_stands_in_for_a_broken_file() {
     let allow = "hooks: [{ name: yes, on: [PreToolUse, PermissionRequest], priority: -1000, allow: fine }]";
     let project = user(&[("broken.yaml", BROKEN), ("a.yaml", replace_all), ("b.yaml", allow)]);
     fs::write(project.root().join(".hookwire/guard.yaml"), allow).unwrap();
-    let output = project.run(&["serve", "--project", "--no-share"], &format!(
+    let output = project.run(&["serve", "--live", "--no-share"], &format!(
         "{}\n{}\n{}\n{}\n",
         json!({"jsonrpc": "2.0", "id": 1, "method": "hooks/register", "params": {"hooks": [{"name": "s", "on": "*", "allow": "x"}]}}),
         json!({"jsonrpc": "2.0", "id": 2, "method": "hooks/dispatch", "params": {"event": "PreToolUse", "tool": {"name": "Read", "input": {}}}}),

@@ -115,7 +115,7 @@ fn hook(scene: &Scene, command: &str, deadline: f64, fail: &str) -> Output {
     let event = json!({ "session_id": "s", "hook_event_name": "PreToolUse", "cwd": scene.at("project"),
         "tool_name": "Bash", "tool_input": { "command": command } });
     let limit = format!("{}ms", deadline * 1000.0);
-    let args = ["hook", "--root", "project", "--fleet", "thin-a.conf", "--time-limit", &limit, "--fail", fail];
+    let args = ["hook", "--root", "project", "--fleet", "thin-a.conf", "--timeout", &limit, "--fail", fail];
     let mut asking = scene.command(&args);
     asking.arg("claude-code").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = asking.spawn().unwrap();

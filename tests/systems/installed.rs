@@ -101,7 +101,7 @@ impl Project {
 
     /// What a hook of Claude Code says about a command: its decision, or the context, or nothing.
     pub fn hook(&self, command: &str) -> String {
-        self.hook_with(&["--project"], command)
+        self.hook_with(&["--live"], command)
     }
 
     /// The same of a hook with these arguments.
@@ -183,7 +183,7 @@ fn a_hosts_memory_outlives_the_event_and_its_death_allows_nothing() {
         assert_eq!(project.hook("git push -f"), "deny", "a host that is stopped");
         let mut long = event("git push -f");
         long["padding"] = "x".repeat(1 << 20).into();
-        let output = project.run(&["hook", "claude-code", "--project"], &long.to_string());
+        let output = project.run(&["hook", "claude-code", "--live"], &long.to_string());
         assert!(String::from_utf8_lossy(&output.stdout).contains("\"deny\""), "a host that reads nothing: {output:?}");
         project.kill_host();
         assert_eq!(project.hook("git push -f"), "deny", "a host that was killed");
@@ -234,7 +234,7 @@ fn a_host_tells_what_it_judged() {
     // The watcher is quick, but not at once.
     let text = eventually("what observes is in force", || {
         for command in ["make x", "ls"] {
-            project.run(&["hook", "claude-code", "--project"], &event(command).to_string());
+            project.run(&["hook", "claude-code", "--live"], &event(command).to_string());
         }
         let output = project.run(&["tail", "--no-follow", "--observed"], "");
         Some(String::from_utf8(output.stdout).unwrap()).filter(|text| !text.is_empty())
@@ -243,7 +243,7 @@ fn a_host_tells_what_it_judged() {
         text.contains("Bash  make x\n  allow  ") && text.ends_with("\n  new would deny (observe): Not yet.\n"),
         "{text}"
     );
-    project.run(&["hook", "claude-code", "--project"], &event("npm i x").to_string());
+    project.run(&["hook", "claude-code", "--live"], &event("npm i x").to_string());
     let output = project.run(&["tail", "--no-follow", "--last", "1"], "");
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("Bash  npm i x\n  allow, rewritten by pnpm: pnpm i x  "), "{text}");
@@ -319,7 +319,7 @@ fn what_was_judged_is_explained_and_replayed() {
     // What came of a call is no call.
     let mut after = event("make deploy");
     after["hook_event_name"] = "PostToolUse".into();
-    project.run(&["hook", "claude-code", "--project"], &after.to_string());
+    project.run(&["hook", "claude-code", "--live"], &after.to_string());
     let said = |args: &[&str]| {
         let output = project.run(args, "");
         let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
@@ -360,7 +360,7 @@ fn ten_first_events_start_one_host() {
     for project in Project::each() {
         let mut children = Vec::new();
         for _ in 0..10 {
-            let mut child = project.command(&["hook", "claude-code", "--project"]).spawn().unwrap();
+            let mut child = project.command(&["hook", "claude-code", "--live"]).spawn().unwrap();
             child.stdin.take().unwrap().write_all(event("git push -f").to_string().as_bytes()).unwrap();
             children.push(child);
         }
@@ -395,7 +395,7 @@ fn a_host_isnt_needed() {
         // No runtime directory, a socket to which nobody listens, and none wanted.
         for (args, runtime) in [(&[][..], "/dev/null"), (&["--no-host"], "run")] {
             let mut args: Vec<&str> = args.to_vec();
-            args.splice(0..0, ["hook", "claude-code", "--project"]);
+            args.splice(0..0, ["hook", "claude-code", "--live"]);
             let mut child = project.command(&args);
             let runtime = project.0.path().join(runtime);
             let mut child = child.env("XDG_RUNTIME_DIR", runtime).env("TMPDIR", "/nonexistent").spawn().unwrap();
@@ -483,9 +483,8 @@ fn a_small_program_asks_the_host_itself() {
     use std::os::unix::fs::PermissionsExt;
     let project = Project::new();
     let [small, large] = programs(&project);
-    let said = |args: &[&str], sent: &str| {
-        project.said_by(&small, &[&["hook", "claude-code", "--project"], args].concat(), sent)
-    };
+    let said =
+        |args: &[&str], sent: &str| project.said_by(&small, &[&["hook", "claude-code", "--live"], args].concat(), sent);
     let push = event("git push -f").to_string();
     let denied = said(&[], &push);
     assert!(denied.0 == 0 && denied.1.contains("Force pushes are off."), "{denied:?}");
@@ -499,9 +498,9 @@ fn a_small_program_asks_the_host_itself() {
     assert!(list().contains("the first") && list().is_empty(), "`once` is kept");
     let failed = "hookwire failed, so this is denied: ";
     for (args, code, says) in [
-        (&["--time-limit", "5s"][..], 2, failed),
+        (&["--timeout", "5s"][..], 2, failed),
         (&["--root", "/nowhere"], 2, failed),
-        (&["--fail", "open", "--time-limit", "5s"], 0, "hookwire: "),
+        (&["--fail", "open", "--timeout", "5s"], 0, "hookwire: "),
     ] {
         let (exit, stdout, stderr) = said(args, &push);
         let problem = format!("{says}{} can't be started: ", large.display());
@@ -533,7 +532,7 @@ fn a_host_that_the_command_line_names_is_asked_and_no_other() {
         assert_eq!((code, &*stdout, stderr.contains(&address)), (Some(0), "", true), "{stderr}");
         assert_eq!(project.hosts(), [0; 0], "no host is started");
 
-        let mut host = project.command(&["serve", "--project", "--listen", &address]).spawn().unwrap();
+        let mut host = project.command(&["serve", "--live", "--listen", &address]).spawn().unwrap();
         eventually("the host listens", || UnixStream::connect(&socket).ok());
         eventually("people find it too", || project.run(&["state", "list"], "").status.success().then_some(()));
         assert!(ask(&[], "git push -f").1.contains("Force pushes are off"));
@@ -566,14 +565,14 @@ fn a_small_program_holds_a_command_itself() {
         let output = project.command_of(Command::new(&small), args).output().unwrap();
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
-    let push = ["--project", "--end-tree", "--", "sh", "-c", "git push --force; exit 7"];
+    let push = ["--live", "--end-tree", "--", "sh", "-c", "git push --force; exit 7"];
     let (code, stderr) = said(&push);
     assert!(code == Some(7) && stderr.contains("Force pushes are off."), "{code:?} {stderr}");
     // From now on the large program can't be started.
     fs::set_permissions(&large, fs::Permissions::from_mode(0o644)).unwrap();
     assert_eq!(said(&push), (code, stderr));
     // Nobody has trusted the project's rules, which the large program says.
-    for args in [&["--", "true"][..], &["--project", "--idle-exit", "5m", "--", "true"], &["--project", "true"]] {
+    for args in [&["--", "true"][..], &["--live", "--idle-exit", "5m", "--", "true"], &["--live", "true"]] {
         let (code, stderr) = said(args);
         assert!(code == Some(2) && stderr.contains("hookwire can't be started"), "{args:?}: {stderr}");
     }
@@ -596,18 +595,18 @@ fn a_package_brings_the_small_program_as_the_one_that_people_type() {
     let version = concat!("hookwire ", env!("CARGO_PKG_VERSION"), "\n");
     let said = |args: &[&str], stdin: &str| project.said_by(&typed, args, stdin);
     assert_eq!(said(&["--version"], ""), (0, version.into(), String::new()));
-    let (code, listed, _) = said(&["check", "--list", "--project"], "");
+    let (code, listed, _) = said(&["check", "--list", "--live"], "");
     assert!(code == 0 && listed.contains("no-force-push"), "{listed}");
     let (code, installed, _) = said(&["install", "claude-code", "--project"], "");
     assert!(code == 0 && installed.contains("bin/hookwire-run hook claude-code"), "{installed}");
-    let hook = || said(&["hook", "claude-code", "--project"], &event("git push -f").to_string());
+    let hook = || said(&["hook", "claude-code", "--live"], &event("git push -f").to_string());
     let denied = hook();
     assert!(denied.0 == 0 && denied.1.contains("Force pushes are off."), "{denied:?}");
     // From now on only the small program can be started.
     fs::set_permissions(&host, fs::Permissions::from_mode(0o644)).unwrap();
     assert_eq!(hook(), denied);
     if Command::new(&small).arg("--probe").output().unwrap().status.success() {
-        let (code, _, stderr) = said(&["run", "--project", "--", "sh", "-c", "git push --force; exit 7"], "");
+        let (code, _, stderr) = said(&["run", "--live", "--", "sh", "-c", "git push --force; exit 7"], "");
         assert!(code == 7 && stderr.contains("Force pushes are off."), "{code} {stderr}");
     }
     fs::remove_file(&host).unwrap();
@@ -679,7 +678,7 @@ fn half_a_character_keeps_no_event_from_its_hooks() {
             (before("git push -f; echo"), true),
             (format!("\u{feff}{}", before("git push -f; echo")), true),
         ] {
-            let output = project.run(&["hook", "claude-code", "--no-host", "--project"], stdin.as_ref());
+            let output = project.run(&["hook", "claude-code", "--no-host", "--live"], stdin.as_ref());
             let said = String::from_utf8_lossy(&output.stdout);
             assert_eq!((output.status.code(), said.contains("deny")), (Some(0), is_denied), "{stdin}: {output:?}");
         }
@@ -1159,7 +1158,7 @@ fn an_unknown_gate_is_refused_by_the_exit_code() {
             ("copilot", copilot, 2, off),
             ("cline", cline, 2, off),
         ] {
-            let output = project.run(&["hook", agent, "--project"], &payload.to_string());
+            let output = project.run(&["hook", agent, "--live"], &payload.to_string());
             let said = (
                 output.status.code(),
                 String::from_utf8_lossy(&output.stdout),
@@ -1168,14 +1167,14 @@ fn an_unknown_gate_is_refused_by_the_exit_code() {
             assert_eq!(said, (Some(code), "".into(), stderr.into()), "{agent} {payload}");
         }
         let twice = bash("PreSkillThing", "ls").to_string().replacen('{', r#"{"tool_name":"x","#, 1);
-        let output = project.run(&["hook", "claude-code", "--project"], &twice);
+        let output = project.run(&["hook", "claude-code", "--live"], &twice);
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(
             output.status.code() == Some(2) && stderr.starts_with("hookwire failed, so this is denied: "),
             "{stderr}"
         );
         let own = bash("PreSkillThing", "rm -rf .hookwire").to_string();
-        assert_eq!(project.run(&["hook", "claude-code", "--project"], &own).status.code(), Some(2), "self-defence");
+        assert_eq!(project.run(&["hook", "claude-code", "--live"], &own).status.code(), Some(2), "self-defense");
         assert_eq!(project.hook("ls"), "the first", "`once` isn't spent");
     }
 }
@@ -1225,7 +1224,7 @@ fn hooks_that_no_agent_asks_about_are_told() {
     let both = format!("`both` never runs at FileChanged: {why} the matcher of a hook there");
     let done = "`done` doesn't run at TaskCompleted: claude-code isn't told to ask there; `hookwire install claude-code` tells it";
     let model = "`model` never runs here: claude-code tells nobody of PreModelCall";
-    let commands = [&["check", "--project"][..], &["doctor", "claude-code", "--project"], &["trust", "show"]];
+    let commands = [&["check", "--live"][..], &["doctor", "claude-code", "--live"], &["trust", "show"]];
     assert!(!said(commands[0]).contains("never"), "no agent asks");
     project.run(&["install", "claude-code"], "");
     let settings = project.root().join(".claude/settings.local.json");
@@ -1266,7 +1265,7 @@ fn what_installed_entries_let_hooks_reach_is_no_finding() {
     let told = |args: &[&str]| String::from_utf8(project.run(args, "").stdout).unwrap();
     let refused = "reach 10.1.2.3: it is a private address";
     let allow = ["--allow-host", "10.1.2.3:9000"];
-    let commands = [&["check", "--project"][..], &["doctor", "--project"]];
+    let commands = [&["check", "--live"][..], &["doctor", "--live"]];
     let tell = |expected: bool, when: &str| {
         for command in commands {
             let told = told(command);
@@ -1282,17 +1281,17 @@ fn what_installed_entries_let_hooks_reach_is_no_finding() {
     }
     told(&["install", "codex"]);
     tell(true, "codex doesn't allow it");
-    let doctor = told(&["doctor", "--project"]);
+    let doctor = told(&["doctor", "--live"]);
     let lacks = "config.toml doesn't say `--allow-host 10.1.2.3:9000`, which another agent's entry allows";
     assert!(doctor.contains(lacks) || doctor.contains(&lacks.replace("config.toml", "hooks.json")), "{doctor}");
-    let of_one = told(&["doctor", "claude-code", "--project"]);
+    let of_one = told(&["doctor", "claude-code", "--live"]);
     assert!(!of_one.contains(refused), "{of_one}");
     let call = r#"{"event":"PostToolUse","tool":{"name":"Bash","input":{"command":"ls"}}}"#;
-    assert!(told(&["explain", "--run", "--project", call]).contains(refused));
+    assert!(told(&["explain", "--run", "--live", call]).contains(refused));
     told(&[&["install", "codex"], &allow[..]].concat());
-    assert!(!told(&["explain", "--run", "--project", call]).contains(refused), "each entry allows it");
+    assert!(!told(&["explain", "--run", "--live", call]).contains(refused), "each entry allows it");
     // Who leaves the agents' definitions out goes by no agent.
-    assert!(told(&["check", "--project", "--isolated"]).contains(refused));
+    assert!(told(&["check", "--live", "--isolated"]).contains(refused));
 }
 
 /// An entry with other options reaches a host that has them. The one with the earlier options has nobody left to serve.
@@ -1336,15 +1335,13 @@ fn a_shared_entry_fits_every_machine_and_nothing_stays_of_it() {
         let output = command.args(args).current_dir(project.root()).output().unwrap();
         (output.status.code(), String::from_utf8(output.stdout).unwrap())
     };
-    let (code, said) = run(&["install", "claude-code", "--shared", "--time-limit", "2m"]);
-    assert!(
-        code == Some(0) && said.contains(" events of claude-code -> hookwire hook claude-code --time-limit 2m, in ")
-    );
+    let (code, said) = run(&["install", "claude-code", "--shared", "--timeout", "2m"]);
+    assert!(code == Some(0) && said.contains(" events of claude-code -> hookwire hook claude-code --timeout 2m, in "));
     let installed: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     let handler = &installed["hooks"]["PreToolUse"][0]["hooks"][0];
     assert_eq!(
         (&handler["command"], &handler["timeout"]),
-        (&json!("hookwire hook claude-code --time-limit 2m"), &json!(130))
+        (&json!("hookwire hook claude-code --timeout 2m"), &json!(130))
     );
     let (_, said) = run(&["doctor", "claude-code"]);
     assert!(said.contains("a probe was denied") && !said.contains("its command"), "{said}");
@@ -1354,7 +1351,7 @@ fn a_shared_entry_fits_every_machine_and_nothing_stays_of_it() {
     let words = [env!("CARGO_BIN_EXE_hookwire"), "hook", "claude-code", "--root"].join(" ");
     let of_other = format!("{words} {}", other.root().canonicalize().unwrap().display());
     let text = fs::read_to_string(&path).unwrap();
-    fs::write(&path, text.replace("hookwire hook claude-code --time-limit 2m", &of_other)).unwrap();
+    fs::write(&path, text.replace("hookwire hook claude-code --timeout 2m", &of_other)).unwrap();
     let (_, said) = run(&["doctor", "claude-code"]);
     assert!(
         said.contains("its command names another root, so the hooks of") && !said.contains("doesn't say `--root"),

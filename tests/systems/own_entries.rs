@@ -32,7 +32,7 @@ const SPEAK: &[&str] = &[
     "A=b hookwire hook AGENT",
     "env PATH=. hookwire hook AGENT",
     "$PWD/hookwire hook AGENT",
-    "hookwire hook AGENT --no-self-defence",
+    "hookwire hook AGENT --no-self-defense",
     "hookwire hook AGENT --root",
     "hookwire hook AGENT more",
     "hookwire  --isolated hook AGENT",
@@ -224,7 +224,7 @@ fn a_doctor_runs_no_program_and_no_definitions_that_a_clone_brings() {
             ("ROOT/hookwire-run hook AGENT --root ROOT", "is a program of the project, and not this one"),
             ("/nowhere/hookwire hook AGENT", "a probe was not denied, because /nowhere/hookwire isn't there"),
             ("ELSEWHERE/hookwire hook AGENT", "is neither this program nor a hookwire on your PATH"),
-            ("hookwire hook AGENT --project", "`--project` has definitions count that you haven't vouched for"),
+            ("hookwire hook AGENT --live", "`--live` has definitions count that you haven't vouched for"),
             ("hookwire hook AGENT --hooks evil", "`--hooks evil` has definitions count that you haven't vouched for"),
             ("hookwire hook AGENT --user-dir ROOT/evil", "has definitions count that you haven't vouched for"),
             ("hookwire hook AGENT --data-dir ROOT/evil", "has definitions count that you haven't vouched for"),
@@ -321,7 +321,7 @@ fn what_was_there_before_is_there_again() {
             fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
             let is_installed = run(&project, &args("install", agent, option)).status.success();
             assert!(is_installed || before.contains("hooks"), "{} {before:?}", agent.name);
-            run(&project, &[&args("install", agent, option)[..], &["--time-limit", "3m", "--require"]].concat());
+            run(&project, &[&args("install", agent, option)[..], &["--timeout", "3m", "--require"]].concat());
             let now = fs::read_to_string(&path).unwrap();
             assert!(now.contains(&format!(" hook {}", agent.name)) == is_installed, "{} {before:?}", agent.name);
             run(&project, &args("uninstall", agent, option));
@@ -348,7 +348,7 @@ fn what_is_written_meanwhile_stays() {
             let installed = fs::read_to_string(&path).unwrap();
             write(&path, &installed.replacen('{', "{\n  \"added\": [ 1,2 ],", 1));
             // Again, with other options, over what a person has changed.
-            run(&project, &["install", agent.name, "--time-limit", "2m"]);
+            run(&project, &["install", agent.name, "--timeout", "2m"]);
             run(&project, &["uninstall", agent.name]);
             let after = fs::read_to_string(&path).unwrap();
             assert!(after.contains("\"added\": [ 1,2 ]"), "{}: {after}", agent.name);
@@ -385,7 +385,7 @@ fn a_copy_is_kept_before_each_write() {
     assert_eq!(copy.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(copy.parent().unwrap().metadata().unwrap().permissions().mode() & 0o777, 0o700);
     for n in 0..20 {
-        run(&project, &["install", "claude-code", "--time-limit", &format!("{}s", 60 + n)]);
+        run(&project, &["install", "claude-code", "--timeout", &format!("{}s", 60 + n)]);
     }
     let copies = fs::read_dir(copy.parent().unwrap()).unwrap().count();
     assert!((2..=9).contains(&copies), "{copies}");

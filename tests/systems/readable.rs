@@ -52,16 +52,16 @@ fn no_command_prints_what_a_terminal_obeys() {
         .collect();
     let mut n_seen = 0;
     for (args, stdin) in [
-        (&["hook", "claude-code", "--project"][..], &payload),
-        (&["check", "--list", "--project"], &none),
+        (&["hook", "claude-code", "--live"][..], &payload),
+        (&["check", "--list", "--live"], &none),
         (&["check"], &none),
-        (&["explain", "--run", "--project", "-"], &event),
-        (&["explain", "--run", "--project"], &event),
-        (&["explain", "--run", "--project"], &doubtful),
-        (&["explain", "--project"], &event),
-        (&["explain", "--project"], &doubtful),
+        (&["explain", "--run", "--live", "-"], &event),
+        (&["explain", "--run", "--live"], &event),
+        (&["explain", "--run", "--live"], &doubtful),
+        (&["explain", "--live"], &event),
+        (&["explain", "--live"], &doubtful),
         (&["explain", "--last"], &none),
-        (&["history", "replay", "--project", "lines.jsonl"], &none),
+        (&["history", "replay", "--live", "lines.jsonl"], &none),
         (&["tail", "--no-follow"], &none),
         (&["trust"], &none),
         (&["trust", "check", "--list"], &none),
@@ -103,7 +103,7 @@ fn explain_says_a_reason_once() {
         ("curl x | sh", &["if     doubt  ", doubt, "4 more rules in doubt for the same reason"][..]),
         ("sudo ls", &["if     holds  Bash(sudo *): `sudo ls`", "1 more rule misses", "unless: Bash(sudo ls)"]),
     ] {
-        let output = project.run(&["explain", "--project", "--bash", command], "");
+        let output = project.run(&["explain", "--live", "--bash", command], "");
         let told = String::from_utf8(output.stdout).unwrap();
         let mut rest = &*told;
         for part in wanted {

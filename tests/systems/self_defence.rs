@@ -1,4 +1,4 @@
-//! Self-defence: what an agent's calls would do to the guards that judge it. A world of each test's own has a project in
+//! Self-defense: what an agent's calls would do to the guards that judge it. A world of each test's own has a project in
 //! which every agent is installed, a user's definitions, what was trusted, and the program on PATH.
 
 use super::support::{TestHost, hookwire, in_our_world, is_there, repo, sampled};
@@ -55,7 +55,7 @@ impl World {
             git.args(*args).current_dir(at("project")).env("GIT_CONFIG_GLOBAL", "/dev/null").status().unwrap();
         }
         let mut command = hookwire();
-        command.args(["serve", "--isolated", "--no-share", "--self-defence", "--root"]).arg(at("project"));
+        command.args(["serve", "--isolated", "--no-share", "--self-defense", "--root"]).arg(at("project"));
         for name in ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"] {
             command.env_remove(name);
         }
@@ -228,7 +228,7 @@ fn what_git_passes_over_is_told_as_git_tells_it() {
 /// A host of a project and a home in a directory.
 fn in_git(dir: &Path) -> TestHost {
     let mut command = hookwire();
-    command.args(["serve", "--isolated", "--no-share", "--self-defence", "--root"]).arg(dir.join("p"));
+    command.args(["serve", "--isolated", "--no-share", "--self-defense", "--root"]).arg(dir.join("p"));
     for name in ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"] {
         command.env_remove(name);
     }
@@ -343,7 +343,7 @@ fn a_moved_folder_is_guarded() {
     let at = |name: &str| dir.path().join(name);
     fs::create_dir_all(at("c")).unwrap();
     let mut command = hookwire();
-    command.args(["serve", "--isolated", "--no-share", "--self-defence"]);
+    command.args(["serve", "--isolated", "--no-share", "--self-defense"]);
     command.env("CLAUDE_CONFIG_DIR", at("c")).env("CODEX_HOME", at("x")).env("XDG_CONFIG_HOME", at("g"));
     let mut host = TestHost::start(&mut command);
     host.request("initialize", json!({ "capabilities": { "hooks": { "decisions": ["allow", "deny", "ask"] } } }));
@@ -361,7 +361,7 @@ fn a_moved_folder_is_guarded() {
     }
 }
 
-/// However the directory of the sockets is written, and whatever characters its name has: no host is without self-defence.
+/// However the directory of the sockets is written, and whatever characters its name has: no host is without self-defense.
 #[test]
 fn sockets_are_guarded_however_their_directory_is_written() {
     let dir = tempfile::tempdir().unwrap();
@@ -392,7 +392,7 @@ fn sockets_are_guarded_however_their_directory_is_written() {
         (String::new(), "tmp"),
     ] {
         let mut command = hookwire();
-        command.args(["serve", "--isolated", "--no-share", "--self-defence"]).current_dir(&top);
+        command.args(["serve", "--isolated", "--no-share", "--self-defense"]).current_dir(&top);
         command.env("XDG_RUNTIME_DIR", &written).env("TMPDIR", top.join("tmp"));
         let mut host = TestHost::start(&mut command);
         host.request("initialize", json!({ "capabilities": { "hooks": { "decisions": ["allow", "deny", "ask"] } } }));

@@ -72,7 +72,7 @@ fn a_clones_hooks_do_nothing_until_a_person_approves_them() {
         assert_eq!(project.hook_with(&[], call), "deny", "{call}");
     }
     assert_eq!(project.hook_with(&[], "rm -rf .hookwire"), "ask");
-    assert_eq!(project.hook_with(&["--no-self-defence"], "rm -rf .hookwire"), "");
+    assert_eq!(project.hook_with(&["--no-self-defense"], "rm -rf .hookwire"), "");
     assert!(text(&project.run(&["trust", "list"], "")).contains("as trusted"));
     assert!(project.run(&["trust", "show"], "").status.success());
 
@@ -172,8 +172,8 @@ fn an_edit_is_told_and_shown() {
     write(&project.root().join(".hookwire/more.yaml"), "hooks: []\n");
     for (args, part) in [
         (&["check"][..], "`.hookwire/guard.yaml` and 1 more changed since somebody trusted these definitions"),
-        (&["explain", LS], "with --project, the files judge as they are now"),
-        (&["explain", "--run", LS], "with --project, the files judge as they are now"),
+        (&["explain", LS], "with --live, the files judge as they are now"),
+        (&["explain", "--run", LS], "with --live, the files judge as they are now"),
         (&["trust", "list"], "2 files changed since"),
         (&["trust", "show"], "-   - { name: kept, on: PreToolUse, if: Bash(kept), command: [./deny.sh] }"),
         (&["trust", "show"], "+   - { name: kept, on: PreToolUse, if: Bash(never), command: [./deny.sh] }"),
@@ -610,7 +610,7 @@ const ACTS: &[(&str, &str, bool)] = &[
 #[test]
 fn an_agent_asks_before_it_changes_its_own_guards() {
     let mut command = hookwire();
-    command.args(["serve", "--isolated", "--no-share", "--self-defence"]);
+    command.args(["serve", "--isolated", "--no-share", "--self-defense"]);
     let mut host = TestHost::start(&mut command);
     host.request("initialize", json!({ "capabilities": { "hooks": { "decisions": ["allow", "deny", "ask"] } } }));
     for (tool, what, asked) in ACTS {
@@ -691,7 +691,7 @@ fn a_project_never_loosens_what_a_person_has_set() {
         let files = [("config/hookwire/mine.yaml", OUTER), ("project/.hookwire/theirs.yaml", project)];
         let dir = super::support::hooks(&files);
         let mut command = hookwire();
-        command.args(["serve", "--no-share", "--project", "--root"]).arg(dir.path().join("project"));
+        command.args(["serve", "--no-share", "--live", "--root"]).arg(dir.path().join("project"));
         let mut host = TestHost::start(command.env("XDG_CONFIG_HOME", dir.path().join("config")));
         host.request(
             "initialize",

@@ -63,7 +63,7 @@ fn a_pipe_in_the_place_of_a_file_keeps_no_rule_from_answering() {
         repository(&project.root());
         let _ = fs::remove_file(project.root().join(place));
         pipe(&project.root().join(place));
-        for args in [&["--project"][..], &["--project", "--no-host"]] {
+        for args in [&["--live"][..], &["--live", "--no-host"]] {
             let command = project.command(&[&["hook", "claude-code"], args].concat());
             let (decision, reason) = decided(ask(command, &event("git push --force; git clean -fd; git checkout x")));
             assert_eq!((&*decision, &*reason), ("deny", "Force pushes are off."), "{place} {args:?}");
@@ -74,7 +74,7 @@ fn a_pipe_in_the_place_of_a_file_keeps_no_rule_from_answering() {
     repository(dir.path());
     pipe(&dir.path().join(".gitignore"));
     let mut serve = hookwire();
-    serve.args(["serve", "--isolated", "--no-share", "--self-defence", "--root"]).arg(dir.path());
+    serve.args(["serve", "--isolated", "--no-share", "--self-defense", "--root"]).arg(dir.path());
     let mut host = TestHost::start(&mut serve);
     host.request("initialize", json!({ "capabilities": { "hooks": { "decisions": ["allow", "deny", "ask"] } } }));
     for (command, expected) in [("git clean -fd", "ask"), ("ls", "allow")] {
@@ -90,7 +90,7 @@ fn a_pipe_in_the_place_of_a_file_keeps_no_rule_from_answering() {
 fn what_never_ends_is_denied_at_the_limit() {
     for (args, expected) in [(&[][..], "deny"), (&["--fail", "open"], "")] {
         let project = Project::new();
-        let args = [&["hook", "claude-code", "--project", "--no-host", "--time-limit", "1s"], args].concat();
+        let args = [&["hook", "claude-code", "--live", "--no-host", "--timeout", "1s"], args].concat();
         let mut command = project.command(&args);
         command.env("HOOKWIRE_FAIL", "stuck=1..");
         let (decision, reason) = decided(ask(command, &event("ls")));
@@ -106,16 +106,8 @@ fn what_keeps_the_entry_itself_is_denied_at_the_limit() {
         [(true, "closed", "deny"), (true, "open", ""), (false, "closed", "deny"), (false, "open", "")]
     {
         let project = Project::new();
-        let mut command = project.command(&[
-            "hook",
-            "claude-code",
-            "--project",
-            "--no-host",
-            "--fail",
-            fail,
-            "--time-limit",
-            "300ms",
-        ]);
+        let mut command =
+            project.command(&["hook", "claude-code", "--live", "--no-host", "--fail", fail, "--timeout", "300ms"]);
         command.env("HOOKWIRE_FAIL", if fails { "entry=1.." } else { "" });
         let mut child = command.spawn().unwrap();
         // An agent that doesn't say that the event is at its end.
@@ -139,7 +131,7 @@ fn what_a_lost_host_may_have_run_fails() {
                  - {{ name: fixed, on: PreToolUse, if: Bash(ls *), allow: fine }}\n"
             );
             fs::write(project.root().join(".hookwire/guard.yaml"), hooks).unwrap();
-            let asked = ask(project.command(&["hook", "claude-code", "--project"]), &event("ls x"));
+            let asked = ask(project.command(&["hook", "claude-code", "--live"]), &event("ls x"));
             let runs = project.root().join("runs");
             eventually("the host runs it", || runs.exists().then_some(()));
             let host = project.signal(Signal::STOP);

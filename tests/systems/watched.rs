@@ -180,13 +180,13 @@ fn an_explanation_says_that_the_definitions_are_others_than_judged() {
 fn a_doctors_probe_is_no_event() {
     let project = Project::new();
     project.run(&["install", "claude-code"], "");
-    project.run(&["hook", "claude-code", "--project"], &event("ls").to_string());
+    project.run(&["hook", "claude-code", "--live"], &event("ls").to_string());
     let output = project.run(&["doctor", "claude-code"], "");
     assert!(String::from_utf8_lossy(&output.stdout).contains("a probe was denied"), "{output:?}");
     // Whoever else asks for that tool is told of.
     let mut other = event("ls");
     other["tool_name"] = "hookwire_probe".into();
-    project.run(&["hook", "claude-code", "--project"], &other.to_string());
+    project.run(&["hook", "claude-code", "--live"], &other.to_string());
     let output = project.run(&["tail", "--no-follow", "--format", "json"], "");
     let told: Vec<Value> =
         String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -196,7 +196,7 @@ fn a_doctors_probe_is_no_event() {
 
 /// `hookwire hook` of another program than the built one.
 fn hook(project: &Project, program: &Path) -> Command {
-    project.command_of(Command::new(program), &["hook", "claude-code", "--project"])
+    project.command_of(Command::new(program), &["hook", "claude-code", "--live"])
 }
 
 fn asks(mut command: Command) {
@@ -284,14 +284,14 @@ fn a_host_that_is_too_old_to_be_asked_is_ended() {
 #[test]
 fn hosts_with_other_arguments_say_so() {
     let project = Project::new();
-    project.hook_with(&["--project"], "ls");
-    project.hook_with(&["--project", "--isolated"], "ls");
+    project.hook_with(&["--live"], "ls");
+    project.hook_with(&["--live", "--isolated"], "ls");
     let refused = project.run(&["state", "list"], "");
     let said = String::from_utf8(refused.stderr).unwrap();
     assert_eq!(refused.status.code(), Some(2));
     let of = |args: &str| said.lines().filter(|line| line.contains(".sock: process ") && line.contains(args)).count();
     assert!(said.contains("different arguments; set HOOKWIRE_SOCKET to the one that you mean"), "{said}");
-    assert_eq!((of("serve --root "), of(" --isolated "), of(" --project ")), (2, 1, 2), "{said}");
+    assert_eq!((of("serve --root "), of(" --isolated "), of(" --live ")), (2, 1, 2), "{said}");
     let doctor = String::from_utf8(project.run(&["doctor"], "").stdout).unwrap();
     assert!(doctor.contains("several run, because they were started with different arguments"), "{doctor}");
 }

@@ -262,7 +262,7 @@ export class Hooks {
     const directories = typeof hooks === "string" ? [hooks] : hooks;
     const options = [
       ...directories.flatMap((it) => ["--hooks", it]),
-      ...(project ? ["--project"] : []),
+      ...(project ? ["--live"] : []),
       ...(root === undefined ? [] : ["--root", root]),
       ...(this.#options.arguments ?? []),
     ];

@@ -20,7 +20,7 @@ pub struct Wanted {
     /// The machine's and the user's definitions are left out.
     pub isolated: bool,
     /// Tools don't change hookwire's own files without a person's word.
-    pub self_defence: bool,
+    pub self_defense: bool,
     /// Further options.
     pub more: Vec<OsString>,
 }
@@ -34,7 +34,7 @@ impl Wanted {
         }
         args.extend(["--root".into(), std::path::absolute(&self.root)?.into()]);
         args.extend(self.more.iter().cloned());
-        let flags = [("--project", self.project), ("--isolated", self.isolated), ("--self-defence", self.self_defence)];
+        let flags = [("--live", self.project), ("--isolated", self.isolated), ("--self-defense", self.self_defense)];
         args.extend(flags.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag.into()));
         Ok(args)
     }
@@ -79,9 +79,9 @@ impl Warm {
     }
 
     /// The command that starts it anew where it is gone, and prints its socket.
-    pub fn starts(&self, idle_exit: &str, self_defence: bool) -> Vec<OsString> {
+    pub fn starts(&self, idle_exit: &str, self_defense: bool) -> Vec<OsString> {
         let words = ["run", "--warm", "--idle-exit", idle_exit].map(OsString::from);
-        let own = (!self_defence).then(|| "--no-self-defence".into());
+        let own = (!self_defense).then(|| "--no-self-defense".into());
         let program = self.program.clone().into_os_string();
         [program].into_iter().chain(words).chain(own).chain(self.args.iter().cloned()).collect()
     }

@@ -47,7 +47,7 @@ struct Args {
     cases: Option<PathBuf>,
     /// How long each message is waited for.
     #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = humantime::parse_duration)]
-    time_limit: Duration,
+    timeout: Duration,
     /// Write the conversations with a host into this file, as cases: a later host can be held to them.
     #[arg(long, value_name = "FILE", conflicts_with = "client")]
     record: Option<PathBuf>,
@@ -131,8 +131,8 @@ impl Args {
         let (mut n_passed, mut n_skipped) = (0, 0);
         for case in cases {
             let played = match self.client {
-                true => client::play(case, &self.command, self.time_limit, &shapes),
-                false => host::play(case, &self.command, self.time_limit, &shapes),
+                true => client::play(case, &self.command, self.timeout, &shapes),
+                false => host::play(case, &self.command, self.timeout, &shapes),
             };
             self.format.tell(case, &played, out)?;
             match played {

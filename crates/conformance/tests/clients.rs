@@ -89,7 +89,7 @@ fn a_wrong_client_fails() {
         std::fs::set_permissions(&between, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let between = between.display();
         let pipe = format!("STAND_IN=$HOOKWIRE HOOKWIRE={between} {python} {CLIENT} | sed -u '{does}'");
-        let (rows, is_fine) = rows(&["--time-limit", "2s", "--case", case], &["sh", "-c", &pipe]);
+        let (rows, is_fine) = rows(&["--timeout", "2s", "--case", case], &["sh", "-c", &pipe]);
         assert!(!is_fine && failed(&rows).len() == 1, "{does} {sends}: {rows:?}");
     });
 }

@@ -61,7 +61,7 @@ pub struct HostOptions {
     /// The model of hooks and files that name none.
     pub model: Option<ModelRef>,
     /// Ask a person before a tool changes hookwire's own files, as the outermost guard.
-    pub self_defence: bool,
+    pub self_defense: bool,
     /// Look at the definitions regularly instead of asking the kernel.
     pub poll: bool,
     /// What the host is for.
@@ -319,10 +319,10 @@ impl Host {
         let neighbours =
             options.projects.has_trusted().then(|| Neighbours::new(&options.root, approved::stores(), means.clone()));
         let mut loader = Loader::new(options.dirs(), means).with_last_good(options.last_good);
-        if options.self_defence {
+        if options.self_defense {
             match embedded::own_hooks() {
                 Ok(hooks) => hooks.into_iter().for_each(|hook| loader.add(hook, Vec::new())),
-                Err(error) => tracing::error!(%error, "No self-defence; this is a bug in hookwire."),
+                Err(error) => tracing::error!(%error, "No self-defense; this is a bug in hookwire."),
             }
         }
         hooks.into_iter().for_each(|(hook, remarks)| loader.add(hook, remarks));

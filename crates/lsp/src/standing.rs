@@ -84,7 +84,7 @@ impl Standing {
         let [hooks, errors, warnings] =
             [(self.hooks, "hook"), (self.errors, "error"), (self.warnings, "warning")].map(|(n, it)| number_of(n, it));
         let attached = if self.hosts.is_empty() {
-            "no host attached: no agent runs `hookwire serve --project` here".into()
+            "no host attached: no agent runs `hookwire serve --live` here".into()
         } else {
             let host =
                 |it: &LiveHost| format!("- {}: process {}, generation {}", escaped(&it.root), it.pid, it.generation);

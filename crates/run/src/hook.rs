@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn only_what_install_writes_is_read() {
         let read = |text: &str| Options::read(&text.split(' ').map(OsString::from).collect::<Vec<_>>());
-        let whole = read("claude-code --event Stop --root /p --user-dir /u --data-dir /d --project").unwrap();
+        let whole = read("claude-code --event Stop --root /p --user-dir /u --data-dir /d --live").unwrap();
         assert_eq!((&*whole.agent, whole.event.as_deref(), whole.meant.project), ("claude-code", Some("Stop"), true));
         assert!(read("--user-dir /u --user-dir /v --data-dir /d gemini --fail open").unwrap().fails_open);
         assert_eq!(read("claude-code").unwrap().agent, "claude-code", "as a team's file has it");
@@ -190,11 +190,11 @@ mod tests {
             "claude-code --user-dir /u --data-dir -d",
             "claude-code codex --user-dir /u --data-dir /d",
             "claude-code --user-dir /u --data-dir /d --root /p --root /q",
-            "claude-code --user-dir /u --data-dir /d --project --project",
+            "claude-code --user-dir /u --data-dir /d --live --live",
             "claude-code --connect /s",
             "claude-code --connect unix:s",
             "claude-code --user-dir /u --data-dir /d --fail closed",
-            "claude-code --user-dir /u --data-dir /d --time-limit 5s",
+            "claude-code --user-dir /u --data-dir /d --timeout 5s",
             "claude-code --user-dir /u --data-dir /d --no-host",
             "claude-code --user-dir /u --data-dir /d --",
             "claude-code --user-dir /u --data-dir /d --help",

@@ -22,7 +22,7 @@ pub struct Meant {
     hooks: Vec<PathBuf>,
     pub project: bool,
     isolated: bool,
-    no_self_defence: bool,
+    no_self_defense: bool,
 }
 
 /// Whether a variable has the large program do something else.
@@ -45,9 +45,9 @@ impl Meant {
     /// writes it.
     pub fn take<'a>(&mut self, option: &str, rest: &mut impl Iterator<Item = &'a OsString>) -> Option<bool> {
         match option {
-            "--project" => once(&mut self.project)?,
+            "--live" => once(&mut self.project)?,
             "--isolated" => once(&mut self.isolated)?,
-            "--no-self-defence" => once(&mut self.no_self_defence)?,
+            "--no-self-defense" => once(&mut self.no_self_defense)?,
             "--root" if self.root.is_none() => self.root = Some(value(rest)?.into()),
             "--hooks" => self.hooks.push(value(rest)?.into()),
             USER_DIR => self.user_dirs.push(value(rest)?.into()),
@@ -84,7 +84,7 @@ impl Meant {
 
     /// The command that has the large program start this host.
     pub fn starts(&self, host: &Warm) -> Vec<OsString> {
-        host.starts("30m", !self.no_self_defence)
+        host.starts("30m", !self.no_self_defense)
     }
 
     fn root(&self) -> PathBuf {
@@ -101,7 +101,7 @@ impl Meant {
             hooks: self.hooks.clone(),
             project: self.project,
             isolated: self.isolated,
-            self_defence: !self.no_self_defence,
+            self_defense: !self.no_self_defense,
             more: Vec::new(),
         };
         Warm::new(large().ok()?, wanted, places).ok()

@@ -53,7 +53,7 @@ mod tests {
             "--idle-exit 5m -- true",
             "--for -- true",
             "--hooks nowhere -- true",
-            "--state x -- true",
+            "--state-file x -- true",
             "true",
         ] {
             let words: Vec<OsString> = words.split(' ').map(OsString::from).collect();

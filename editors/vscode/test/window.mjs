@@ -138,7 +138,7 @@ function start(command, args, options) {
 
 async function agentAtWork() {
   execFileSync(HOOKWIRE, ["trust", "--yes"], { cwd: project, env: environment });
-  const host = start(HOOKWIRE, ["serve", "--project"], { cwd: project, stdio: ["pipe", "pipe", log] });
+  const host = start(HOOKWIRE, ["serve", "--live"], { cwd: project, stdio: ["pipe", "pipe", log] });
   const replies = createInterface({ input: host.stdout })[Symbol.asyncIterator]();
   const request = async (method, params) => {
     host.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id: 1, method, params })}\n`);

@@ -2,10 +2,10 @@
 
 mod list;
 
-use super::cases::collect;
 use super::mend::{fix, is_certain, is_changed, migrate};
 use super::rendered::render;
 use super::output::{Output, Tone};
+use super::test::collect;
 use super::{DefinitionArgs, Failure, Finding, Format, ReachArgs, reports, unasked};
 use crate::rpc::protocol::CheckResult;
 use hookwire_base::support::amounts::number_of;
@@ -185,8 +185,8 @@ impl CheckArgs {
         let has_none = has_none && found.diagnostics.iter().all(|it| it.severity != Severity::Error);
         // Where definitions are named, or left out, nobody wonders why the project has none.
         let is_wondered = !found.is_otherwise_in_force && !self.hooks.isolated && self.hooks.hooks.is_empty();
-        if has_none && (self.hooks.project || is_wondered) {
-            let severity = if self.hooks.project { Severity::Error } else { Severity::Hint };
+        if has_none && (self.hooks.live || is_wondered) {
+            let severity = if self.hooks.live { Severity::Error } else { Severity::Hint };
             found.diagnostics.push(Diagnostic { severity, ..no_definitions(&self.hooks) });
         }
         Ok(found)

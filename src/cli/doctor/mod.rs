@@ -440,7 +440,7 @@ fn hosts(definitions: &DefinitionArgs, own: &Host, report: &mut Report<'_>) -> R
     let mut arguments = Vec::new();
     let mut n_hosts = 0;
     // A host of an agent's has one guard more.
-    let guarded = Host::new(HostOptions { self_defence: true, ..own.options.clone() });
+    let guarded = Host::new(HostOptions { self_defense: true, ..own.options.clone() });
     for mut host in running::find(Some(&definitions.root))? {
         n_hosts += 1;
         let about = host.about();

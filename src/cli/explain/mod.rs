@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 #[derive(clap::Args)]
-#[command(mut_arg("allow_host", |it| it.requires("run")), mut_arg("state", |it| it.requires("run")))]
+#[command(mut_arg("allow_host", |it| it.requires("run")), mut_arg("state_file", |it| it.requires("run")))]
 #[command(mut_arg("ask_elsewhere", |it| it.requires("run")))]
 pub(super) struct ExplainArgs {
     #[command(flatten)]

@@ -29,7 +29,7 @@ pub(super) fn run(args: &EventArgs, hooks: &HostArgs, out: &mut Output) -> Resul
         } else {
             print_verdict(out, &verdict, elapsed);
         }
-        if hooks.state.is_none() {
+        if hooks.state_file.is_none() {
             forgotten(&host, &verdict).iter().for_each(|it| tell(format_args!("{}", safe(it))));
         }
         ending::settle(&host).await;
@@ -46,7 +46,7 @@ fn forgotten(host: &Host, verdict: &Verdict) -> Vec<String> {
         if hook.once {
             Some(format!("`{name}` runs once in a session, which ends with this command; ask a running host (`hookwire serve`)"))
         } else if hook.handler.counts() {
-            Some(format!("`{name}` counts, and nothing is kept after this command; keep it with --state FILE, or ask a running host (`hookwire serve`)"))
+            Some(format!("`{name}` counts, and nothing is kept after this command; keep it with --state-file FILE, or ask a running host (`hookwire serve`)"))
         } else {
             None
         }

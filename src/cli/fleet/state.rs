@@ -1,7 +1,7 @@
 //! `hookwire state --fleet`: the values that hooks of all hosts of a fleet share.
 
 use super::super::output::Output;
-use super::super::remote::{StateAction, StateArgs, json_or_text, print_value};
+use super::super::state::{StateAction, StateArgs, json_or_text, print_value};
 use super::super::{Failure, Finding};
 use super::{ServerArgs, WAIT};
 use hookwire_fleet::name::Name;

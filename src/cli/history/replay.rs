@@ -108,7 +108,7 @@ async fn replayed(args: &ReplayArgs, runtime: &Runtime, out: &mut Output) -> Res
     let host = host_of(&hooks)?;
     let against = |path: &PathBuf| {
         let before = args.hooks.definitions.clone();
-        let definitions = DefinitionArgs { hooks: vec![path.clone()], project: false, ..before };
+        let definitions = DefinitionArgs { hooks: vec![path.clone()], live: false, ..before };
         host_of(&HostArgs { definitions, ..hooks.clone() })
     };
     let other = args.against.as_ref().map(against).transpose()?;

@@ -110,7 +110,7 @@ class _Client:
                 raise ValueError("a host at a port of this machine wants a token: token= or HOOKWIRE_TOKEN")
         self._program, self._env = program, env
         self._arguments = [it for path in hooks for it in ("--hooks", os.fspath(path))]
-        self._arguments += ["--project"] if project else []
+        self._arguments += ["--live"] if project else []
         self._arguments += ["--root", os.fspath(root)] if root is not None else []
         self._arguments += list(arguments)
         self._callbacks: dict[str, tuple[dict[str, Any], Callable[..., Any]]] = {}

@@ -117,7 +117,7 @@ codes! {
         Project("mkdir d\nprintf 'hooks: []' > d/guard.yaml\nhookwire check --format json --isolated --hooks d --hooks d"),
         "Name it once.";
     "missing-directory": "A directory of definitions isn't there.",
-        Project("hookwire check --format json --isolated --project"),
+        Project("hookwire check --format json --isolated --live"),
         "`hookwire init` makes one with a rule to start with.";
     "missing-event": "A hook in the form of the hooks article has no `event`.",
         File("dialect: hooks-article\nhooks:\n  - { mode: command, command: 'true' }\n"),
@@ -135,7 +135,7 @@ codes! {
         File("hooks:\n  - { name: a, deny: Not here. }\n"),
         "Add `on: PreToolUse`, a list, or `on: '*'` for every event.";
     "never-asked": "A hook is in force, but the agents that ask in this project never ask about it.",
-        Project("hookwire install claude-code > /dev/null\nmkdir .hookwire\nprintf 'hooks: [{ name: a, on: WorktreeCreate, deny: Not here. }]' > .hookwire/guard.yaml\nhookwire check --format json --project"),
+        Project("hookwire install claude-code > /dev/null\nmkdir .hookwire\nprintf 'hooks: [{ name: a, on: WorktreeCreate, deny: Not here. }]' > .hookwire/guard.yaml\nhookwire check --format json --live"),
         "Choose an event that the agent has, or run `hookwire install` again.";
     "never-decides": "What the hook says can't count: nothing waits for it, or the event is only told.",
         File("hooks:\n  - { name: a, on: SessionEnd, deny: Not here. }\n"),
@@ -143,11 +143,11 @@ codes! {
     "never-matches": "A rule, `matcher` or condition holds for nothing that can happen.",
         File("hooks:\n  - { name: a, on: PreToolUse, matcher: 'mcp__pay', deny: Not here. }\n"),
         "Write what the message proposes. `hookwire check --fix` does so where only one thing can be meant.";
-    "never-observes": "`self-defence` can't only observe, because it guards the guards.",
-        File("hooks:\n  - { name: a, on: PreToolUse, observe: true, fail: closed, guard: self-defence }\n"),
+    "never-observes": "`self-defense` can't only observe, because it guards the guards.",
+        File("hooks:\n  - { name: a, on: PreToolUse, observe: true, fail: closed, guard: self-defense }\n"),
         "Leave `observe` out.";
     "no-cases": "A definition file has no cases, or no case reaches a hook of it, though cases are written here.",
-        Project("mkdir .hookwire\nprintf 'hooks: [{ name: a, on: PreToolUse, if: Bash(rm *), deny: Not here. }]' > .hookwire/guard.yaml\nprintf 'cases: [{ bash: ls, expect: allow }]' > .hookwire/guard.test.yaml\nhookwire check --format json --isolated --project"),
+        Project("mkdir .hookwire\nprintf 'hooks: [{ name: a, on: PreToolUse, if: Bash(rm *), deny: Not here. }]' > .hookwire/guard.yaml\nprintf 'cases: [{ bash: ls, expect: allow }]' > .hookwire/guard.test.yaml\nhookwire check --format json --isolated --live"),
         "Write a case that the hook is for: `{ bash: rm x, expect: deny }`. See `hookwire docs testing`.";
     "no-directory": "A directory that the hook needs isn't there.",
         File("hooks:\n  - { name: a, on: PreToolUse, fail: closed, command: { run: 'true', cwd: /nothing/like/it } }\n"),
@@ -171,7 +171,7 @@ codes! {
         File("hooks:\n  - { name: a, on: PreToolUse, fail: closed, command: ./nope.sh }\n"),
         "Correct the path. A relative one starts where the event happens, usually in the project's root.";
     "not-definitions": "A file among the definitions holds none, so nothing of it is in force.",
-        Project("mkdir .hookwire\nprintf 'hooks: [{ name: a, on: Stop, deny: Not here. }]' > .hookwire/guard.yaml\nprintf 'version: 3' > .hookwire/notes.yaml\nhookwire check --format json --isolated --project"),
+        Project("mkdir .hookwire\nprintf 'hooks: [{ name: a, on: Stop, deny: Not here. }]' > .hookwire/guard.yaml\nprintf 'version: 3' > .hookwire/notes.yaml\nhookwire check --format json --isolated --live"),
         "Move it elsewhere, or write definitions below `hooks`. Their files end in .yaml, .yml, .toml or .json.";
     "not-read": "A file or a part of it is passed over, so the hooks in it aren't in force.",
         File("INHERIT: base.yml\nagents:\n  a: { hooks: { pre_run: [] } }\n"),
@@ -207,10 +207,10 @@ codes! {
         File("hooks:\n  - { name: a, on: [PreToolUse, deny: Not here. }\n"),
         "Look at the place, and at brackets and quotes that are open before it.";
     "too-deep": "Directories are nested too deep, so what is in there isn't read.",
-        Project("mkdir -p .hookwire/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17/18\nhookwire check --format json --isolated --project"),
+        Project("mkdir -p .hookwire/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17/18\nhookwire check --format json --isolated --live"),
         "Put the files further up.";
     "too-many-files": "There are more definition files than are read.",
-        Project("mkdir .hookwire\nseq 20002 | sed 's|.*|.hookwire/&.yaml|' | xargs touch\nhookwire check --format json --isolated --project | grep -o '\"code\":\"too-many-files\"' | sed 's/.*/{\"diagnostics\":[{&}]}/'"),
+        Project("mkdir .hookwire\nseq 20002 | sed 's|.*|.hookwire/&.yaml|' | xargs touch\nhookwire check --format json --isolated --live | grep -o '\"code\":\"too-many-files\"' | sed 's/.*/{\"diagnostics\":[{&}]}/'"),
         "Write several hooks into one file.";
     "unclear-unit": "A number is read as seconds or milliseconds by different versions of the agent.",
         File("{\"dialect\": \"qwen\", \"hooks\": {\"PreToolUse\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"true\", \"timeout\": 10}]}]}}\n"),
@@ -249,7 +249,7 @@ codes! {
         File("hooks:\n  - { name: a, on: PreToolUse, fail: closed, http: { url: 'http://10.0.0.1/' } }\n"),
         "Start hookwire with `--allow-host HOST:PORT`; `hookwire install` takes it, too.";
     "unreadable": "A file can't be read. Its last good hooks stay in force.",
-        Project("mkdir .hookwire\nprintf 'a: \\377' > .hookwire/guard.yaml\nhookwire check --format json --isolated --project"),
+        Project("mkdir .hookwire\nprintf 'a: \\377' > .hookwire/guard.yaml\nhookwire check --format json --isolated --live"),
         "Look who may read it, and whether it is text in UTF-8.";
     "unset-variable": "A command of an agent's own settings uses a variable that only that agent sets.",
         File("{\"hooks\": {\"PreToolUse\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"echo $CLAUDE_ENV_FILE\"}]}]}}\n"),

@@ -394,7 +394,7 @@ impl Compiler<'_> {
         (!names.is_empty()).then_some(On::Names(names))
     }
 
-    /// Whether a hook only observes. Self-defence never does: an agent could switch off the guards one by one.
+    /// Whether a hook only observes. Self-defense never does: an agent could switch off the guards one by one.
     fn observe(&mut self, raw: &RawHook, node: &Node) -> bool {
         let guard = node.get("guard").and_then(handlers::guards::meant).filter(|guard| !guard.may_observe);
         if let (Some(guard), Some(value), Some(true)) = (guard, node.get("observe"), raw.observe) {

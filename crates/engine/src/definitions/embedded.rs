@@ -37,9 +37,9 @@ pub const BUILT_IN: &str = "built-in";
 pub(crate) fn own_hooks() -> Result<Vec<Hook>, String> {
     let definitions = json!([
         {
-            "name": "self-defence",
+            "name": "self-defense",
             "description": "Definitions, what was trusted and agents' settings are changed by people.",
-            "guard": "self-defence",
+            "guard": "self-defense",
             "fail": "closed",
         },
         { "name": "probe", "on": "PreToolUse", "matcher": PROBE, "deny": PROBE_DENIED },

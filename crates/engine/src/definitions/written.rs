@@ -157,7 +157,7 @@ pub(super) struct RawDefaults {
     pub(super) fail: Option<Fail>,
     /// The decision on commands that run code that isn't shown, for hooks that don't say.
     pub(super) delegates: Option<Delegates>,
-    /// Whether hooks that don't say only observe. Not for `self-defence`, nor for `policy`.
+    /// Whether hooks that don't say only observe. Not for `self-defense`, nor for `policy`.
     pub(super) observe: Option<bool>,
     /// The priority of hooks that don't say: lower runs earlier, reversed for after-events.
     pub(super) priority: Option<i64>,

@@ -426,7 +426,7 @@ fn an_observing_hook_takes_no_part_in_what_others_do() {
     let world = World::new("native", "a, observe: true, once: true, deny: no\na, once: true, deny: no");
     compare(&block_on(world.decide(&call())), &world, "once", "deny by a: no | a success would deny, a blocking");
     // The file's hooks observe, but for those that say otherwise, and for what guards the guards.
-    let definitions = "defaults: observe: true\na, deny: no\ng, guard: self-defence, on: PreToolUse";
+    let definitions = "defaults: observe: true\na, deny: no\ng, guard: self-defense, on: PreToolUse";
     let world = World::new("native", definitions);
     let observing: Vec<_> = world.set.hooks.iter().map(|it| (&*it.name, it.observe)).collect();
     assert_eq!(observing, [("a", true), ("g", false)]);

@@ -1,4 +1,4 @@
-//! What is known of coding agents: one file each, which `install`, `uninstall`, `doctor`, `import`, self-defence, the
+//! What is known of coding agents: one file each, which `install`, `uninstall`, `doctor`, `import`, self-defense, the
 //! dialects, the tables of the book and the tests read. How an agent's events and replies are translated is its dialect's,
 //! which has the same name.
 //!

@@ -250,7 +250,7 @@ guards! {
     "approval", "asks a person, and waits for the answer" => Approval(approval::Approval);
     "fallback-model", "decides on failed model calls: try again, take another model, give up" => FallbackModel(fallback_model::FallbackModel);
     "context-config", "sets the system prompt, the response format or metadata when a run begins" => ContextConfig(context_config::ContextConfig);
-    "self-defence", "asks a person before a tool changes hookwire's own files or answers for them" => SelfDefence(self_defence::SelfDefence);
+    "self-defense", "asks a person before a tool changes hookwire's own files or answers for them" => SelfDefense(self_defence::SelfDefense);
     "audit-log", "writes one JSON line an event into a file that is rotated" => AuditLog(audit_log::AuditLog);
 }
 

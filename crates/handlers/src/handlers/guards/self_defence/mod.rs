@@ -1,4 +1,4 @@
-//! `self-defence`: what an agent may not do to the host that judges it without a person's word: change definitions,
+//! `self-defense`: what an agent may not do to the host that judges it without a person's word: change definitions,
 //! what was trusted, or the settings that make the agent ask; and answer for the person.
 //!
 //! It judges what a call names. Code that computes a path is a matter for a sandbox.
@@ -44,8 +44,8 @@ use std::sync::{Arc, LazyLock};
 /// Paths that tools must not change, and commands that only a person gives.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-#[schemars(rename = "SelfDefence")]
-pub struct RawSelfDefence {
+#[schemars(rename = "SelfDefense")]
+pub struct RawSelfDefense {
     /// Paths beside the guard's own, as in `Write(...)`: `~/notes/**`.
     paths: Vec<String>,
     /// Rules for shell commands beside the guard's own: `Bash(systemctl stop hookwire*)`.
@@ -53,7 +53,7 @@ pub struct RawSelfDefence {
 }
 
 #[derive(Debug)]
-pub struct SelfDefence(Arc<Guarded>);
+pub struct SelfDefense(Arc<Guarded>);
 
 /// What is guarded.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ const MOST_WORK: usize = 50_000;
 /// Tools that only read.
 const READING_FAMILIES: &[&str] = &["Read", "Grep", "Glob", "LS", "WebFetch", "WebSearch"];
 
-impl GuardKind for SelfDefence {
+impl GuardKind for SelfDefense {
     const EXAMPLE: &'static str = "{ paths: [ci/**] }";
 
     const EVENTS: &'static [&'static str] = &["PreToolUse"];
@@ -127,14 +127,14 @@ impl GuardKind for SelfDefence {
     }
 }
 
-impl Kind for SelfDefence {
-    type Raw = RawSelfDefence;
+impl Kind for SelfDefense {
+    type Raw = RawSelfDefense;
 
     fn judges_starts(&self) -> bool {
         true
     }
 
-    fn compile(raw: RawSelfDefence, _: &Compile<'_>) -> Result<Self, Mistake> {
+    fn compile(raw: RawSelfDefense, _: &Compile<'_>) -> Result<Self, Mistake> {
         // Where the user has moved them to, as the environment and the command line may write it in many ways.
         let sockets = user::runtime();
         let moved = user::user_dirs().iter().chain(user::data_dirs()).chain([&sockets]);
@@ -161,7 +161,7 @@ impl Kind for SelfDefence {
         let unless = HARMLESS.iter().map(|it| rule(&format!("Bash(hookwire {it})"))).collect::<Result<_, _>>()?;
         let commands = Condition { rules, unless };
         let places = Places::new(&raw.paths);
-        Ok(SelfDefence(Arc::new(Guarded { places, paths, directories, commands })))
+        Ok(SelfDefense(Arc::new(Guarded { places, paths, directories, commands })))
     }
 
     fn has_effects(&self) -> bool {

@@ -43,9 +43,6 @@ use tokio::runtime::Runtime;
 pub(super) struct TestArgs {
     /// Files of cases, and directories that hold some. Without any, .hookwire.
     paths: Vec<PathBuf>,
-    /// The same, as other commands take it.
-    #[arg(long, value_name = "PATH", hide = true)]
-    hooks: Vec<PathBuf>,
     /// Only cases whose name contains this.
     #[arg(long, value_name = "TEXT", default_value = "")]
     filter: String,
@@ -127,7 +124,7 @@ impl Tried {
 }
 
 pub(super) fn run(args: &TestArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let mut given = [&args.paths[..], &args.hooks].concat();
+    let mut given = args.paths.clone();
     if given.is_empty() {
         given.push(definitions());
     }

@@ -1,4 +1,4 @@
-//! `state`: the values that hooks share in a running host, over its socket.
+//! `hookwire state`: the values that hooks share in a running host, over its socket.
 
 use super::output::{Output, safe};
 use super::{Failure, Finding, project};
@@ -99,7 +99,7 @@ fn occasion() -> Option<Value> {
     Some(json!({ "event": of("HOOKWIRE_EVENT_ID")?, "hook": of("HOOKWIRE_HOOK")?, "run": of("HOOKWIRE_CALL_ID")? }))
 }
 
-pub(super) fn state(args: &StateArgs, out: &mut Output) -> Result<Finding, Failure> {
+pub(super) fn run(args: &StateArgs, out: &mut Output) -> Result<Finding, Failure> {
     let mut host = connect(&args.root)?;
     let session = args.session.as_ref().filter(|session| !args.shared && !session.is_empty());
     let mut ask = |method: &str, mut params: Value| {
