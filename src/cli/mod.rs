@@ -177,7 +177,7 @@ enum Command {
     Check(Deferred<check::CheckArgs>),
     /// Try the cases beside definitions, `guard.test.yaml` for `guard.yaml`. Exits with 1 if one isn't as expected.
     Test(Deferred<test::TestArgs>),
-    /// Say for each hook whether it would run on an event, and if not, why; or run them and print the verdict.
+    /// Say for each hook whether it would run on an event, and if not, why. With --run, run them and print the verdict.
     Explain(Deferred<explain::ExplainArgs>),
     /// Watch what the running hosts judge, as it happens, or record it.
     Tail(Deferred<tail::TailArgs>),
@@ -569,12 +569,15 @@ pub fn main() -> ExitCode {
         Command::Check(args) => check::check(&args, &mut out),
         Command::Test(args) => test::run(&args, &mut out),
         Command::Explain(args) => explain::explain(&args, &mut out),
+        Command::Tail(args) if args.record.is_some() => record::run(&args),
         Command::Tail(args) => tail::run(&args, &mut out),
         Command::History(args) => history::run(&args, &mut out),
         Command::Inspect(args) => inspect::run(&args, &mut out),
         #[cfg(feature = "fleet")]
         Command::State(args) if args.fleet.is_some() => fleet::state::run(&args, &mut out),
         Command::State(args) => state::run(&args, &mut out),
+        #[cfg(feature = "fleet")]
+        Command::Approvals(args) if args.is_of_fleet() => fleet::approvals::run(&args, &mut out),
         Command::Approvals(args) => approvals::run(&args, &mut out),
         Command::Init(args) => init::run(&args, &mut out),
         Command::Generate(args) => generate::run(&args, &mut out),

@@ -1,7 +1,7 @@
 //! `tail --record` and `serve --record`: what hosts judge, as JSON lines without secrets, for `history replay` and `test`.
 
 use super::output::tell;
-use super::tail::{Clean, EventsArgs, ended_line, record_line};
+use super::tail::{Clean, TailArgs, ended_line, record_line};
 use super::{Failure, Finding, root_of};
 use hookwire_base::support::amounts::number_of;
 use hookwire_base::support::below;
@@ -32,7 +32,8 @@ const MAX_BYTES: u64 = 10 * 1024 * 1024;
 const KEPT: usize = 9;
 
 /// Records events of running hosts, beginning with all that these have kept, until it is told to end.
-pub(super) fn run(dir: &Path, events: &EventsArgs) -> Result<Finding, Failure> {
+pub(super) fn run(args: &TailArgs) -> Result<Finding, Failure> {
+    let TailArgs { events, record: Some(dir), .. } = args else { return Ok(Finding::Fine) };
     let mut file = Recorder::new(dir)?;
     file.known = written_lines(&file.file).collect();
     let end = if events.no_follow { "" } else { "; Ctrl-C ends it" };

@@ -24,14 +24,14 @@ use std::sync::{Arc, mpsc};
 #[derive(clap::Args)]
 pub(super) struct TailArgs {
     #[command(flatten)]
-    events: EventsArgs,
+    pub(super) events: EventsArgs,
     /// Begin with so many of the events that were judged already.
     #[arg(long, value_name = "N", default_value_t = 20)]
     last: usize,
     /// Print nothing, and write them into `events.jsonl` in this directory, secrets replaced, for `history replay` and
     /// `test`. It begins with all that were judged already. The directory is made, for you alone, if it isn't there.
     #[arg(long, value_name = "DIR", conflicts_with = "last")]
-    record: Option<PathBuf>,
+    pub(super) record: Option<PathBuf>,
 }
 
 /// Events of running hosts.
@@ -67,9 +67,6 @@ pub(super) struct EventsArgs {
 const MAX_WAITING: usize = 256;
 
 pub(super) fn run(args: &TailArgs, out: &mut Output) -> Result<Finding, Failure> {
-    if let Some(dir) = &args.record {
-        return super::record::run(dir, &args.events);
-    }
     args.events.each(args.last, |record| {
         print(&record, out);
         Ok(if out.is_gone() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })

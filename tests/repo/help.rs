@@ -2,7 +2,9 @@
 
 use crate::pages::{Checkout, said};
 use crate::support::*;
+use regex::Regex;
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 /// The help of a command, or of one below it.
 struct Help {
@@ -70,7 +72,7 @@ pub(crate) fn commands() -> Vec<String> {
 fn every_help_names_only_what_there_is() {
     let helps = helps();
     let commands: BTreeSet<&str> = helps.iter().filter_map(|it| it.words.first().map(String::as_str)).collect();
-    assert!(commands.len() >= 28, "{commands:?}");
+    assert!(commands.len() >= 20, "{commands:?}");
     for Help { words, text } in &helps {
         assert!(text.contains("\nGlobal options:\n"), "{words:?}: {text}");
         for line in text.lines() {
@@ -88,6 +90,101 @@ fn every_help_names_only_what_there_is() {
                 _ => {}
             }
         }
+    }
+}
+
+/// Where commands are named.
+const PLACES: &[&str] = &[
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "action.yml",
+    "flake.nix",
+    ".ci",
+    ".github",
+    "benches",
+    "clients",
+    "crates",
+    "docs",
+    "editors",
+    "examples",
+    "inspector",
+    "packaging",
+    "schema",
+    "src",
+    "tests",
+];
+
+fn files(path: PathBuf, found: &mut Vec<PathBuf>) {
+    let is_made = |path: &Path| ["node_modules", "dist", "target"].iter().any(|it| path.ends_with(it));
+    if path.is_dir() && !is_made(&path) && !path.is_symlink() {
+        std::fs::read_dir(path).unwrap().for_each(|entry| files(entry.unwrap().path(), found));
+    } else if path.is_file() {
+        found.push(path);
+    }
+}
+
+/// What a text has people type, behind `hookwire `: what stands in code, and in scripts at the beginning of a line.
+fn typed(file: &Path, text: &str) -> Vec<String> {
+    let spans = Regex::new(r"(?:`|<code>)hookwire ([a-z][^`$\n]*?)(?:`|</code>)").unwrap();
+    let lines = Regex::new(r"(?m)^\s*(?:\$ )?hookwire ([a-z][^\t\n]*)").unwrap();
+    let scripts: String = match file.extension().and_then(|it| it.to_str()) {
+        // In prose, a sentence may begin so.
+        Some("md") => text.split("```").skip(1).step_by(2).collect(),
+        None | Some("sh" | "yml" | "yaml" | "txt") => text.to_string(),
+        Some(_) => String::new(),
+    };
+    let found = spans.captures_iter(text).chain(lines.captures_iter(&scripts));
+    found.map(|it| it[1].to_string()).collect()
+}
+
+/// What is wrong with words behind `hookwire`.
+fn problem(helps: &[Help], typed: &str) -> Option<String> {
+    let quoted = Regex::new("'[^']*'").unwrap().replace_all(typed, "''");
+    let command = quoted.split(['|', ';', '&', '>', '<', '`']).next().unwrap();
+    let words: Vec<&str> = command.split_whitespace().map(|it| it.trim_end_matches(['.', ',', ':', ')'])).collect();
+    let below = |help: &Help, name: &str| {
+        helps.iter().position(|it| it.words.split_last().is_some_and(|(it, above)| it == name && above == help.words))
+    };
+    let mut help = &helps[0];
+    for (n, word) in words.iter().enumerate() {
+        match below(help, word) {
+            Some(at) => help = &helps[at],
+            // Behind an option there may be its value.
+            None if word.starts_with('-') || n > 0 && words[n - 1].starts_with('-') => {}
+            None if help.text.contains(" <COMMAND>\n") && word.starts_with(|c: char| c.is_ascii_lowercase()) => {
+                return Some(format!("no command `{word}`"));
+            }
+            None => break,
+        }
+    }
+    let flags = words.iter().take_while(|word| **word != "--").filter(|word| word.starts_with("--"));
+    let mut flags = flags.map(|word| word.split(['=', '\\', '"', ']']).next().unwrap());
+    flags.find(|flag| !help.has_option(flag)).map(|flag| format!("no option `{flag}` of `{}`", help.words.join(" ")))
+}
+
+/// Pages, messages, examples and scripts have nobody type a command or an option that there isn't.
+#[test]
+fn whatever_names_a_command_names_one_that_there_is() {
+    let helps = helps();
+    let (mut found, mut wrong, mut n_named) = (Vec::new(), Vec::new(), 0);
+    PLACES.iter().for_each(|place| files(repo(place), &mut found));
+    for file in found {
+        let Ok(text) = std::fs::read_to_string(&file) else { continue };
+        for typed in typed(&file, &text) {
+            n_named += 1;
+            wrong.extend(problem(&helps, &typed).map(|it| format!("{}: {typed}: {it}", file.display())));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(n_named > 400, "only {n_named} commands");
+    for (typed, expected) in [
+        ("approvals list --watch", None),
+        ("approve 3f2a", Some("no command `approve`")),
+        ("history replay a.jsonl --changes", Some("no option `--changes` of `history replay`")),
+    ] {
+        assert_eq!(problem(&helps, typed).as_deref(), expected, "{typed}");
     }
 }
 

@@ -20,11 +20,11 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 pub(super) struct ApprovalsArgs {
     #[command(subcommand)]
-    action: Action,
+    pub(super) action: Action,
 }
 
 #[derive(clap::Subcommand)]
-enum Action {
+pub(super) enum Action {
     /// List the questions that wait for a person, in all running hosts.
     List(list::ListArgs),
     /// Answer a question with yes. Without an id, the only one that waits.
@@ -49,14 +49,20 @@ pub(super) struct SignedArgs {
     pub(super) passphrase_file: Option<PathBuf>,
 }
 
+#[cfg(feature = "fleet")]
+impl ApprovalsArgs {
+    pub(super) fn is_of_fleet(&self) -> bool {
+        let fleet = match &self.action {
+            Action::List(args) => &args.fleet,
+            Action::Approve(args) => &args.signed.fleet,
+            Action::Deny(args) => &args.signed.fleet,
+        };
+        fleet.is_some()
+    }
+}
+
 pub(super) fn run(args: &ApprovalsArgs, out: &mut Output) -> Result<Finding, Failure> {
     match &args.action {
-        #[cfg(feature = "fleet")]
-        Action::List(args) if args.fleet.is_some() => super::fleet::approvals::list(args, out),
-        #[cfg(feature = "fleet")]
-        Action::Approve(args) if args.signed.fleet.is_some() => super::fleet::approvals::approve(args, out),
-        #[cfg(feature = "fleet")]
-        Action::Deny(args) if args.signed.fleet.is_some() => super::fleet::approvals::deny(args, out),
         Action::List(args) => list::run(args, out),
         Action::Approve(args) => approve::run(args, out),
         Action::Deny(args) => deny::run(args, out),

@@ -3,7 +3,7 @@
 use super::super::approvals::approve::ApproveArgs;
 use super::super::approvals::deny::DenyArgs;
 use super::super::approvals::list::ListArgs;
-use super::super::approvals::{Extent, SignedArgs, says_yes, show};
+use super::super::approvals::{Action, ApprovalsArgs, Extent, SignedArgs, says_yes, show};
 use super::super::ending::runtime;
 use super::super::output::{Output, Tone};
 use super::super::{Failure, Finding};
@@ -16,8 +16,16 @@ use hookwire_handlers::services::approval::ApprovalRequest;
 use serde_json::{Value, json};
 use std::io::IsTerminal;
 
+pub(in crate::cli) fn run(args: &ApprovalsArgs, out: &mut Output) -> Result<Finding, Failure> {
+    match &args.action {
+        Action::List(args) => list(args, out),
+        Action::Approve(args) => approve(args, out),
+        Action::Deny(args) => deny(args, out),
+    }
+}
+
 /// Lists the questions of a fleet that wait, or shows the one that is named.
-pub(in crate::cli) fn list(args: &ListArgs, out: &mut Output) -> Result<Finding, Failure> {
+fn list(args: &ListArgs, out: &mut Output) -> Result<Finding, Failure> {
     let (server, id) = (ServerArgs { fleet: args.fleet.clone() }, args.id.as_deref());
     let waiting = runtime()?.block_on(async {
         let (server, _) = server.connect().await?;
@@ -36,14 +44,14 @@ pub(in crate::cli) fn list(args: &ListArgs, out: &mut Output) -> Result<Finding,
 }
 
 /// Answers a question of a fleet with yes: the one that is named, or the only one.
-pub(in crate::cli) fn approve(args: &ApproveArgs, out: &mut Output) -> Result<Finding, Failure> {
+fn approve(args: &ApproveArgs, out: &mut Output) -> Result<Finding, Failure> {
     let ApproveArgs { id, reason, yes, signed, .. } = args;
     let reply = Reply { decision: Decision::Approve, reason: reason.as_deref(), is_meant: *yes };
     answer(signed, id.as_deref(), &reply, out)
 }
 
 /// Answers a question of a fleet with no.
-pub(in crate::cli) fn deny(args: &DenyArgs, out: &mut Output) -> Result<Finding, Failure> {
+fn deny(args: &DenyArgs, out: &mut Output) -> Result<Finding, Failure> {
     let DenyArgs { id, reason, signed, .. } = args;
     let reply = Reply { decision: Decision::Deny, reason: reason.as_deref(), is_meant: true };
     answer(signed, id.as_deref(), &reply, out)
