@@ -72,7 +72,7 @@ namespace Hookwire
         /// <summary>Directories of definitions.</summary>
         public List<string> Hooks { get; } = new List<string>();
         /// <summary>Also the definitions of the project's .hookwire, in Root or the current directory.</summary>
-        public bool Project;
+        public bool Live;
         public string Root;
         /// <summary>The program to run, instead of the one that HOOKWIRE names or that is on PATH.</summary>
         public string Program;
@@ -249,7 +249,7 @@ namespace Hookwire
         {
             var arguments = new List<string> { "serve" };
             foreach (var directory in options.Hooks) arguments.AddRange(new[] { "--hooks", directory });
-            if (options.Project) arguments.Add("--live");
+            if (options.Live) arguments.Add("--live");
             if (options.Root != null) arguments.AddRange(new[] { "--root", options.Root });
             arguments.AddRange(options.Arguments);
             var named = Environment.GetEnvironmentVariable("HOOKWIRE");

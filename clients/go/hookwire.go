@@ -51,7 +51,7 @@ type Answer map[string]any
 // Options of a client. The zero value starts `hookwire serve` without definitions of its own.
 type Options struct {
 	Hooks     []string // directories of definitions
-	Project   bool     // also the definitions of the project's .hookwire, in Root or the current directory
+	Live      bool     // also the definitions of the project's .hookwire, in Root or the current directory
 	Root      string
 	Connect   string   // a host's socket, "unix:/path", instead of a host of one's own
 	Program   string   // the program to run, instead of the one that HOOKWIRE names or that is on PATH
@@ -111,7 +111,7 @@ type function struct {
 
 // New makes a client. Its host starts with the first event, and ends with Close or with this process.
 func New(options Options) (*Hooks, error) {
-	own := len(options.Hooks)+len(options.Arguments)+len(options.Env) > 0 || options.Project
+	own := len(options.Hooks)+len(options.Arguments)+len(options.Env) > 0 || options.Live
 	if options.Connect != "" && (own || options.Root != "" || options.Program != "") {
 		return nil, errors.New("a host that runs already has its own definitions: Connect takes no others")
 	}
@@ -414,7 +414,7 @@ func (c *connection) spawn(options *Options) error {
 	for _, directory := range options.Hooks {
 		arguments = append(arguments, "--hooks", directory)
 	}
-	if options.Project {
+	if options.Live {
 		arguments = append(arguments, "--live")
 	}
 	if options.Root != "" {

@@ -66,7 +66,7 @@ final class Hooks
      * The host starts with the first event. It ends with close(), with this object or with this process.
      *
      * @param string|list<string> $hooks directories of definitions
-     * @param bool $project also the definitions of the project's .hookwire, in $root or the current directory
+     * @param bool $live also the definitions of the project's .hookwire, in $root or the current directory
      * @param ?string $connect a host's socket, `unix:/path`, instead of a host of one's own
      * @param ?string $program the program to run, instead of the one that HOOKWIRE names or that is on PATH
      * @param list<string> $arguments more arguments for its `serve`
@@ -83,7 +83,7 @@ final class Hooks
      */
     public function __construct(
         private readonly string|array $hooks = [],
-        private readonly bool $project = false,
+        private readonly bool $live = false,
         private readonly ?string $root = null,
         private readonly ?string $connect = null,
         private readonly ?string $program = null,
@@ -103,7 +103,7 @@ final class Hooks
         if ($fail !== 'closed' && $fail !== 'open') {
             throw new \ValueError("fail is 'closed' or 'open', not '$fail'");
         }
-        if ($connect !== null && ($hooks || $project || $root || $program || $arguments || $env)) {
+        if ($connect !== null && ($hooks || $live || $root || $program || $arguments || $env)) {
             throw new \ValueError('a host that runs already has its own definitions: connect takes no others');
         }
         $this->deadline = $deadline ?? ($approve ? 330.0 : 30.0);
@@ -260,7 +260,7 @@ final class Hooks
             foreach ((array) $this->hooks as $directory) {
                 array_push($command, '--hooks', $directory);
             }
-            array_push($command, ...($this->project ? ['--live'] : []));
+            array_push($command, ...($this->live ? ['--live'] : []));
             array_push($command, ...($this->root === null ? [] : ['--root', $this->root]), ...$this->arguments);
         }
         $host = new Connection($command, $this->connect, $this->env, $this->serve(...), $this->listen);

@@ -97,7 +97,7 @@ struct Cli {
     /// What is printed: a text for people or JSON for programs; `check` and `test` have more.
     #[arg(long, global = true, value_parser = Format::parser(Format::PLAIN), default_value = "text", help_heading = GLOBAL)]
     format: Format,
-    /// When to colour: NO_COLOR and pipes switch it off.
+    /// When to color: NO_COLOR and pipes switch it off.
     #[arg(long, global = true, value_enum, default_value_t = clap::ColorChoice::Auto, help_heading = GLOBAL)]
     color: clap::ColorChoice,
     /// What is logged to stderr, as for RUST_LOG: error, warn, info, debug, or per module.

@@ -324,7 +324,7 @@ fn a_person_answers_from_another_terminal() {
             format!("{question}  Bash\n          careful asks: this needs a look\n          command  git push\n");
         assert!(shown.contains(&whole), "{shown}");
         let mut arguments = answer.to_vec();
-        arguments.insert(1, question);
+        arguments.insert(2, question);
         let said = world.said(&arguments);
         // What is approved is shown first.
         let is_shown = said.contains(&whole);
@@ -450,7 +450,7 @@ fn the_guard_waits_for_a_person() {
             let question = world.question();
             assert_eq!((&question["message"], &question["hook"]), (&json!("Pay 5?"), &json!("pay")));
             let mut arguments = answer.to_vec();
-            arguments.insert(1, question["id"].as_str().unwrap());
+            arguments.insert(2, question["id"].as_str().unwrap());
             assert!(world.said(&arguments).ends_with("Answered."));
         }
         let verdict = host.reply(id)["result"].take();

@@ -114,7 +114,7 @@ fn of_another_host() -> Vec<Sent> {
             "a question that nests",
             "hw.ask.host-b.p1.q1",
             nested,
-            Told("approvals --fleet approver.conf", "another version"),
+            Told("approvals list --fleet approver.conf", "another version"),
         ),
         sent(
             "a value that is none",

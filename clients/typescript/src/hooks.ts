@@ -34,7 +34,7 @@ export interface Options {
   /** Directories of definitions. */
   hooks?: string | string[];
   /** Also the definitions of the project's `.hookwire`, in `root` or the current directory. */
-  project?: boolean;
+  live?: boolean;
   root?: string;
   /** A host's socket or its `ws://127.0.0.1:PORT`, instead of a host of one's own. */
   connect?: string;
@@ -106,7 +106,7 @@ export class Hooks {
     this.#options = typeof options === "string" ? { hooks: options } : options;
     const { fail, deadline, approve, session, show, connect } = this.#options;
     if (fail !== undefined && fail !== "closed" && fail !== "open") throw new TypeError('fail is "closed" or "open"');
-    const own = ["hooks", "project", "root", "program", "arguments", "env"] as const;
+    const own = ["hooks", "live", "root", "program", "arguments", "env"] as const;
     if (connect !== undefined && own.some((it) => this.#options[it] !== undefined)) {
       throw new TypeError("a host that runs already has its own definitions: connect takes no others");
     }
@@ -258,11 +258,11 @@ export class Hooks {
 
   #start(): Connection | PoolConnection {
     if (this.#pool) return new PoolConnection(this.#pool, () => (this.#inVain = 0));
-    const { hooks = [], project, root, connect, decisions, approve, complete, listen = {}, env } = this.#options;
+    const { hooks = [], live, root, connect, decisions, approve, complete, listen = {}, env } = this.#options;
     const directories = typeof hooks === "string" ? [hooks] : hooks;
     const options = [
       ...directories.flatMap((it) => ["--hooks", it]),
-      ...(project ? ["--live"] : []),
+      ...(live ? ["--live"] : []),
       ...(root === undefined ? [] : ["--root", root]),
       ...(this.#options.arguments ?? []),
     ];

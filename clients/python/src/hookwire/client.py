@@ -48,7 +48,7 @@ class _Client:
     def __init__(
         self,
         *hooks: str | os.PathLike[str],
-        project: bool = False,
+        live: bool = False,
         root: str | os.PathLike[str] | None = None,
         connect: str | os.PathLike[str] | None = None,
         token: str | None = None,
@@ -70,7 +70,7 @@ class _Client:
         complete: Callable[..., Any] | None = None,
         show: Callable[[str], Any] | None = None,
     ):
-        """`hooks`: directories of definitions. `project`: also those of the project's `.hookwire`, in `root` or the
+        """`hooks`: directories of definitions. `live`: also those of the project's `.hookwire`, in `root` or the
         current directory. `connect`: a host's socket, or its `ws://127.0.0.1:PORT` with a `token` (else that of
         HOOKWIRE_TOKEN), instead of a host of one's own. `fleet`: NATS servers, `nats://HOST` or `tls://HOST`, whose
         `pool` of hosts judges instead; `user` and `password_file` say who asks, `ca_file` whose certificates count.
@@ -86,7 +86,7 @@ class _Client:
         messages to the person; by default they go to stderr."""
         if fail not in ("closed", "open"):
             raise ValueError(f'fail is "closed" or "open", not {fail!r}')
-        own = hooks or project or root or program or arguments or env
+        own = hooks or live or root or program or arguments or env
         if connect is not None and own:
             raise ValueError("a host that runs already has its own definitions: connect takes no others")
         if fleet is None and (pool or user or password_file or ca_file):
@@ -110,7 +110,7 @@ class _Client:
                 raise ValueError("a host at a port of this machine wants a token: token= or HOOKWIRE_TOKEN")
         self._program, self._env = program, env
         self._arguments = [it for path in hooks for it in ("--hooks", os.fspath(path))]
-        self._arguments += ["--live"] if project else []
+        self._arguments += ["--live"] if live else []
         self._arguments += ["--root", os.fspath(root)] if root is not None else []
         self._arguments += list(arguments)
         self._callbacks: dict[str, tuple[dict[str, Any], Callable[..., Any]]] = {}

@@ -87,8 +87,8 @@ const PATHS: &[&str] = &["**/.hookwire/**", "~/.config/hookwire/**", "~/.local/s
 
 /// What only a person has hookwire do, by its first words. Its language server has definitions trusted, too.
 const COMMANDS: &str = "\
-    trust|init|serve|host stop|approvals approve|approvals deny|inspect|uninstall|install|import|state set|\
-    state increment|state compare-and-set|state delete|check --fix|check --migrate|test --update|fleet publish|fleet init|fleet key";
+    trust|init|serve|host stop|approvals approve|approvals deny|inspect|uninstall|install|import|state set|state increment|\
+    state compare-and-set|state delete|check --fix|check --migrate|test --update|fleet publish|fleet init|fleet key";
 
 /// What shows and asks nothing of anybody.
 const HARMLESS: &[&str] = &["trust list", "trust show*", "init --list"];
