@@ -19,7 +19,7 @@ enum Action {
     /// Search what `inspect` has recorded, or write all of it out.
     Query(query::QueryArgs),
     /// Judge a recorded session again, one JSON event a line.
-    Replay(replay::ReplayArgs),
+    Replay(Box<replay::ReplayArgs>),
     /// Suggest rules from what was recorded. Nothing of them is in force by itself.
     Suggest(suggest::SuggestArgs),
 }
