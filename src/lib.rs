@@ -61,7 +61,7 @@
 //! |  | `template` | Texts with placeholders for what an event says |
 //! |  | `transport` | Bytes to messages and back |
 //! | `crates/rules` |  | Whether a rule applies to an event |
-//! |  | `agents` | What is known of coding agents: one file each, which `install`, `uninstall`, `doctor`, `import`, self-defence, the dialects, the tables of the book and the tests read |
+//! |  | `agents` | What is known of coding agents: one file each, which `install`, `uninstall`, `doctor`, `import`, self-defense, the dialects, the tables of the book and the tests read |
 //! |  | `matching` | Whether a hook applies to an event: matcher, `Tool(pattern)`, CEL |
 //! |  | `contract` | The contract of a vocabulary: how hooks that are written in it are called, understood and combined |
 //! |  | `policy` | The policy: which tools may be called at all, how often and within what bounds |

@@ -51,7 +51,7 @@ export function HowToAnswer({ approval }: { approval: Asked }): JSX.Element {
       <pre tabIndex={0}>
         <code>
           {["approve", "deny"]
-            .map((it) => `hookwire ${it} ${oneLine(approval.id)} --fleet ${oneLine(given)} --key KEY`)
+            .map((it) => `hookwire approvals ${it} ${oneLine(approval.id)} --fleet ${oneLine(given)} --key KEY`)
             .join("\n")}
         </code>
       </pre>

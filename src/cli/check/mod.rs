@@ -3,8 +3,8 @@
 mod list;
 
 use super::mend::{fix, is_certain, is_changed, migrate};
-use super::rendered::render;
 use super::output::{Output, Tone};
+use super::rendered::render;
 use super::test::collect;
 use super::{DefinitionArgs, Failure, Finding, Format, ReachArgs, reports, unasked};
 use crate::rpc::protocol::CheckResult;
