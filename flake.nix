@@ -15,7 +15,6 @@
           version = (pkgs.lib.importTOML ./Cargo.toml).package.version;
           src = self;
           cargoLock.lockFile = ./Cargo.lock;
-          cargoBuildFlags = [ "--package" "hookwire" ] ++ pkgs.lib.optionals pkgs.stdenv.isLinux [ "--package" "hookwire-run" ];
           # The tests want shells, editors and a writable home.
           doCheck = false;
           postInstall = "$out/bin/hookwire generate share $out/share";

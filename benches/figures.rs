@@ -128,7 +128,7 @@ const ROWS: [Row; 15] = [
     },
     Row {
         name: "hook-large",
-        what: "`hookwire hook AGENT`, the same",
+        what: "`hookwire-host hook AGENT`, the same",
         unit: Unit::Micros,
         target: Target::Ratio(3.0, 1.5),
         measure: |bench| hook(bench, &bench.host),
@@ -180,7 +180,7 @@ struct Bench {
 
 fn main() -> ExitCode {
     let mut bench = Bench {
-        host: env!("CARGO_BIN_EXE_hookwire").into(),
+        host: env!("CARGO_BIN_EXE_hookwire-host").into(),
         quick: false,
         soak: 1_000_000,
         cpus: affinity::available(),

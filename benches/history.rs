@@ -131,7 +131,7 @@ fn told(kind: &str, queries: &[&str], mut ask: impl FnMut(&str, usize)) -> Durat
 }
 
 fn command(home: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_hookwire"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hookwire-host"));
     for (name, value) in [("HOME", "home"), ("XDG_RUNTIME_DIR", "run"), ("XDG_DATA_HOME", "home/data")] {
         fs::create_dir_all(home.join(value)).unwrap();
         command.env(name, home.join(value));
@@ -209,7 +209,7 @@ fn records() -> Vec<Value> {
         payload["tool_input"]["command"] = it["command"].clone();
         payloads.push((agent, payload));
     }
-    let mut serve = Command::new(env!("CARGO_BIN_EXE_hookwire"));
+    let mut serve = Command::new(env!("CARGO_BIN_EXE_hookwire-host"));
     serve.args(["--log", "error", "serve", "--isolated", "--root", "/"]);
     for definition in fs::read_dir(here.join("examples/cookbook")).unwrap().flatten() {
         let path = definition.path();

@@ -11,7 +11,6 @@ class Hookwire < Formula
 
   def install
     system "cargo", "install", "--profile", "dist", *std_cargo_args
-    system "cargo", "install", *std_cargo_args(path: "crates/run") if OS.linux?
     system bin/"hookwire", "generate", "share", buildpath/"share"
     man1.install Dir["share/man/man1/*"]
     bash_completion.install "share/bash-completion/completions/hookwire"

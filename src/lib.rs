@@ -52,6 +52,7 @@
 //! |---|---|---|
 //! | `crates/acts` |  | What a shell text would do, and rules over it |
 //! | `crates/ask` |  | How an agent's event reaches the host of its project, and how the host's answer is said |
+//! | `crates/run` |  | `hookwire-run`: runs a command and has every program start below it judged by a hookwire host |
 //! | `crates/fleet` |  | What hosts on many machines share by a NATS server with JetStream: definitions that a team publishes, budgets that count everywhere, approvals, and one stream of verdicts |
 //! | `crates/base` |  | What every room of hookwire stands on |
 //! |  | `support` | Code that has nothing to do with hooks: strict JSON, numbers by their digits, digests, files, changes of a text and what differs between two, texts that hide nothing, words for a shell, the nearest name, amounts in words, where users and agents keep their files |
@@ -91,7 +92,6 @@
 //! |  | `inspector` | The page on which a person watches agents: a listener of this machine's own, for one browser of one user |
 //! |  | `cli` | The command line: parses, calls the library, maps results to exit codes |
 //! | `crates/conformance` |  | Conversations of hookwire's protocol, tried on a host or a client of anybody's |
-//! | `crates/run` |  | `hookwire-run`: runs a command and has every program start below it judged by a hookwire host |
 //! | `crates/testing` |  | What tests of several crates share: rows of `tests/data`, and a model server on loopback |
 //!
 //! # Invariants

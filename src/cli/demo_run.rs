@@ -83,7 +83,7 @@ pub(super) fn run(out: &mut Output) -> Result<Finding, Failure> {
 
 /// Whether this kernel can hold what starts.
 fn can_hold() -> Result<(), Failure> {
-    let probed = Command::new(supervisor()?).arg("--probe").stdin(Stdio::null()).output()?;
+    let probed = Command::new(supervisor()?).args(["run", "--probe"]).stdin(Stdio::null()).output()?;
     if probed.status.success() {
         return Ok(());
     }

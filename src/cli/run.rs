@@ -63,7 +63,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Finding, Failure> {
         tell(problem);
     }
     let mut supervisor = Command::new(small);
-    supervisor.arg("--socket").arg(host.path());
+    supervisor.arg("run").arg("--socket").arg(host.path());
     for word in host.starts(!args.no_self_defense) {
         supervisor.arg("--host").arg(word);
     }
@@ -99,8 +99,7 @@ pub(super) fn with_dashes(mut error: clap::Error, words: &[String]) -> clap::Err
 pub(super) fn supervisor() -> Result<PathBuf, Failure> {
     small().map_err(|place| {
         Failure(format!(
-            "{} isn't there, the program that watches starts: from a checkout, `cargo install --locked --path crates/run` puts \
-             it beside an installed hookwire, and `cargo build` beside one that is built",
+            "{} isn't there, the program that watches starts: `cargo install --locked --path .` installs both programs",
             place.display()
         ))
     })
@@ -108,7 +107,7 @@ pub(super) fn supervisor() -> Result<PathBuf, Failure> {
 
 /// What a small program says of its version; nothing if it can't be run.
 pub(super) fn version_of(small: &Path) -> Vec<u8> {
-    let said = Command::new(small).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output();
+    let said = Command::new(small).args(["run", "--version"]).stdin(Stdio::null()).stderr(Stdio::null()).output();
     said.map(|it| it.stdout).unwrap_or_default()
 }
 
@@ -125,8 +124,7 @@ pub(super) fn other_version(small: &Path, said: &[u8]) -> Option<String> {
     };
     Some(format!(
         "{} {found}, and hookwire is {own}: agents are asked through the slower `hookwire`, and what `hookwire run` holds may \
-         not be what its pages say; install both from one release, or from one checkout: `cargo install --locked --path .` \
-         and `cargo install --locked --path crates/run`",
+         not be what its pages say; install both from one release, or from one checkout: `cargo install --locked --path .`",
         small.display()
     ))
 }

@@ -83,7 +83,7 @@ hooks:
     }
     let mut agent = in_our_world(std::process::Command::new("python3"));
     agent.arg(repo("examples/agents/minimal.py")).arg(dir.path()).args(["echo one", "echo two"]);
-    let said = agent.env("HOOKWIRE", env!("CARGO_BIN_EXE_hookwire")).output().unwrap();
+    let said = agent.env("HOOKWIRE", env!("CARGO_BIN_EXE_hookwire-host")).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&said.stdout), "skipped: echo one (out of budget)\n");
 }
 

@@ -20,7 +20,7 @@ fn failed(rows: &[Value]) -> Vec<String> {
 }
 
 fn host() -> Vec<&'static str> {
-    vec![env!("CARGO_BIN_EXE_hookwire"), "--log", "off", "serve", "--isolated", "--no-share", "--hooks", "{hooks}"]
+    vec![env!("CARGO_BIN_EXE_hookwire-host"), "--log", "off", "serve", "--isolated", "--no-share", "--hooks", "{hooks}"]
 }
 
 #[test]

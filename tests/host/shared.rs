@@ -29,7 +29,7 @@ impl World {
         let mut command = serve(&hooks);
         command.arg("--root").arg(self.root.path()).args(arguments).env("XDG_RUNTIME_DIR", self.runtime.path());
         // Commands of hooks find the built binary.
-        let bin = Path::new(env!("CARGO_BIN_EXE_hookwire")).parent().unwrap();
+        let bin = Path::new(env!("CARGO_BIN_EXE_hookwire-host")).parent().unwrap();
         command.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
         let mut host = TestHost::start(&mut command);
         // The socket is there before the first reply.

@@ -25,7 +25,7 @@ fn ids(host: &mut TestHost, n: usize) -> Vec<Value> {
 /// A host in a shell, behind a line that limits what it may use.
 fn limited(limits: &str, hooks: &Path) -> Command {
     let mut command = Command::new("/bin/sh");
-    command.args(["-c", &format!(r#"{limits}; exec "$0" "$@""#)]).arg(env!("CARGO_BIN_EXE_hookwire"));
+    command.args(["-c", &format!(r#"{limits}; exec "$0" "$@""#)]).arg(env!("CARGO_BIN_EXE_hookwire-host"));
     command.args(["serve", "--isolated", "--no-share", "--hooks"]).arg(hooks).env_remove("HOOKWIRE_LOG");
     command
 }

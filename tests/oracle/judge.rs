@@ -100,7 +100,7 @@ impl Host {
     fn start(definition: &Value) -> Host {
         let hooks = tempfile::tempdir().unwrap();
         std::fs::write(hooks.path().join("hooks.json"), definition.to_string()).unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_hookwire"))
+        let mut child = Command::new(env!("CARGO_BIN_EXE_hookwire-host"))
             .env_remove("HOOKWIRE_LOG")
             .args(["serve", "--isolated", "--hooks"])
             .arg(hooks.path())

@@ -154,7 +154,7 @@ impl Checkout {
     }
 
     fn command(&self, program: &str) -> Command {
-        let bin = Path::new(env!("CARGO_BIN_EXE_hookwire")).parent().unwrap();
+        let bin = Path::new(env!("CARGO_BIN_EXE_hookwire-host")).parent().unwrap();
         let path = format!("{}:{}", bin.display(), *PATH);
         let mut command = in_our_world(Command::new(program));
         let home = self.0.path().join("home");
@@ -368,7 +368,7 @@ fn every_json_is_what_it_stands_for() {
         } else if value.get("steps").is_some() {
             let file = tempfile::NamedTempFile::new().unwrap();
             std::fs::write(file.path(), value.to_string()).unwrap();
-            let (file, host) = (file.path().to_str().unwrap(), env!("CARGO_BIN_EXE_hookwire"));
+            let (file, host) = (file.path().to_str().unwrap(), env!("CARGO_BIN_EXE_hookwire-host"));
             let words = ["hookwire-conformance", "--cases", file, "--", host, "serve", "--isolated"];
             let mut said = Vec::new();
             let is_fine = hookwire_conformance::run(words.map(Into::into), &mut said).unwrap();

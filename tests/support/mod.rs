@@ -53,7 +53,7 @@ const WISHES: &[&str] = &[
 
 /// The built binary, in a world that is the same for whoever runs the tests.
 pub fn hookwire() -> Command {
-    in_our_world(Command::new(env!("CARGO_BIN_EXE_hookwire")))
+    in_our_world(Command::new(env!("CARGO_BIN_EXE_hookwire-host")))
 }
 
 /// A program without the wishes of whoever runs the tests. `.cargo/config.toml` has the rest: the language, and where temporary

@@ -43,7 +43,7 @@ fn agent(hooks: &Path, task: &[&str], env: &[(&str, &str)]) -> Option<Run> {
 fn to_its_end(command: Command, dir: tempfile::TempDir, env: &[(&str, impl AsRef<OsStr>)]) -> (Run, Option<i32>) {
     let mut child = in_our_world(command)
         .current_dir(dir.path())
-        .env("HOOKWIRE", env!("CARGO_BIN_EXE_hookwire"))
+        .env("HOOKWIRE", env!("CARGO_BIN_EXE_hookwire-host"))
         .envs(env.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -220,7 +220,7 @@ fn compile(modules: &Path) -> PathBuf {
 
 /// `cargo test` builds examples, `cargo test --test systems` doesn't.
 fn rust(name: &str) -> Option<Command> {
-    let program = Path::new(env!("CARGO_BIN_EXE_hookwire")).with_file_name("examples").join(name);
+    let program = Path::new(env!("CARGO_BIN_EXE_hookwire-host")).with_file_name("examples").join(name);
     let built = |path: &Path| path.metadata().and_then(|it| it.modified()).ok();
     let sources = ["loop.rs", "wire.rs", "world.rs", "session.json"].map(|name| repo("examples/agents").join(name));
     let fresh = sources.iter().all(|source| built(&program) >= built(source));
@@ -349,7 +349,7 @@ fn loops_tell_of_every_moment_and_obey() {
         let Some(command) = command("loop") else { continue };
         let wire = tempfile::tempdir().unwrap();
         let wire = wire.path().join("wire");
-        let (tee, judge) = (repo("tests/data/agents/hookwire"), Path::new(env!("CARGO_BIN_EXE_hookwire")));
+        let (tee, judge) = (repo("tests/data/agents/hookwire"), Path::new(env!("CARGO_BIN_EXE_hookwire-host")));
         let env = [("HOOKWIRE", &*tee), ("JUDGE", judge), ("WIRE", &*wire), ("PATIENCE", Path::new("20"))];
         let (run, code) = run(command, no_hooks(), &env);
         assert_eq!((code, &*run.stderr), (Some(0), ""), "{language}: {}", run.stdout);

@@ -9,7 +9,7 @@ fn run(program: &str, arguments: &[&str]) -> Output {
     in_our_world(Command::new(program))
         .args(arguments)
         .current_dir(repo("clients"))
-        .env("HOOKWIRE", env!("CARGO_BIN_EXE_hookwire"))
+        .env("HOOKWIRE", env!("CARGO_BIN_EXE_hookwire-host"))
         .env("XDG_CONFIG_HOME", dir.path())
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .output()

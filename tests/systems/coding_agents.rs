@@ -1188,7 +1188,7 @@ fn few_files_are_a_refusal_with_its_reason() {
     for limit in 4..=24 {
         let mut shell = Command::new("/bin/sh");
         shell.args(["-c", &format!(r#"exec < event; ulimit -n {limit}; exec "$0" "$@""#)]).current_dir(dir.path());
-        shell.arg(env!("CARGO_BIN_EXE_hookwire")).args(["hook", "claude-code", "--live", "--isolated"]);
+        shell.arg(env!("CARGO_BIN_EXE_hookwire-host")).args(["hook", "claude-code", "--live", "--isolated"]);
         shell.env("XDG_RUNTIME_DIR", at("run")).env("HOME", at("home")).env_remove("HOOKWIRE_LOG");
         let output = shell.output().unwrap();
         let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

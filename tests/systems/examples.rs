@@ -54,7 +54,7 @@ fn replay(name: &str, dialect: &str) -> Vec<(Value, Value)> {
     let mut command = hookwire();
     if agent.exists() {
         command = Command::new("python3");
-        command.arg(agent).stdin(File::open(session).unwrap()).env("HOOKWIRE", env!("CARGO_BIN_EXE_hookwire"));
+        command.arg(agent).stdin(File::open(session).unwrap()).env("HOOKWIRE", env!("CARGO_BIN_EXE_hookwire-host"));
     } else {
         command
             .args(["history", "replay", "--format", "json", "--dialect", dialect, "--isolated", "--hooks"])
@@ -67,7 +67,7 @@ fn replay(name: &str, dialect: &str) -> Vec<(Value, Value)> {
         model.serve_for(&mut command);
     }
     // Hooks find the built binary.
-    let bin = Path::new(env!("CARGO_BIN_EXE_hookwire")).parent().unwrap().display();
+    let bin = Path::new(env!("CARGO_BIN_EXE_hookwire-host")).parent().unwrap().display();
     let path = format!("{bin}:{}", *PATH);
     let output = command.env("PATH", path).current_dir(&example).output().unwrap();
     let problems = String::from_utf8_lossy(&output.stderr);

@@ -155,7 +155,7 @@ impl Drop for Project {
 
 /// The small program, which a build of the whole workspace puts beside the large one.
 fn small() -> PathBuf {
-    let small = Path::new(env!("CARGO_BIN_EXE_hookwire")).with_file_name("hookwire-run");
+    let small = Path::new(env!("CARGO_BIN_EXE_hookwire-host")).with_file_name("hookwire-run");
     assert!(small.is_file(), "{} is missing: `cargo build` makes it", small.display());
     small
 }
@@ -469,7 +469,7 @@ fn a_first_event_waits_for_nobody_but_its_own_host() {
 fn programs(project: &Project) -> [PathBuf; 2] {
     let dir = project.0.path().join("bin");
     fs::create_dir(&dir).unwrap();
-    [("hookwire-run", small()), ("hookwire", env!("CARGO_BIN_EXE_hookwire").into())].map(|(name, program)| {
+    [("hookwire-run", small()), ("hookwire", env!("CARGO_BIN_EXE_hookwire-host").into())].map(|(name, program)| {
         let copy = dir.join(name);
         fs::copy(program, &copy).unwrap();
         copy
@@ -581,37 +581,50 @@ fn a_small_program_holds_a_command_itself() {
     assert!(unheld.1.contains("hookwire can't be started"), "{unheld:?}");
 }
 
-/// In packages the small program has the name that people type: it asks and holds by itself where a host runs, and is the
-/// large one in all else.
+/// The small program has the name that people type: it asks and holds by itself where a host runs, and is the large one in all
+/// else. In packages it has a name of its own, too.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_package_brings_the_small_program_as_the_one_that_people_type() {
+fn people_type_the_small_program() {
     use std::os::unix::fs::PermissionsExt;
-    let project = Project::new();
-    let [small, typed] = programs(&project);
-    let host = typed.with_file_name("hookwire-host");
-    fs::rename(&typed, &host).unwrap();
-    fs::copy(&small, &typed).unwrap();
-    let version = concat!("hookwire ", env!("CARGO_PKG_VERSION"), "\n");
-    let said = |args: &[&str], stdin: &str| project.said_by(&typed, args, stdin);
-    assert_eq!(said(&["--version"], ""), (0, version.into(), String::new()));
-    let (code, listed, _) = said(&["check", "--list", "--live"], "");
-    assert!(code == 0 && listed.contains("no-force-push"), "{listed}");
-    let (code, installed, _) = said(&["install", "claude-code", "--project"], "");
-    assert!(code == 0 && installed.contains("bin/hookwire-run hook claude-code"), "{installed}");
-    let hook = || said(&["hook", "claude-code", "--live"], &event("git push -f").to_string());
-    let denied = hook();
-    assert!(denied.0 == 0 && denied.1.contains("Force pushes are off."), "{denied:?}");
-    // From now on only the small program can be started.
-    fs::set_permissions(&host, fs::Permissions::from_mode(0o644)).unwrap();
-    assert_eq!(hook(), denied);
-    if Command::new(&small).arg("--probe").output().unwrap().status.success() {
-        let (code, _, stderr) = said(&["run", "--live", "--", "sh", "-c", "git push --force; exit 7"], "");
-        assert!(code == 7 && stderr.contains("Force pushes are off."), "{code} {stderr}");
+    for is_packed in [false, true] {
+        let project = Project::new();
+        let [small, typed] = programs(&project);
+        let host = typed.with_file_name("hookwire-host");
+        fs::rename(&typed, &host).unwrap();
+        fs::copy(&small, &typed).unwrap();
+        if !is_packed {
+            fs::remove_file(&small).unwrap();
+        }
+        let version = concat!("hookwire ", env!("CARGO_PKG_VERSION"), "\n");
+        let said = |args: &[&str], stdin: &str| project.said_by(&typed, args, stdin);
+        assert_eq!(said(&["--version"], ""), (0, version.into(), String::new()));
+        let (code, listed, _) = said(&["check", "--list", "--live"], "");
+        assert!(code == 0 && listed.contains("no-force-push"), "{listed}");
+        let (code, installed, told) = said(&["install", "claude-code", "--project"], "");
+        let asking = if is_packed { "bin/hookwire-run hook claude-code" } else { "bin/hookwire hook claude-code" };
+        assert!(code == 0 && installed.contains(asking), "{installed} {told}");
+        assert!(!told.contains("slower"), "{told}");
+        let hook = || said(&["hook", "claude-code", "--live"], &event("git push -f").to_string());
+        let denied = hook();
+        assert!(denied.0 == 0 && denied.1.contains("Force pushes are off."), "{denied:?}");
+        let run = || said(&["run", "--live", "--", "sh", "-c", "git push --force; exit 7"], "");
+        if Command::new(&typed).args(["run", "--probe"]).output().unwrap().status.success() {
+            // Options that the small program doesn't know lead through the large one.
+            let (code, _, stderr) =
+                said(&["run", "--live", "--idle-exit", "1m", "--", "sh", "-c", "git push -f; exit 7"], "");
+            assert!(code == 7 && stderr.contains("Force pushes are off."), "{code} {stderr}");
+            // From now on only the small program can be started.
+            fs::set_permissions(&host, fs::Permissions::from_mode(0o644)).unwrap();
+            let (code, _, stderr) = run();
+            assert!(code == 7 && stderr.contains("Force pushes are off."), "{code} {stderr}");
+        }
+        fs::set_permissions(&host, fs::Permissions::from_mode(0o644)).unwrap();
+        assert_eq!(hook(), denied);
+        fs::remove_file(&host).unwrap();
+        let gone = format!("hookwire: {} isn't there\n", host.display());
+        assert_eq!(said(&["check", "--list"], ""), (2, String::new(), gone));
     }
-    fs::remove_file(&host).unwrap();
-    let gone = format!("hookwire-run: {} isn't there\n", host.display());
-    assert_eq!(said(&["check", "--list"], ""), (2, String::new(), gone));
 }
 
 /// What a command does, and its exit code, don't hang on whether somebody reads what it prints.
@@ -1082,7 +1095,7 @@ fn a_doctor_says_what_can_be_held() {
     let programs = project.0.path().join("bin");
     fs::create_dir(&programs).unwrap();
     let program = programs.join("hookwire");
-    fs::copy(env!("CARGO_BIN_EXE_hookwire"), &program).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_hookwire-host"), &program).unwrap();
     let supervisor = programs.join("hookwire-run");
     let said = |args: &[&str]| {
         let output = project.command_of(Command::new(&program), args).env("PATH", "/usr/bin:/bin").output().unwrap();
@@ -1329,7 +1342,7 @@ fn a_shared_entry_fits_every_machine_and_nothing_stays_of_it() {
     let path = project.root().join(".claude/settings.json");
     let run = |args: &[&str]| {
         let mut command = hookwire();
-        let bin = Path::new(env!("CARGO_BIN_EXE_hookwire")).parent().unwrap();
+        let bin = Path::new(env!("CARGO_BIN_EXE_hookwire-host")).parent().unwrap();
         command.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
         command.env("HOME", project.0.path().join("home")).env("XDG_RUNTIME_DIR", project.0.path().join("run"));
         let output = command.args(args).current_dir(project.root()).output().unwrap();
@@ -1348,7 +1361,7 @@ fn a_shared_entry_fits_every_machine_and_nothing_stays_of_it() {
 
     // One of another checkout is named as what it is.
     let other = Project::new();
-    let words = [env!("CARGO_BIN_EXE_hookwire"), "hook", "claude-code", "--root"].join(" ");
+    let words = [env!("CARGO_BIN_EXE_hookwire-host"), "hook", "claude-code", "--root"].join(" ");
     let of_other = format!("{words} {}", other.root().canonicalize().unwrap().display());
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replace("hookwire hook claude-code --timeout 2m", &of_other)).unwrap();

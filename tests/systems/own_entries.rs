@@ -60,7 +60,7 @@ fn project() -> Project {
 
 /// Runs a command as a person does on whose `PATH` the program is.
 fn run(project: &Project, args: &[&str]) -> Output {
-    let bin = Path::new(env!("CARGO_BIN_EXE_hookwire")).parent().unwrap();
+    let bin = Path::new(env!("CARGO_BIN_EXE_hookwire-host")).parent().unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     project.command(args).env("PATH", path).output().unwrap()
 }

@@ -47,7 +47,8 @@ impl World {
         write(at("run/hookwire/x.sock"), "");
         write(at("work/bin/other"), "");
         for name in ["hookwire", "hookwire-run"] {
-            symlink(Path::new(env!("CARGO_BIN_EXE_hookwire")).with_file_name(name), at("work/bin").join(name)).unwrap();
+            symlink(Path::new(env!("CARGO_BIN_EXE_hookwire-host")).with_file_name(name), at("work/bin").join(name))
+                .unwrap();
         }
         symlink(".claude", at("project/link")).unwrap();
         for args in [&["init", "-q"][..], &["add", "-A", "-f"]].iter().filter(|_| in_git) {

@@ -210,7 +210,7 @@ fn asks(mut command: Command) {
 fn a_new_program_takes_the_place_of_the_old_ones_host() {
     let project = Project::new();
     let program = project.0.path().join("hookwire");
-    fs::copy(env!("CARGO_BIN_EXE_hookwire"), &program).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_hookwire-host"), &program).unwrap();
     asks(hook(&project, &program));
     let [old] = project.hosts()[..] else { panic!("{:?}", project.hosts()) };
     // Somebody who only listens doesn't keep it.

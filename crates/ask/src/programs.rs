@@ -1,8 +1,8 @@
 //! The programs, and where they stand.
 //!
-//! The large program does everything. The small one asks a host that runs and holds what starts, because loading the large
-//! one takes longer than either. Packages for Linux give the small one the name that people type as well, `hookwire`, and the
-//! large one the name [`HOST`]. Everywhere else `hookwire` is the large one.
+//! The large program, [`HOST`], does everything. The small one asks a host that runs and holds what starts, because loading the
+//! large one takes longer than either. People type the small one's name, `hookwire`; it has the large one do what it doesn't do
+//! itself. Packages for Linux have it as [`SMALL`], too. Where `hookwire` stands alone, as in some containers, it is the large one.
 
 use std::path::PathBuf;
 
@@ -23,12 +23,13 @@ pub fn large() -> Result<PathBuf, PathBuf> {
     beside(HOST).or_else(|place| if is_called(TYPED) { Err(place) } else { beside(TYPED) })
 }
 
-/// The small program beside the one that runs.
+/// The small program beside the one that runs. It takes `run` as its first word.
 ///
 /// # Errors
 /// There is none; names where it was looked for.
 pub fn small() -> Result<PathBuf, PathBuf> {
-    beside(SMALL)
+    // A `hookwire` beside the large program is the small one.
+    beside(SMALL).or_else(|place| if is_called(HOST) { beside(TYPED) } else { Err(place) })
 }
 
 /// Whether the program that runs has this name, wherever links lead.

@@ -4,7 +4,8 @@
 //! `hookwire hook`, which then takes the place of this one: so whatever goes wrong, it goes wrong there. This program is there
 //! because loading the large one took most of the time that an agent waits for.
 
-use super::meant::{Meant, is_varied, once, start_large, value};
+use super::meant::{Meant, is_varied, once, value};
+use super::start_large;
 use hookwire_ask::exchange::{Question, Unanswered};
 use hookwire_ask::said::Said;
 use hookwire_ask::{MAX_EVENT, TIME_LIMIT, refusal, socket};

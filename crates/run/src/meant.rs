@@ -6,9 +6,7 @@ use hookwire_ask::project::{for_agents, foreign, is_left_out, project};
 use hookwire_ask::warm::{Wanted, Warm};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Variables by which the large program does something else.
 const VARIABLES: [&str; 2] = ["HOOKWIRE_LOG", "HOOKWIRE_MODEL"];
@@ -119,12 +117,4 @@ pub fn home() -> Option<PathBuf> {
         fields.nth(2)
     })?;
     Some(PathBuf::from(OsStr::from_bytes(home))).filter(|home| home.is_absolute())
-}
-
-/// Has the large program take the place of this one; why it can't.
-pub fn start_large(words: &[OsString]) -> String {
-    match large() {
-        Err(place) => format!("{} isn't there", place.display()),
-        Ok(program) => format!("{} can't be started: {}", program.display(), Command::new(&program).args(words).exec()),
-    }
 }

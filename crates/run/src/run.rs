@@ -2,7 +2,8 @@
 //! runs. Everything out of the ordinary is for the large program, which then takes the place of this one.
 
 use super::args::Options;
-use super::meant::{Meant, is_varied, once, start_large, value};
+use super::meant::{Meant, is_varied, once, value};
+use super::start_large;
 use hookwire_ask::socket;
 use std::ffi::OsString;
 

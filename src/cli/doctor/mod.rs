@@ -335,7 +335,7 @@ fn probe(dialect: &Dialect, program: &Path, arguments: &[String], root: &Path) -
 
 /// Says what the version of an agent means for its hooks.
 fn version(agent: &Agent, program: &Path, report: &mut Report<'_>) -> Result<(), Failure> {
-    let ended = ask(program, "--version")?;
+    let ended = ask(program, &["--version"])?;
     let said = ended.map(|it| String::from_utf8_lossy(&it.stdout).into_owned()).unwrap_or_default();
     let Some(found) = numbers(&said) else {
         report.say(Health::Doubtful, &format!("`{} --version` names no version", agent.program));
@@ -368,9 +368,9 @@ fn version(agent: &Agent, program: &Path, report: &mut Report<'_>) -> Result<(),
 }
 
 /// Runs a program with an argument; nothing if it doesn't start or doesn't end.
-fn ask(program: &Path, argument: &str) -> Result<Option<Ended>, Failure> {
+fn ask(program: &Path, words: &[&str]) -> Result<Option<Ended>, Failure> {
     let mut command = tokio::process::Command::new(program);
-    command.arg(argument).stdin(Stdio::null()).kill_on_drop(true);
+    command.args(words).stdin(Stdio::null()).kill_on_drop(true);
     let runtime = super::ending::runtime()?;
     let ended = runtime.block_on(async { tokio::time::timeout(TIME_LIMIT, command.output()).await });
     runtime.shutdown_background();
@@ -387,13 +387,14 @@ fn starts(report: &mut Report<'_>) -> Result<(), Failure> {
             return Ok(());
         }
     };
-    let said = ask(&program, "--version")?.map(|it| it.stdout).unwrap_or_default();
+    let said = ask(&program, &["--version"])?.map(|it| it.stdout).unwrap_or_default();
     if let Some(problem) = other_version(&program, &said) {
         report.say(Health::Doubtful, &problem);
     }
-    let probed: Option<Value> = ask(&program, "--probe")?.and_then(|it| serde_json::from_slice(&it.stdout).ok());
+    let probed: Option<Value> =
+        ask(&program, &["run", "--probe"])?.and_then(|it| serde_json::from_slice(&it.stdout).ok());
     let Some(probed) = probed else {
-        report.say(Health::Doubtful, &format!("`{} --probe` doesn't say what can be held", program.display()));
+        report.say(Health::Doubtful, &format!("`{} run --probe` doesn't say what can be held", program.display()));
         return Ok(());
     };
     let fails = |what: &str| probed[what]["holds"] != true;

@@ -1,4 +1,4 @@
-//! The `hookwire` command.
+//! `hookwire-host`: the large program, which does everything.
 
 use libmimalloc_sys::mi_malloc;
 use mimalloc::MiMalloc;
