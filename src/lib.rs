@@ -87,10 +87,12 @@
 //! | `src` |  | hookwire: a hook host for AI agents |
 //! |  | `suggest` | Definitions that a person may want, from what was judged: a question that always gets the same answer needn't be asked again, and what many sessions try and nobody looks at may be worth a guard |
 //! |  | `history` | What running hosts have judged, kept on the disk of the user, without secrets, for as long as a person wants: searched by words and by what is known of an event, and told as JSON lines |
+//! |  | `model_server` | A model on this machine: it has the agent run some commands, one after the other, and then it's done |
 //! |  | `rpc` | JSON-RPC: the method table, and what the messages mean |
 //! |  | `http` | The host over loopback HTTP: agents' http hooks, single JSON-RPC messages, and WebSockets as sessions |
 //! |  | `inspector` | The page on which a person watches agents: a listener of this machine's own, for one browser of one user |
 //! |  | `cli` | The command line: parses, calls the library, maps results to exit codes |
+//! |  | `demo` | `hookwire demo`: an agent's session against a real host, with hooks edited in between |
 //! | `crates/conformance` |  | Conversations of hookwire's protocol, tried on a host or a client of anybody's |
 //! | `crates/testing` |  | What tests of several crates share: rows of `tests/data`, and a model server on loopback |
 //!
@@ -120,6 +122,8 @@
 
 #[cfg(feature = "program")]
 mod cli;
+#[cfg(feature = "program")]
+mod demo;
 // For the bench of a million events.
 #[cfg(feature = "history")]
 #[doc(hidden)]
@@ -128,6 +132,8 @@ pub mod history;
 mod http;
 #[cfg(feature = "program")]
 mod inspector;
+#[cfg(feature = "program")]
+mod model_server;
 #[cfg(feature = "program")]
 mod rpc;
 #[cfg(feature = "program")]
@@ -145,9 +151,6 @@ struct Embedding;
 #[cfg(doctest)]
 struct GuardsCounters;
 
-#[cfg(feature = "program")]
-#[doc(hidden)]
-pub use cli::main;
 // For the tests of the cookbook.
 #[doc(hidden)]
 pub use hookwire_engine::definitions::cases;
@@ -158,3 +161,10 @@ pub use hookwire_engine::face::*;
 pub use hookwire_base::syntax::codes;
 #[doc(hidden)]
 pub use hookwire_rules::agents;
+
+/// The large program.
+#[cfg(feature = "program")]
+#[doc(hidden)]
+pub fn main() -> std::process::ExitCode {
+    cli::main(demo::show)
+}

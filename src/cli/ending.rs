@@ -15,22 +15,22 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// How long tasks may take to end once nobody waits for them.
-pub(super) const SHUTDOWN: Duration = Duration::from_millis(50);
+pub(crate) const SHUTDOWN: Duration = Duration::from_millis(50);
 /// How long killed processes may take to be gone.
-pub(super) const LEAVE: Duration = Duration::from_millis(200);
+pub(crate) const LEAVE: Duration = Duration::from_millis(200);
 
 /// Hooks that were started and not waited for end with the process; give them the time that `serve` gives.
-pub(super) async fn settle(host: &Host) {
+pub(crate) async fn settle(host: &Host) {
     let _ = tokio::time::timeout(DRAIN, host.engine.settle()).await;
 }
 
 /// The signals that end a command.
-pub(super) fn signals() -> [SignalKind; 3] {
+pub(crate) fn signals() -> [SignalKind; 3] {
     [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()]
 }
 
 /// The exit code of a command that a signal has ended, as a shell gives it.
-pub(super) fn code(kind: SignalKind) -> u8 {
+pub(crate) fn code(kind: SignalKind) -> u8 {
     128 + kind.as_raw_value() as u8
 }
 
@@ -41,7 +41,7 @@ const MIN_FREE_FILES: usize = 8;
 ///
 /// # Errors
 /// There are too few that may be. tokio panics where it can't open what its signals need, which nobody can handle.
-pub(super) fn room_for_files() -> std::io::Result<()> {
+pub(crate) fn room_for_files() -> std::io::Result<()> {
     let open = |_| file::open_given(Path::new("/dev/null"));
     let opened: std::io::Result<Vec<File>> = (0..MIN_FREE_FILES).map(open).collect();
     opened.map(drop).map_err(|error| match Errno::from_io_error(&error) {
@@ -56,7 +56,7 @@ pub(super) fn room_for_files() -> std::io::Result<()> {
 }
 
 /// Where hooks run. Two threads are enough: hooks wait, they don't compute.
-pub(super) fn runtime() -> std::io::Result<Runtime> {
+pub(crate) fn runtime() -> std::io::Result<Runtime> {
     room_for_files()?;
     let runtime = Builder::new_multi_thread().worker_threads(2).thread_name("hooks").enable_all().build()?;
     // A file may be as long as the limit allows: a write beyond is then that write's error, not the end.
@@ -68,7 +68,7 @@ pub(super) fn runtime() -> std::io::Result<Runtime> {
 
 /// Runs a command's work until it is done, or until a signal comes. Then the work is dropped, and with it go the
 /// processes of its hooks, its socket and its temporary directories. So the work must not wait but by `await`.
-pub(super) fn run(work: impl AsyncFnOnce(&Runtime) -> Result<Finding, Failure>) -> Result<Finding, Failure> {
+pub(crate) fn run(work: impl AsyncFnOnce(&Runtime) -> Result<Finding, Failure>) -> Result<Finding, Failure> {
     let runtime = runtime()?;
     let result = runtime.block_on(async {
         let [mut terminate, mut interrupt, mut hangup] = {
@@ -88,7 +88,7 @@ pub(super) fn run(work: impl AsyncFnOnce(&Runtime) -> Result<Finding, Failure>) 
 }
 
 /// Drops the tasks that still run, which ends their processes.
-pub(super) fn leave(runtime: Runtime) {
+pub(crate) fn leave(runtime: Runtime) {
     runtime.shutdown_timeout(SHUTDOWN);
     process_tree::leave(LEAVE);
 }

@@ -6,12 +6,11 @@
 mod approvals;
 mod check;
 mod deferred;
-mod demo;
-mod demo_run;
+pub(crate) mod demo;
 mod docs;
 mod doctor;
 mod drive;
-mod ending;
+pub(crate) mod ending;
 mod entry_hosts;
 mod explain;
 #[cfg(feature = "fleet")]
@@ -31,17 +30,17 @@ mod inspect;
 mod install;
 mod kept;
 mod mend;
-mod output;
+pub(crate) mod output;
 mod own;
 mod record;
 mod rendered;
 mod reports;
 mod rows;
-mod run;
-mod scratch;
+pub(crate) mod run;
+pub(crate) mod scratch;
 mod serve;
 mod state;
-mod tail;
+pub(crate) mod tail;
 mod test;
 mod trust;
 mod unasked;
@@ -468,7 +467,7 @@ fn root_of(path: &Path) -> PathBuf {
 }
 
 /// Why a command failed. It is printed, and the exit code is 2.
-struct Failure(String);
+pub(crate) struct Failure(pub(crate) String);
 
 impl<E: std::error::Error> From<E> for Failure {
     fn from(error: E) -> Self {
@@ -478,7 +477,7 @@ impl<E: std::error::Error> From<E> for Failure {
 
 /// The result of a command, which decides the exit code.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Finding {
+pub(crate) enum Finding {
     /// 0.
     Fine,
     /// 1.
@@ -534,8 +533,8 @@ fn parse_and_log() -> Result<Cli, ExitCode> {
     Ok(cli)
 }
 
-/// Runs the command line of this process.
-pub fn main() -> ExitCode {
+/// Runs the command line of this process; `show` is what `hookwire demo` shows.
+pub(crate) fn main(show: demo::Show) -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     if let Some(clock) = hook::Clock::of(&words) {
         return clock.answer(|| {
@@ -582,10 +581,7 @@ pub fn main() -> ExitCode {
         Command::Init(args) => init::run(&args, &mut out),
         Command::Generate(args) => generate::run(&args, &mut out),
         Command::Run(args) => run::run(&args),
-        Command::Demo(args) if args.run => demo_run::run(&mut out),
-        #[cfg(feature = "fleet")]
-        Command::Demo(args) if args.fleet => fleet::demo::run(args.nats.as_deref(), &mut out),
-        Command::Demo(args) => demo::run(&args, &mut out),
+        Command::Demo(args) => show(&args, &mut out),
         Command::Docs(args) => docs::run(&args, &mut out),
         Command::Install(args) => entry_hosts::renewed(args.root(), &mut out, |out| install::install(&args, out)),
         Command::Uninstall(args) => entry_hosts::renewed(args.root(), &mut out, |out| install::uninstall(&args, out)),

@@ -4,7 +4,7 @@
 //! can't move the cursor, hide or reorder anything, wherever they come from. Clippy refuses other ways out.
 
 use super::Format;
-pub(super) use hookwire_base::support::visible::safe;
+pub(crate) use hookwire_base::support::visible::safe;
 use hookwire_base::support::visible::{safe_json, safe_lines};
 
 use anstyle::{AnsiColor, Style};
@@ -18,7 +18,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::{IsTerminal, Write};
 
 /// stdout, with or without colour.
-pub(super) struct Output {
+pub(crate) struct Output {
     stdout: std::io::Stdout,
     colour: bool,
     /// Stands before a digit where a tone begins or ends in a text that isn't printed yet. It is made anew in each process, so
@@ -26,14 +26,14 @@ pub(super) struct Output {
     mark: String,
     pub(super) format: Format,
     /// Whether that is JSON.
-    pub(super) json: bool,
+    pub(crate) json: bool,
     /// Why nothing can be written any more. What a command does, it does all the same.
     gone: Option<std::io::Error>,
 }
 
 /// The role of a piece of text, which decides its colour.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tone {
+pub(crate) enum Tone {
     Good,
     Bad,
     Warn,
@@ -44,7 +44,7 @@ pub(super) enum Tone {
 
 impl Tone {
     /// The tone of a decision.
-    pub(super) fn of(decision: Decision) -> Tone {
+    pub(crate) fn of(decision: Decision) -> Tone {
         match decision {
             Decision::Allow => Tone::Good,
             Decision::Deny => Tone::Bad,
@@ -62,7 +62,7 @@ impl Output {
     }
 
     /// NO_COLOR (any value but an empty one) and pipes switch colour off, unless it is asked for.
-    pub(super) fn wants_colour(choice: clap::ColorChoice, stream: &impl IsTerminal) -> bool {
+    pub(crate) fn wants_colour(choice: clap::ColorChoice, stream: &impl IsTerminal) -> bool {
         match choice {
             clap::ColorChoice::Always => true,
             clap::ColorChoice::Never => false,
@@ -74,12 +74,12 @@ impl Output {
         }
     }
 
-    pub(super) fn colour(&self) -> bool {
+    pub(crate) fn colour(&self) -> bool {
         self.colour
     }
 
     /// A text in its tone, for [`Output::line`].
-    pub(super) fn tone(&self, tone: Tone, text: &str) -> String {
+    pub(crate) fn tone(&self, tone: Tone, text: &str) -> String {
         match TONES.iter().position(|(it, _)| *it == tone) {
             Some(n) if self.colour => format!("{0}{n}{text}{0}e", self.mark),
             _ => text.to_string(),
@@ -87,13 +87,13 @@ impl Output {
     }
 
     /// One line, whatever the text is: what could move the cursor or hide something is spelt out.
-    pub(super) fn line(&mut self, text: &str) {
+    pub(crate) fn line(&mut self, text: &str) {
         let line = self.shown(text);
         self.bytes(format!("{line}\n").as_bytes());
     }
 
     /// One line for people. Where stdout is a report that a program reads, the line goes to stderr.
-    pub(super) fn aside(&mut self, text: &str) {
+    pub(crate) fn aside(&mut self, text: &str) {
         match self.format {
             Format::Text => self.line(text),
             _ => tell_plainly(safe(text)),
@@ -101,7 +101,7 @@ impl Output {
     }
 
     /// The lines of a text that has several.
-    pub(super) fn lines(&mut self, text: &str) {
+    pub(crate) fn lines(&mut self, text: &str) {
         text.split('\n').for_each(|line| self.line(line));
     }
 
@@ -121,7 +121,7 @@ impl Output {
     }
 
     /// One line of JSON. A terminal would obey what is in its texts, so what can't be seen is escaped there.
-    pub(super) fn json(&mut self, value: &impl Serialize) {
+    pub(crate) fn json(&mut self, value: &impl Serialize) {
         match serde_json::to_string(value) {
             Ok(text) => self.bytes(format!("{}\n", safe_json(&text)).as_bytes()),
             Err(error) => tracing::error!(%error, "A result is not JSON; this is a bug in hookwire."),
@@ -129,7 +129,7 @@ impl Output {
     }
 
     /// A value for a program: as it is, unless a person reads it.
-    pub(super) fn value(&mut self, text: &str) {
+    pub(crate) fn value(&mut self, text: &str) {
         match self.stdout.is_terminal() {
             true => self.lines(text),
             false => self.bytes(format!("{text}\n").as_bytes()),
@@ -137,7 +137,7 @@ impl Output {
     }
 
     /// The lines of a text that have changed, and some around them, beside a report.
-    pub(super) fn diff(&mut self, old: &str, new: &str) {
+    pub(crate) fn diff(&mut self, old: &str, new: &str) {
         for (fate, text) in line_diff(old, new) {
             let tone = match fate {
                 Fate::Removed => Tone::Bad,
@@ -151,20 +151,20 @@ impl Output {
 
     /// Writes bytes as they are: they are made for programs, or have gone through
     /// [`render`](super::rendered::render).
-    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         if self.gone.is_none() {
             self.gone = self.stdout.write_all(bytes).and_then(|()| self.stdout.flush()).err();
         }
     }
 
     /// Whether nobody reads any more: who only shows something can end.
-    pub(super) fn is_gone(&self) -> bool {
+    pub(crate) fn is_gone(&self) -> bool {
         self.gone.is_some()
     }
 
     /// Why something couldn't be written that somebody wants to read. A reader who has seen enough, as in
     /// `hookwire check --list | head -1`, doesn't.
-    pub(super) fn problem(&self) -> Option<&std::io::Error> {
+    pub(crate) fn problem(&self) -> Option<&std::io::Error> {
         self.gone.as_ref().filter(|error| error.kind() != std::io::ErrorKind::BrokenPipe)
     }
 }
@@ -179,7 +179,7 @@ const TONES: [(Tone, Style); 5] = [
 ];
 
 /// A text without secrets, for the log: hooks and their programs quote what they were asked about.
-pub(super) fn redacted(text: String) -> String {
+pub(crate) fn redacted(text: String) -> String {
     match without_secrets(Value::String(text)) {
         Value::String(clean) => clean,
         other => other.to_string(),
@@ -187,7 +187,7 @@ pub(super) fn redacted(text: String) -> String {
 }
 
 /// The log as lines of JSON, without secrets and with what can't be seen escaped. Each write is a line.
-pub(super) struct JsonLog<W: Write>(pub(super) W);
+pub(crate) struct JsonLog<W: Write>(pub(crate) W);
 
 impl<W: Write> Write for JsonLog<W> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -207,24 +207,24 @@ impl<W: Write> Write for JsonLog<W> {
 }
 
 /// Says something on stderr, on lines that nothing in it can hide or reorder.
-pub(super) fn tell(text: impl Display) {
+pub(crate) fn tell(text: impl Display) {
     tell_plainly(format_args!("hookwire: {text}"));
 }
 
 /// Writes a message to stderr without the program's name before it. If nobody reads it any more, it is nobody's.
-pub(super) fn tell_plainly(text: impl Display) {
+pub(crate) fn tell_plainly(text: impl Display) {
     let _ = writeln!(std::io::stderr(), "{}", safe_lines(&text.to_string()));
 }
 
 /// Asks for an answer on the terminal.
-pub(super) fn prompt(question: &str) -> std::io::Result<()> {
+pub(crate) fn prompt(question: &str) -> std::io::Result<()> {
     let mut stderr = std::io::stderr();
     stderr.write_all(safe(question).as_bytes())?;
     stderr.flush()
 }
 
 /// At most so many characters, on one line: spelt out before it is cut, so that a column holds what it shows.
-pub(super) fn short(text: &str, width: usize) -> String {
+pub(crate) fn short(text: &str, width: usize) -> String {
     let text = safe(text);
     if text.chars().count() <= width {
         return text;

@@ -96,7 +96,7 @@ pub(super) fn with_dashes(mut error: clap::Error, words: &[String]) -> clap::Err
 }
 
 /// It stands beside this program.
-pub(super) fn supervisor() -> Result<PathBuf, Failure> {
+pub(crate) fn supervisor() -> Result<PathBuf, Failure> {
     small().map_err(|place| {
         Failure(format!(
             "{} isn't there, the program that watches starts: `cargo install --locked --path .` installs both programs",

@@ -4,7 +4,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 /// An empty directory of this user's own, which goes when the value goes.
-pub(super) fn scratch(purpose: &str) -> std::io::Result<TempDir> {
+pub(crate) fn scratch(purpose: &str) -> std::io::Result<TempDir> {
     // Without links, so that a path in it is spelt in one way.
     tempfile::Builder::new().prefix(&format!("hookwire-{purpose}-")).tempdir_in(std::env::temp_dir().canonicalize()?)
 }
@@ -30,7 +30,7 @@ const LOCAL_TO_GIT: &[&str] = &[
 ];
 
 /// Has a command in a scratch directory meet the repositories that are there, and no other.
-pub(super) fn forget_git(command: &mut Command) {
+pub(crate) fn forget_git(command: &mut Command) {
     for variable in LOCAL_TO_GIT {
         command.env_remove(variable);
     }

@@ -258,7 +258,7 @@ fn below(event: &Event) -> String {
 }
 
 /// A program that starts in its place in the tree, in lines for a terminal.
-pub(super) fn tree(event: &Event) -> Vec<String> {
+pub(crate) fn tree(event: &Event) -> Vec<String> {
     told::tree(event)
         .iter()
         .map(|(depth, line)| format!("{}{}", "  ".repeat(*depth), short(line, TREE_WIDTH - 2 * depth)))

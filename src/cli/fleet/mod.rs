@@ -3,7 +3,6 @@
 pub(super) mod approvals;
 mod canary;
 mod cases;
-pub(super) mod demo;
 mod init;
 mod join;
 mod key;

@@ -26,16 +26,16 @@ const DONE: &str = "All done.";
 
 /// What the model has heard.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Heard {
-    pub(super) n_requests: usize,
+pub(crate) struct Heard {
+    pub(crate) n_requests: usize,
     /// The commands that it has had the agent run, or try to.
-    pub(super) n_commands: usize,
+    pub(crate) n_commands: usize,
     /// A text was among what came of the calls.
-    pub(super) model_was_told: bool,
+    pub(crate) model_was_told: bool,
 }
 
 /// The model, as long as it is kept.
-pub(super) struct Model {
+pub(crate) struct Model {
     url: String,
     heard: Arc<Mutex<Heard>>,
     listening: tokio::task::JoinHandle<()>,
@@ -64,7 +64,7 @@ struct Call {
 
 impl Model {
     /// Begins to listen. `why` is what the model is to hear.
-    pub(super) async fn start(commands: Vec<String>, why: &'static str) -> std::io::Result<Model> {
+    pub(crate) async fn start(commands: Vec<String>, why: &'static str) -> std::io::Result<Model> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let url = format!("http://{}", listener.local_addr()?);
         let heard = Arc::new(Mutex::new(Heard::default()));
@@ -88,11 +88,11 @@ impl Model {
         Ok(Model { url, heard, listening })
     }
 
-    pub(super) fn url(&self) -> &str {
+    pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
-    pub(super) fn heard(&self) -> Heard {
+    pub(crate) fn heard(&self) -> Heard {
         *self.heard.lock()
     }
 }

@@ -3,12 +3,12 @@
 //! All of it is real: the repository, its remote, the programs, the kernel's refusal. What is printed of a start is what the
 //! host says that it has judged.
 
-use super::demo::detail;
-use super::output::{Output, Tone, safe};
-use super::run::supervisor;
-use super::scratch::{forget_git, scratch};
-use super::tail::tree;
-use super::{Failure, Finding};
+use super::detail;
+use crate::cli::output::{Output, Tone, safe};
+use crate::cli::run::supervisor;
+use crate::cli::scratch::{forget_git, scratch};
+use crate::cli::tail::tree;
+use crate::cli::{Failure, Finding};
 use hookwire_base::verdict::Decision;
 use hookwire_dialects as dialects;
 use serde_json::Value;

@@ -7,11 +7,11 @@
 mod machine;
 mod server;
 
-use super::super::demo::{WIDTH, detail, wrapped};
-use super::super::ending;
-use super::super::output::{Output, Tone, short};
-use super::super::scratch::scratch;
-use super::super::{Failure, Finding};
+use super::{WIDTH, detail, wrapped};
+use crate::cli::ending;
+use crate::cli::output::{Output, Tone, short};
+use crate::cli::scratch::scratch;
+use crate::cli::{Failure, Finding};
 use futures_util::future::join_all;
 use hookwire_base::verdict::{Decision, Verdict};
 use hookwire_engine::fleet::settings::Settings;
@@ -67,7 +67,7 @@ const CALLS: u64 = 20;
 /// How long each step may take.
 const LIMIT: Duration = Duration::from_secs(30);
 
-pub(in crate::cli) fn run(nats: Option<&Path>, out: &mut Output) -> Result<Finding, Failure> {
+pub(super) fn run(nats: Option<&Path>, out: &mut Output) -> Result<Finding, Failure> {
     let program = server::program(nats)?;
     ending::run(async |_| {
         let place = scratch("demo")?;

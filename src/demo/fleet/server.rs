@@ -13,8 +13,8 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::ChildStderr;
 use tokio::sync::oneshot;
 
-const CONFIG: &str = include_str!("../../../../examples/fleet/nats-server.conf");
-const ACCOUNTS: &str = include_str!("../../../../examples/fleet/accounts.conf");
+const CONFIG: &str = include_str!("../../../examples/fleet/nats-server.conf");
+const ACCOUNTS: &str = include_str!("../../../examples/fleet/accounts.conf");
 /// Where the example's first host begins, and where it ends: "copy this block for each machine".
 const FIRST: &str = "{ user: \"host-a\"";
 const SECOND: &str = "{ user: \"host-b\"";

@@ -1,14 +1,12 @@
 //! `hookwire doctor AGENT --drive`: the agent itself is started once, in a project and a home that are thrown away, against a
 //! model on this machine. What counts is what the agent then does.
 
-mod model;
-
 use super::Failure;
 use super::install::program;
 use super::scratch::scratch;
+use crate::model_server::{Heard, Model};
 use hookwire_base::support::file;
 use hookwire_rules::agents::{Agent, Headless};
-use model::{Heard, Model};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
