@@ -39,7 +39,7 @@ fn each_kind_decides_and_the_worker_may_die() {
     let pid_file = dir.path().join("pid");
     std::fs::write(dir.path().join("hooks.yaml"), HOOKS.replace("PIDFILE", &json!(pid_file).to_string())).unwrap();
     let model = ModelServer::with([Say::Verdict("allow", "harmless"), Say::Verdict("deny", "it asks for a password")]);
-    let state = dir.path().join("state.redb");
+    let state = dir.path().join("state");
     let start = || {
         let mut command = serve(dir.path());
         model.serve_for(&mut command);

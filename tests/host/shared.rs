@@ -144,7 +144,7 @@ fn state_over_the_wire() {
 #[test]
 fn a_state_file_survives_a_kill() {
     let world = World::new("hooks: []");
-    let file = world.root.path().join("state.redb");
+    let file = world.root.path().join("state");
     let arguments = ["--state-file", file.to_str().unwrap()];
     let mut host = world.host(&arguments);
     for n in 1..=50 {

@@ -309,7 +309,7 @@ fn a_record_that_the_disk_does_not_have_is_not_acknowledged() {
 #[test]
 fn a_state_file_that_is_removed_under_the_host_is_made_again() {
     let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("state.redb");
+    let file = dir.path().join("state");
     let start = || TestHost::start(serve(no_hooks()).arg("--state-file").arg(&file));
     let mut host = start();
     let set = |host: &mut TestHost, key: &str| host.request("state/set", json!({"key": key, "value": key}));

@@ -138,7 +138,6 @@ fn features_are_handed_on() {
         ("rquickjs", "handlers"),
         ("rmcp", "handlers"),
         ("reqwest", "handlers"),
-        ("redb", "handlers"),
         ("async-nats", "fleet"),
         ("rusqlite", "hookwire"),
         ("hyper", "hookwire"),

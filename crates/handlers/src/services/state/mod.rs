@@ -162,10 +162,10 @@ impl Store {
     /// # Errors
     /// The file can't be opened, or is something else.
     pub fn open(path: &Path) -> Result<Store, StateError> {
-        let (file, entries) = file::File::open(path)?;
+        let (file, rows) = file::File::open(path)?;
         let mut values = Values::default();
         let now = SystemTime::now();
-        for (scope, key, entry) in entries {
+        for ((scope, key), entry) in rows {
             values.insert(&scope, &key, entry, now)?;
         }
         values.file = Some(file);
@@ -491,7 +491,70 @@ mod tests {
         assert!(store.list(&session, "", 10)[0].ttl_ms.is_some());
         drop(store);
         std::fs::write(&path, "something else").unwrap();
-        assert!(Store::open(&path).unwrap_err().0.starts_with("open the state file"));
+        let error = Store::open(&path).unwrap_err().0;
+        let expected = format!("open the state file {}: it is not a state file of hookwire", path.display());
+        assert_eq!((error, std::fs::read_to_string(&path).unwrap()), (expected, "something else".into()));
+    }
+
+    #[tokio::test]
+    async fn a_file_is_whole_up_to_the_last_line_that_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state");
+        let opened = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            Store::open(&path).map(|store| store.list(&Scope::Global, "", 10).len())
+        };
+        let store = Store::open(&path).unwrap();
+        for key in ["a", "b"] {
+            store.set(&Scope::Global, key, json!(null), None).unwrap();
+            store.saved().await.unwrap();
+        }
+        drop(store);
+        let whole = std::fs::read(&path).unwrap();
+        let ends: Vec<usize> =
+            whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1).collect();
+        // Wherever a crash ended the file, what was acknowledged before is there, and the next change is read again.
+        for end in 0..=ends[2] + 2 {
+            let n = ends.iter().filter(|at| **at <= end).count().saturating_sub(1);
+            assert_eq!(opened(&whole[..end]), Ok(n), "{end}");
+            let store = Store::open(&path).unwrap();
+            store.set(&Scope::Global, "c", json!(1), None).unwrap();
+            store.saved().await.unwrap();
+            drop(store);
+            assert_eq!(Store::open(&path).unwrap().list(&Scope::Global, "", 10).len(), n + 1, "{end}");
+        }
+        // The disk may have kept the end of a line and not its beginning.
+        let mut torn = whole.clone();
+        torn[ends[1]..ends[1] + 30].fill(0);
+        assert_eq!(opened(&torn), Ok(1));
+        let mut damaged = whole.clone();
+        damaged[ends[0] + 3] ^= 1;
+        let error = opened(&damaged).unwrap_err().0;
+        assert!(error.ends_with(&format!("its line 2 is damaged (at byte {})", ends[0])), "{error}");
+        assert_eq!(std::fs::read(&path).unwrap(), damaged, "nothing is cut off");
+    }
+
+    #[tokio::test]
+    async fn a_file_holds_few_old_values() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, link) = (dir.path().join("state"), dir.path().join("link"));
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        let store = Store::open(&link).unwrap();
+        let large = "x".repeat(MAX_VALUE - 10);
+        for n in 0..30 {
+            store.set(&Scope::Global, "k", json!(format!("{n}{large}")), None).unwrap();
+            store.increment(&Scope::Guards, "n", &1.into(), None).unwrap();
+            store.saved().await.unwrap();
+            assert!(std::fs::metadata(&path).unwrap().len() < 8 * MAX_VALUE as u64);
+        }
+        let held = Store::open(&path).unwrap();
+        assert_eq!(held.get(&Scope::Global, "k"), None, "the new file is held, too");
+        drop(store);
+        drop(held);
+        let store = Store::open(&path).unwrap();
+        assert_eq!(store.get(&Scope::Global, "k"), Some(json!(format!("29{large}"))));
+        assert_eq!(store.get(&Scope::Guards, "n"), Some(json!(30)));
+        assert!(link.is_symlink());
     }
 
     #[test]
