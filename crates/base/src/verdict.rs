@@ -41,6 +41,7 @@ macro_rules! words {
 
 words! {
     /// What may happen next. The order is that of strength: a later one wins over an earlier one.
+    #[derive(Default)]
     pub enum Decision {
         /// Go on.
         Allow = "allow",
@@ -49,6 +50,8 @@ words! {
         /// Put the act off; the client resumes it later.
         Defer = "defer",
         /// Don't.
+        // A verdict that nobody has filled in lets nothing through.
+        #[default]
         Deny = "deny",
     }
 }
@@ -393,7 +396,7 @@ impl Outcome {
 }
 
 /// The one combined answer to an event.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Verdict {
     /// What may happen.
@@ -466,26 +469,7 @@ impl Verdict {
 
     /// A decision that no hook made, under definitions of this generation and content.
     pub fn silent(decision: Decision, generation: u64, hash: Arc<str>, event_id: Arc<str>) -> Verdict {
-        Verdict {
-            decision,
-            reason: None,
-            decided_by: None,
-            subject: None,
-            patch: None,
-            replaced: false,
-            stop: None,
-            user_messages: Vec::new(),
-            additional_context: Vec::new(),
-            context: None,
-            retry: None,
-            grant: None,
-            outcomes: Vec::new(),
-            errors: Vec::new(),
-            generation,
-            hash,
-            session_generation: None,
-            event_id,
-        }
+        Verdict { decision, generation, hash, event_id, ..Verdict::default() }
     }
 
     /// The doubts that the decision could hang on: hooks that couldn't tell whether they apply, and why. There are none
