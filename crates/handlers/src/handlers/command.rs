@@ -197,7 +197,7 @@ impl Kind for Command {
         };
         if self.stdout == Some(Stdout::Log) {
             // The command has ended: what is too much of its output is left out.
-            let _ = OutputLog::new(call.hook.name, self.secrets.clone()).read(&output.stdout[..]).await;
+            let _ = OutputLog::of_hook(call.hook.name, self.secrets.clone()).read(&output.stdout[..]).await;
         }
         let mut answer = self.answer(call, &output);
         if let (Ok(answer), process::Exit::Code(code @ 1..)) = (&mut answer, &output.status)

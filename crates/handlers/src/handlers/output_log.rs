@@ -1,31 +1,40 @@
-//! What a hook's program writes for people: bounded, without secrets, into the host's log. The last line is
+//! What a hook's program or an MCP server writes for people: bounded, without secrets, into the host's log. The last line is
 //! kept, because it often says why the program ended.
 
 use super::environment::Secrets;
 use super::flow::Flow;
 use hookwire_base::support::visible::cut;
 use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::Instant;
+use tracing::field::display;
 
 /// How much of a line is kept for the log; what is beyond what is shown lets secrets be found whole.
 const MAX_LOGGED: usize = 64 * 1024;
 /// Lines that a program may log in a second.
 const MAX_LINES: u32 = 100;
 
+#[derive(Debug)]
 pub(super) struct OutputLog {
-    /// The hook that the program was started for; others may share it.
-    pub(super) hook: String,
+    /// The hook that the program was started for (others may share it), or the server.
+    pub(super) name: String,
+    is_server: bool,
     pub(super) secrets: Secrets,
     /// What the program may still write; whoever calls it makes up for what that took.
-    pub(super) flow: Flow,
+    pub(super) flow: Arc<Flow>,
     last_line: Mutex<String>,
 }
 
 impl OutputLog {
-    pub(super) fn new(hook: &str, secrets: Secrets) -> OutputLog {
-        OutputLog { hook: hook.to_string(), secrets, flow: Flow::default(), last_line: Mutex::default() }
+    pub(super) fn of_hook(name: &str, secrets: Secrets) -> OutputLog {
+        OutputLog { name: name.into(), is_server: false, secrets, flow: Arc::default(), last_line: Mutex::default() }
+    }
+
+    #[cfg(feature = "mcp")]
+    pub(super) fn of_server(name: &str, secrets: Secrets) -> OutputLog {
+        OutputLog { is_server: true, ..OutputLog::of_hook(name, secrets) }
     }
 
     /// Logs what comes through a pipe, until it is closed.
@@ -59,10 +68,12 @@ impl OutputLog {
         }
         let line = excerpt(&line, 2000);
         *self.last_line.lock() = excerpt(&line, 300);
+        let name = Some(display(&self.name));
+        let (hook, server) = if self.is_server { (None, name) } else { (name, None) };
         match limit.count(Instant::now()) {
-            Logged::Line => tracing::info!(hook = %self.hook, "{line}"),
+            Logged::Line => tracing::info!(hook, server, "{line}"),
             Logged::Last => {
-                tracing::warn!(hook = %self.hook, "A hook's program writes too much; the rest of this second is left out.")
+                tracing::warn!(hook, server, "A hook's program writes too much; the rest of this second is left out.")
             }
             Logged::Nothing => {}
         }
@@ -70,8 +81,12 @@ impl OutputLog {
 
     /// The end of a message about a program's end: its last line, if it wrote one.
     pub(super) fn last_words(&self) -> String {
-        let line = self.last_line.lock();
-        if line.is_empty() { String::new() } else { format!("; its last words: {line}") }
+        self.last_line().map_or_else(String::new, |line| format!("; its last words: {line}"))
+    }
+
+    /// The last line that isn't empty.
+    pub(super) fn last_line(&self) -> Option<String> {
+        Some(self.last_line.lock().clone()).filter(|line| !line.is_empty())
     }
 
     /// The beginning of a text without secrets.

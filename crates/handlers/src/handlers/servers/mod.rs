@@ -8,13 +8,15 @@ mod flow;
 
 use crate::handlers::effect::Program;
 use crate::handlers::environment::{Secrets, changed};
-use crate::handlers::flow::Flow;
 use crate::handlers::headers::Headers;
 use crate::handlers::named_files::{ApprovedCommand, Words, run_by_words};
+use crate::handlers::output_log::OutputLog;
 use crate::handlers::process;
 use crate::handlers::process_tree::{self, Tree};
 use crate::services::egress::EgressByLayer;
 use flow::{Lines, MAX_MESSAGE, Wire};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use hookwire_base::support::nearest::closest;
 use hookwire_base::support::visible::cut;
 use hookwire_base::syntax::source::Layer;
@@ -34,7 +36,6 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
-use tokio::io::AsyncReadExt;
 use tokio::process::ChildStderr;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -285,8 +286,8 @@ impl Slot {
             return Err(format!("start the MCP server `{label}`: {why}"));
         }
         let started = Instant::now();
-        let flow = Arc::<Flow>::default();
-        let (service, child) = match connect(&self.definition, root, egress, &flow).await {
+        let log = Arc::new(OutputLog::of_server(label, self.definition.secrets.clone()));
+        let (service, child) = match connect(&self.definition, root, egress, &log).await {
             Ok(it) => it,
             Err(error) => {
                 self.health.lock().fail(&error);
@@ -297,7 +298,7 @@ impl Slot {
         let running = Arc::new(Running {
             definition: self.definition.clone(),
             peer: service.peer().clone(),
-            flow,
+            log,
             tools: Mutex::default(),
             usage: Mutex::new(Usage { calls: 1, last: Instant::now(), idle }),
             worked: AtomicBool::new(false),
@@ -345,7 +346,7 @@ impl Health {
 struct Running {
     definition: Arc<ServerDefinition>,
     peer: Peer<RoleClient>,
-    flow: Arc<Flow>,
+    log: Arc<OutputLog>,
     tools: Mutex<Option<Arc<[Tool]>>>,
     usage: Mutex<Usage>,
     /// It has answered a call.
@@ -380,7 +381,7 @@ impl Lease {
     /// Calls a tool. Dropping the future cancels the request; the server stays up.
     pub async fn call(&self, tool: &str, arguments: JsonObject) -> Result<CallToolResult, String> {
         let what = format!("call tool `{tool}`");
-        self.0.flow.refill();
+        self.0.log.flow.refill();
         self.find(tool).await?;
         let params = CallToolRequestParams::new(tool.to_string()).with_arguments(arguments);
         let response = self.0.peer.call_tool_once(params).await;
@@ -496,15 +497,28 @@ impl ServerDefinition {
 /// The program behind a server.
 struct Child {
     tree: Tree,
-    stderr: Stderr,
+    /// What it says on stderr.
+    log: Arc<OutputLog>,
+    /// Logs that, and ends if it is too much.
+    flooded: BoxFuture<'static, ()>,
 }
 
 impl Child {
+    fn new(tree: Tree, stderr: ChildStderr, log: Arc<OutputLog>) -> Child {
+        let reader = log.clone();
+        let flooded = async move {
+            if reader.read(stderr).await.is_ok() {
+                std::future::pending().await
+            }
+        };
+        Child { tree, log, flooded: flooded.fuse().boxed() }
+    }
+
     /// Until it has exited or says too much on stderr, which is read meanwhile.
     async fn exited(&mut self) {
         tokio::select! {
             _ = self.tree.exited() => {}
-            () = self.stderr.log() => {}
+            () = &mut self.flooded => {}
         }
     }
 }
@@ -514,7 +528,7 @@ async fn connect(
     definition: &ServerDefinition,
     root: &Path,
     egress: &EgressByLayer,
-    flow: &Arc<Flow>,
+    log: &Arc<OutputLog>,
 ) -> Result<(RunningService<RoleClient, Quiet>, Option<Child>), String> {
     match &definition.reach {
         Reach::Command { argv, env, cwd, approved, .. } => {
@@ -538,8 +552,8 @@ async fn connect(
                 .map_err(|_| format!("start a program: {most} that outlive their calls run already"))?;
             let process::Child { stdin, stdout, stderr, tree } =
                 process::start(&spec, permit).map_err(|error| error.to_string())?;
-            let stdout = Lines { pipe: stdout, line: 0, flow: flow.clone() };
-            let mut child = Child { tree, stderr: Stderr::new(stderr, definition, flow.clone()) };
+            let stdout = Lines { pipe: stdout, line: 0, flow: log.flow.clone() };
+            let mut child = Child::new(tree, stderr, log.clone());
             let handshake = timeout(START, Quiet.serve(Wire::Pipes(AsyncRwTransport::new(stdout, stdin))));
             let mut handshake = pin!(handshake);
             let result = tokio::select! {
@@ -553,7 +567,7 @@ async fn connect(
                 None => String::new(),
             };
             Err(match timeout(Duration::from_millis(200), child.exited()).await {
-                _ if flow.excess().is_some() => flow.excess().unwrap_or_default(),
+                _ if log.flow.excess().is_some() => log.flow.excess().unwrap_or_default(),
                 Ok(()) => child.last_words().await,
                 Err(_) => problem,
             })
@@ -566,7 +580,7 @@ async fn connect(
                 .custom_headers(headers)
                 .max_sse_event_size(MAX_MESSAGE);
             let http = StreamableHttpClientTransport::with_client(client, config);
-            match timeout(START, Quiet.serve(Wire::Http(http, flow.clone()))).await {
+            match timeout(START, Quiet.serve(Wire::Http(http, log.flow.clone()))).await {
                 Ok(Ok(service)) => Ok((service, None)),
                 Ok(Err(error)) => Err(definition.refusal(&error)),
                 Err(_) => Err(format!("it didn't answer `initialize` within {} s", START.as_secs())),
@@ -578,14 +592,14 @@ async fn connect(
 impl Child {
     /// How it ended and what it said last.
     async fn last_words(mut self) -> String {
-        let _ = timeout(Duration::from_millis(50), self.stderr.log()).await;
+        let _ = timeout(Duration::from_millis(50), &mut self.flooded).await;
         let status = match self.tree.finish() {
             Ok(status) => status.to_string(),
             Err(error) => error.to_string(),
         };
-        match &*self.stderr.last {
-            "" => format!("it ended by itself ({status})"),
-            last => format!("it ended by itself ({status}): {last}"),
+        match self.log.last_line() {
+            None => format!("it ended by itself ({status})"),
+            Some(last) => format!("it ended by itself ({status}): {last}"),
         }
     }
 }
@@ -637,7 +651,7 @@ async fn keep(
     let left = farewell.await.is_ok();
     if crashed {
         let why = match child {
-            _ if running.flow.excess().is_some() => running.flow.excess().unwrap_or_default(),
+            _ if running.log.flow.excess().is_some() => running.log.flow.excess().unwrap_or_default(),
             Some(child) if left => child.last_words().await,
             Some(_) => "it closed its stdout".to_string(),
             None => "the connection ended".to_string(),
@@ -665,75 +679,6 @@ async fn exited(child: &mut Option<Child>) {
     match child {
         Some(child) => child.exited().await,
         None => std::future::pending().await,
-    }
-}
-
-/// A server's stderr: logged, within bounds.
-struct Stderr {
-    pipe: ChildStderr,
-    label: String,
-    secrets: Secrets,
-    line: Vec<u8>,
-    /// The last line that wasn't empty.
-    last: String,
-    window: Instant,
-    n_logged: u32,
-    flow: Arc<Flow>,
-}
-
-impl Stderr {
-    /// How much of a line is kept, in bytes; what is beyond what is shown lets secrets be found whole.
-    const MAX_LINE: usize = 64 * 1024;
-    /// How much of it is shown, in characters.
-    const MAX_SHOWN: usize = 1024;
-    /// The most lines in a minute.
-    const MAX_LINES: u32 = 200;
-
-    fn new(pipe: ChildStderr, of: &ServerDefinition, flow: Arc<Flow>) -> Stderr {
-        let (label, secrets) = (of.label.clone(), of.secrets.clone());
-        let (line, last) = (Vec::new(), String::new());
-        Stderr { pipe, label, secrets, line, last, window: Instant::now(), n_logged: 0, flow }
-    }
-
-    /// Logs what comes, until it is too much. Nothing is lost if it is dropped.
-    async fn log(&mut self) {
-        let mut chunk = [0; 4096];
-        loop {
-            match self.pipe.read(&mut chunk).await {
-                Ok(0) | Err(_) => {
-                    self.tell();
-                    return std::future::pending().await;
-                }
-                Ok(n) if !self.flow.takes("stderr", &chunk[..n]) => return,
-                Ok(n) => {
-                    for byte in &chunk[..n] {
-                        match byte {
-                            b'\n' => self.tell(),
-                            byte if self.line.len() < Stderr::MAX_LINE => self.line.push(*byte),
-                            _ => {}
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    fn tell(&mut self) {
-        let line = self.secrets.mask(String::from_utf8_lossy(&std::mem::take(&mut self.line)).trim());
-        let line: String = line.chars().take(Stderr::MAX_SHOWN).collect();
-        if line.is_empty() {
-            return;
-        }
-        if self.window.elapsed() > Duration::from_secs(60) {
-            (self.window, self.n_logged) = (Instant::now(), 0);
-        }
-        self.n_logged = self.n_logged.saturating_add(1);
-        if self.n_logged <= Stderr::MAX_LINES {
-            tracing::info!(server = %self.label, line, "MCP server says.");
-        } else if self.n_logged == Stderr::MAX_LINES + 1 {
-            tracing::info!(server = %self.label, "MCP server says too much; the rest of this minute is left out.");
-        }
-        self.last = excerpt(&line, "");
     }
 }
 

@@ -114,7 +114,7 @@ pub(super) enum Upkeep {
 
 impl std::fmt::Debug for Worker {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Worker").field("hook", &self.log.hook).finish_non_exhaustive()
+        f.debug_struct("Worker").field("hook", &self.log.name).finish_non_exhaustive()
     }
 }
 
@@ -123,7 +123,7 @@ impl Worker {
     pub(super) fn new(launch: &Launch, request: &Request<'_>) -> (Arc<Worker>, mpsc::Receiver<Bytes>) {
         let (lines, to_write) = mpsc::channel(2 * MAX_IN_FLIGHT);
         let worker = Worker {
-            log: OutputLog::new(request.hook, launch.secrets.clone()),
+            log: OutputLog::of_hook(request.hook, launch.secrets.clone()),
             language: launch.runtime.language(),
             lines,
             phase: watch::Sender::new(Phase::Starting),
@@ -329,7 +329,7 @@ impl Worker {
                 None
             };
             if let Some(why) = why {
-                tracing::warn!(hook = %self.log.hook, why, "A worker is replaced.");
+                tracing::warn!(hook = %self.log.name, why, "A worker is replaced.");
                 self.leave(&mut state);
             }
         }
@@ -338,7 +338,7 @@ impl Worker {
         }
         let idle = (state.calls.is_empty() && is_ready).then(|| state.idle_since + state.idle);
         if idle.is_some_and(|at| at <= now) {
-            tracing::info!(hook = %self.log.hook, "A worker had nothing to do and is ended.");
+            tracing::info!(hook = %self.log.name, "A worker had nothing to do and is ended.");
             self.leave(&mut state);
             return Upkeep::Leave;
         }
