@@ -39,38 +39,17 @@ use super::Shell;
 use super::names::base_name;
 use super::word::{Openness, Word};
 use compact_str::{CompactString, format_compact};
+use foldhash::fast::FixedState;
 use options::{Column, Row};
 use parsed::{Given, Item};
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasherDefault, Hasher};
 use std::iter::Peekable;
 use std::str::Chars;
 use std::sync::{LazyLock, OnceLock};
 
-/// For tables of our own names: nobody can add names that collide, and the hash of the standard library took a tenth of
-/// reading a command. (FNV-1a.)
-#[derive(Clone)]
-pub(super) struct NameHasher(u64);
-
-pub(super) type ByName<V> = HashMap<&'static str, V, BuildHasherDefault<NameHasher>>;
-
-impl Default for NameHasher {
-    fn default() -> NameHasher {
-        NameHasher(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Hasher for NameHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
+/// A table of our own names: nobody can add names that collide, and the hash of the standard library took a tenth of
+/// reading a command.
+pub(super) type ByName<V> = HashMap<&'static str, V, FixedState>;
 
 /// A set of names: a line of `names.txt`.
 pub(super) struct Names {
@@ -79,7 +58,7 @@ pub(super) struct Names {
 }
 
 struct NameSet {
-    names: HashSet<&'static str, BuildHasherDefault<NameHasher>>,
+    names: HashSet<&'static str, FixedState>,
     /// A bit for each length that a name has. Most of what is asked for has another one.
     lengths: u64,
 }
