@@ -4,8 +4,8 @@
 //! bytes.
 
 use crate::digest::Sha256;
-use crate::file;
 use crate::name::Name;
+use hookwire_ask::file;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -220,7 +220,7 @@ impl Files {
                 break;
             }
             let mut content = Vec::new();
-            let file = file::open(&path).map_err(unread)?;
+            let (file, _) = file::open(&path).map_err(unread)?;
             file.take(crate::streams::MAX_BLOB as u64 + 1).read_to_end(&mut content).map_err(unread)?;
             total += content.len() as u64;
             let sha256 = Sha256::of(&content);

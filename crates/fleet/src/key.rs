@@ -3,10 +3,10 @@
 //! A private key is a file of mode 0600, sealed by a passphrase (PBKDF2 with HMAC-SHA-256, then ChaCha20-Poly1305), or
 //! plain where somebody asks for that. A public key is one word that fits into a configuration: `ed25519:BASE64`.
 
-use crate::file;
 use crate::server::{ServerError, check_private};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use hookwire_ask::file;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::pbkdf2;
 use ring::rand::{SecureRandom, SystemRandom};

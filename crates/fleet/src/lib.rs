@@ -50,7 +50,6 @@ pub mod asks;
 pub mod bundle;
 pub mod digest;
 pub mod envelope;
-mod file;
 pub mod follow;
 #[cfg(test)]
 mod hostile;

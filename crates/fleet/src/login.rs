@@ -3,8 +3,8 @@
 //! A key is an NKEY: its seed never leaves the machine. It stands alone in a file, or beside a token (JWT) that an
 //! operator has signed, in a `.creds` file as `nsc` writes it.
 
-use crate::file;
 use async_nats::{Auth, AuthError, ConnectOptions};
+use hookwire_ask::file;
 use nkeys::{KeyPair, KeyPairType};
 use std::path::{Path, PathBuf};
 
@@ -147,7 +147,7 @@ mod tests {
             (&by_key, format!("{user}\n"), 0o604, "others can read"),
             (&by_key, account.clone(), 0o600, "no seed of a user"),
             (&by_key, user[..20].to_string(), 0o600, "no seed of a user"),
-            (&by_key, "x".repeat(5000), 0o600, "more than 4096 bytes"),
+            (&by_key, "x".repeat(5000), 0o600, "larger than 4 KiB"),
             (&by_token, creds(&user), 0o600, ""),
             (&by_token, creds(&user), 0o644, "others can read"),
             (&by_token, creds(&account), 0o600, "no seed of a user"),

@@ -3,7 +3,6 @@
 //! Everything waits for a bounded time. A server says of a publication or request that isn't permitted only in an
 //! asynchronous message, and the request itself times out; [`Server`] joins the two, so that the error says the reason.
 
-use crate::file;
 use crate::login::{self, Login};
 use crate::name::{BadName, Name};
 use async_nats::connection::State;
@@ -20,6 +19,7 @@ use async_nats::{
 };
 use bytes::Bytes;
 use futures_util::StreamExt;
+use hookwire_ask::file;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::VecDeque;

@@ -12,7 +12,7 @@
 //! `sent` may be older than the truth, because the server is asked after each connect. It is on the disk before a
 //! segment goes, so that no number is used twice.
 
-use crate::file;
+use hookwire_ask::file;
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -229,7 +229,7 @@ impl Spool {
         }
         let file = file::open_as(private().append(true).create(true), &segment_path(&self.dir, self.next))?;
         file.set_len(0)?;
-        file::sync_dir(&self.dir)?;
+        file::sync_directory(&self.dir)?;
         self.segments.push(Segment { first: self.next, bytes: 0 });
         Ok((file, 0))
     }
@@ -245,7 +245,7 @@ impl Spool {
         let first = self.sent + 1;
         let (segment, offset) = self.find(first)?;
         let (max_bytes, max_records) = self.limits.batch;
-        let mut file = file::open(&segment_path(&self.dir, segment.first))?;
+        let (mut file, _) = file::open(&segment_path(&self.dir, segment.first))?;
         file.seek(SeekFrom::Start(offset))?;
         // One record may be longer than a batch. What lies behind the known end isn't on the disk for sure.
         let most = max_bytes.max(self.limits.record + 1) as u64;
@@ -275,7 +275,7 @@ impl Spool {
         }
         let (known, offset) =
             self.at.filter(|(known, _)| (segment.first..=number).contains(known)).unwrap_or((segment.first, 0));
-        let mut file = file::open(&segment_path(&self.dir, segment.first))?;
+        let (mut file, _) = file::open(&segment_path(&self.dir, segment.first))?;
         file.seek(SeekFrom::Start(offset))?;
         let offset =
             offset + skip_lines(file.take(segment.bytes.saturating_sub(offset)), number - known)?.ok_or_else(lost)?;
@@ -376,7 +376,7 @@ fn write_small_as(dir: &Path, name: &str, text: &str, is_synced: bool) -> io::Re
         file.as_file().sync_all()?;
     }
     file.persist(dir.join(name)).map_err(|error| error.error)?;
-    if is_synced { file::sync_dir(dir) } else { Ok(()) }
+    if is_synced { file::sync_directory(dir) } else { Ok(()) }
 }
 
 /// How many whole lines there are, and where the last one ends.

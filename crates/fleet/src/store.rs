@@ -8,10 +8,10 @@
 use crate::bundle::{self, Files, KIND, Manifest};
 use crate::digest::Sha256;
 use crate::envelope::{Signers, open};
-use crate::file;
 use crate::hosts::InForce;
 use crate::name::Name;
 use crate::streams::MAX_MANIFEST;
+use hookwire_ask::file;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -292,8 +292,8 @@ impl Store {
         let _ = fs::remove_file(&link);
         std::os::unix::fs::symlink(Path::new(SETS).join(&name), &link)?;
         fs::rename(&link, self.dir.join(CURRENT))?;
-        file::sync_dir(&sets)?;
-        file::sync_dir(&self.dir)?;
+        file::sync_directory(&sets)?;
+        file::sync_directory(&self.dir)?;
         Ok(name)
     }
 
@@ -308,7 +308,7 @@ impl Store {
         serde_json::to_writer(&mut file, &highest)?;
         file.as_file().sync_all()?;
         file.persist(self.dir.join(HIGHEST))?;
-        file::sync_dir(&self.dir)
+        file::sync_directory(&self.dir)
     }
 
     /// Removes sets that nobody reads any more. What can't be removed stays.
@@ -395,5 +395,5 @@ fn sync_dirs(dir: &Path) -> io::Result<()> {
         }
         at += 1;
     }
-    dirs.iter().rev().try_for_each(|dir| file::sync_dir(dir))
+    dirs.iter().rev().try_for_each(|dir| file::sync_directory(dir))
 }

@@ -1,18 +1,20 @@
 //! Files as they are read: regular ones of bounded size, and what tells that one has changed.
 
 use crate::support::os_error::in_words;
+use hookwire_ask::file::size_in_words;
 use parking_lot::Mutex;
-use rustix::fs::OFlags;
 use std::collections::HashMap;
 use std::fmt;
-use std::fs::{self, File, Metadata};
-use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::fs::{self, Metadata};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::string::FromUtf8Error;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tempfile::NamedTempFile;
+
+pub use hookwire_ask::file::{lock, open, open_as, open_given, open_own, read_small, sync_directory};
 
 /// Tells that a file is unchanged without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,56 +107,12 @@ pub fn new_beside(path: &Path) -> std::io::Result<NamedTempFile> {
     tempfile::Builder::new().prefix(".hookwire-").tempfile_in(dir)
 }
 
-/// Opens a regular file for reading: no link, and nothing that a reader would wait for.
-pub fn open_own(path: &Path) -> io::Result<File> {
-    open_regular(path, OFlags::NOFOLLOW).map(|(file, _)| file)
-}
-
-/// Opens the regular file that a path leads to, for reading, without ever waiting.
-pub fn open(path: &Path) -> io::Result<(File, Metadata)> {
-    open_regular(path, OFlags::empty())
-}
-
-fn open_regular(path: &Path, flags: OFlags) -> io::Result<(File, Metadata)> {
-    // Opening a named pipe would wait for a writer; opening a terminal could make it this process's own.
-    let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
-    let metadata = file.metadata()?;
-    match metadata.is_file() {
-        true => Ok((file, metadata)),
-        false if metadata.is_dir() => Err(io::Error::other("it is a directory")),
-        false => Err(io::Error::other("it is not a regular file")),
-    }
-}
-
-/// The bytes of a regular file of at most so many, whoever has put it there: it never waits, and holds no more. All files
-/// that an event or a project names are read by this.
-///
-/// # Errors
-/// It can't be read, is no regular file or is larger.
-pub fn read_small(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let (file, metadata) = open(path)?;
-    let mut bytes = Vec::new();
-    // What it says of its size may be wrong: files of the kernel say 0, and others grow.
-    if metadata.len() > most || file.take(most + 1).read_to_end(&mut bytes)? as u64 > most {
-        return Err(io::Error::new(ErrorKind::FileTooLarge, format!("it is larger than {}", size_in_words(most))));
-    }
-    Ok(bytes)
-}
-
-/// The same of a text, of at most [`MAX_FILE`] bytes.
+/// The text of a regular file of at most [`MAX_FILE`] bytes, as [`read_small`] reads it.
 ///
 /// # Errors
 /// It can't be read, is no regular file, is larger or isn't text.
 pub fn read_text(path: impl AsRef<Path>) -> io::Result<String> {
-    let bytes = read_small(path.as_ref(), MAX_FILE)?;
-    String::from_utf8(bytes).map_err(|error| io::Error::new(ErrorKind::InvalidData, error.utf8_error()))
-}
-
-/// Opens what a person names on a command line. It may be a pipe, and its writer is waited for.
-#[expect(clippy::disallowed_methods, reason = "who runs the command has named the file, and can end it")]
-pub fn open_given(path: &Path) -> io::Result<File> {
-    File::open(path)
+    hookwire_ask::file::read_text(path.as_ref(), MAX_FILE)
 }
 
 /// The text of what a person names on a command line.
@@ -162,16 +120,6 @@ pub fn read_given(path: impl AsRef<Path>) -> io::Result<String> {
     let mut text = String::new();
     open_given(path.as_ref())?.read_to_string(&mut text)?;
     Ok(text)
-}
-
-/// Has the disk keep the names in a directory.
-#[expect(clippy::disallowed_methods, reason = "opening a directory waits for nobody")]
-pub fn sync_directory(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
-}
-
-fn size_in_words(bytes: u64) -> String {
-    if bytes >> 20 > 0 { format!("{} MiB", bytes >> 20) } else { format!("{} KiB", bytes >> 10) }
 }
 
 /// A file's text, and what it looked like when it was opened.

@@ -3,8 +3,8 @@
 //! Lines are appended whole (`O_APPEND`), by however many processes share a file. Whoever finds it full rotates it
 //! under the file's lock; one that doesn't get the lock appends to the full file.
 
-use super::file::sync_directory;
-use rustix::fs::{FlockOperation, OFlags};
+use super::file::{open_as, sync_directory};
+use rustix::fs::FlockOperation;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
@@ -54,14 +54,8 @@ impl RotatingFile {
 
     /// Opens the file, if it is one: a pipe that nobody reads would keep its writer for ever.
     fn open(&self) -> std::io::Result<File> {
-        let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
         let mut options = OpenOptions::new();
-        options.read(true).append(true).create(true).mode(0o600).custom_flags(flags);
-        let file = options.open(&self.path)?;
-        if !file.metadata()?.is_file() {
-            return Err(std::io::Error::other("it is not a regular file"));
-        }
-        Ok(file)
+        open_as(options.read(true).append(true).create(true).mode(0o600), &self.path)
     }
 
     /// Makes room for a new file; says whether to open again.

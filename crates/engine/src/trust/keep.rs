@@ -7,18 +7,16 @@
 use super::Review;
 use crate::definitions::approved::{Record, State, bin, copy_of, current, record_file, starter, state_name, tree};
 use hookwire_base::support::failpoint;
-use hookwire_base::support::file::sync_directory;
+use hookwire_base::support::file::{self, sync_directory};
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long another run may take that holds the lock.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often the lock is tried.
-const PAUSE: Duration = Duration::from_millis(10);
 
 /// The file that is locked. It stays: a run that waits for it would hold the lock of a file that is gone.
 const LOCK: &str = "lock";
@@ -43,19 +41,11 @@ impl Locked {
         if !about.is_dir() || about.uid() != rustix::process::geteuid().as_raw() || about.mode() & 0o022 != 0 {
             return Err(io::Error::other(format!("{}: somebody else can change it", place.display())));
         }
-        let lock = OpenOptions::new().create(true).append(true).mode(0o600).open(place.join(LOCK))?;
-        let until = Instant::now() + PATIENCE;
-        loop {
-            match lock.try_lock() {
-                Ok(()) => return Ok(Locked { current, place, _lock: lock }),
-                Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(PAUSE),
-                Err(TryLockError::WouldBlock) => {
-                    let problem = format!("{}: another run holds it", place.join(LOCK).display());
-                    return Err(io::Error::new(io::ErrorKind::TimedOut, problem));
-                }
-                Err(TryLockError::Error(error)) => return Err(error),
-            }
-        }
+        let path = place.join(LOCK);
+        let lock = file::open_as(OpenOptions::new().create(true).append(true).mode(0o600), &path)?;
+        file::lock(&lock, PATIENCE)
+            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
+        Ok(Locked { current, place, _lock: lock })
     }
 
     /// The name of the state that is in force.

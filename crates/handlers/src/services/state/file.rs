@@ -8,7 +8,7 @@
 use super::{Entry, Scope, StateError};
 use hookwire_base::support::amounts::millis;
 use hookwire_base::support::digest;
-use hookwire_base::support::file::{identity, new_beside, sync_directory};
+use hookwire_base::support::file::{identity, new_beside, open_as, sync_directory};
 use parking_lot::{Condvar, Mutex};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -215,16 +215,13 @@ impl Open {
     /// Opens the file, or makes it, readable by its owner only, and gives what is in it.
     fn new(path: &Path) -> Result<(Open, Rows), Unsaved> {
         let mut options = std::fs::OpenOptions::new();
-        let file = options.read(true).write(true).create(true).mode(0o600).truncate(false).open(path)?;
+        let file = open_as(options.read(true).write(true).create(true).mode(0o600).truncate(false), path)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(Unsaved::Held),
             Err(TryLockError::Error(error)) => return Err(error.into()),
         }
         let (about, there) = (file.metadata()?, std::fs::metadata(path).ok());
-        if !about.is_file() {
-            return Err(Unsaved::Failed("it is not a regular file".into()));
-        }
         // The host that had it may have put a new file in its place while it was waited for.
         if there.is_none_or(|there| identity(&there) != identity(&about)) {
             return Err(Unsaved::Held);
