@@ -41,6 +41,8 @@ pub fn definitions() -> Value {
             { "type": "array", "items": { "$ref": "#/$defs/EventName" }, "minItems": 1 },
         ],
     });
+    let about_name = hook["properties"]["name"]["description"].take();
+    hook["properties"]["name"] = json!({ "description": about_name, "type": "string" });
     hook["properties"]["dialect"] =
         json!({ "description": hook["properties"]["dialect"]["description"], "enum": dialects });
     hook["required"] = json!(["name"]);

@@ -6,7 +6,7 @@ use hookwire_base::syntax::diagnostic::Severity;
 use hookwire_base::syntax::node::{DecodeError, Entry, Node, NodeValue, decode};
 use hookwire_base::syntax::problem::Problem;
 use hookwire_base::syntax::source::Layer;
-use hookwire_base::syntax::values::{COMMON_FIELDS, OneOrMany, RawDuration, text_or_map};
+use hookwire_base::syntax::values::{OneOrMany, RawDuration, text_or_map};
 use hookwire_base::verdict::Decision;
 use hookwire_dialects as dialects;
 use hookwire_handlers::handlers::{KINDS, guards, members};
@@ -19,74 +19,96 @@ use serde::de::DeserializeOwned;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-/// What every hook may say; beside it stands exactly one handler key.
-#[derive(Default, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(rename = "Hook")]
-#[allow(dead_code, reason = "the schema comes from this struct, the reading is field by field")]
-pub(super) struct RawHook {
-    /// Names the hook in verdicts, logs and diagnostics.
-    name: String,
-    /// For people.
-    #[schemars(default)]
-    pub(super) description: Option<String>,
-    /// One event or a list; `'*'` is every event. Any dialect's name for it is understood. May be left out
-    /// where `matcher` names events (workflow-framework).
-    pub(super) on: Option<OneOrMany>,
-    /// A regex that must match the tool's whole name; absent, '' and '*' match all.
-    #[schemars(default)]
-    pub(super) matcher: Option<String>,
-    /// A rule or a list of which any is enough: `Tool`, `Tool|Other`, `Tool(pattern)`. Shell tools by the commands
-    /// they would run, file tools by path, URLs part by part.
-    #[schemars(default)]
-    pub(super) r#if: Option<OneOrMany>,
-    /// A rule or a list: what they match, `if` doesn't. Of several commands or paths, only those that they cover.
-    #[schemars(default)]
-    pub(super) unless: Option<OneOrMany>,
-    /// A CEL expression over the event.
-    #[schemars(default)]
-    pub(super) when: Option<String>,
-    /// Lower runs earlier (default 100); reversed for after-events.
-    #[schemars(default)]
-    pub(super) priority: Option<i64>,
-    /// For one run; else what the file's defaults say, else 30 s. A sub-agent has 2 minutes and an approval
-    /// its `wait` unless it is said here.
-    #[schemars(default)]
-    pub(super) timeout: Option<RawDuration>,
-    /// What a failure of the hook means.
-    #[schemars(default)]
-    pub(super) fail: Option<Fail>,
-    /// The decision where a command would run code that isn't shown, such as `npm test`.
-    #[schemars(default)]
-    pub(super) delegates: Option<Delegates>,
-    /// What its rules over files are held against: the tool's own call, or whatever reads and writes files. For a fixed deny
-    /// or ask and an approval it is always `acts`.
-    #[schemars(default)]
-    pub(super) reach: Option<Reach>,
-    /// Only say what it would have done: it stops, asks, changes and adds nothing, and its failure denies nothing.
-    #[schemars(default)]
-    pub(super) observe: Option<bool>,
-    /// Start it and don't wait: it can't decide anything.
-    #[schemars(default)]
-    pub(super) r#async: Option<bool>,
-    /// Run it side by side with its parallel neighbours.
-    #[schemars(default)]
-    pub(super) parallel: Option<bool>,
-    /// At most once per session.
-    #[schemars(default)]
-    pub(super) once: Option<bool>,
-    /// `false` switches it off.
-    #[schemars(default)]
-    pub(super) enabled: Option<bool>,
-    /// Only for these agents; globs on the name.
-    #[schemars(default)]
-    pub(super) agents: Option<OneOrMany>,
-    /// The vocabulary that the hook is written for.
-    #[schemars(default)]
-    pub(super) dialect: Option<String>,
-    /// For people and tools.
-    #[schemars(default)]
-    pub(super) tags: Option<OneOrMany>,
+/// A map that people write, each key in one row: what it is for, how it is kept, and what reads it if not [`Mistakes::field`].
+macro_rules! written_map {
+    (@read $entry:ident $mistakes:ident) => { $mistakes.field($entry) };
+    (@read $entry:ident $mistakes:ident $read:path) => { $read($entry, $mistakes) };
+    ($(#[$about:meta])* $name:ident { $($(#[$of:meta])* $key:literal => $field:ident: $kept:ty $(= $read:path)?,)* }) => {
+        $(#[$about])*
+        pub(super) struct $name {
+            $($(#[$of])* #[serde(rename = $key)] pub(super) $field: $kept,)*
+        }
+
+        impl $name {
+            const KEYS: &[&str] = &[$($key),*];
+
+            /// Reads a member, if its key is one of these.
+            fn take(&mut self, entry: &Entry, mistakes: &mut Mistakes) -> bool {
+                match entry.key.as_str() {
+                    $($key => self.$field = written_map!(@read entry mistakes $($read)?),)*
+                    _ => return false,
+                }
+                true
+            }
+        }
+    };
+}
+
+/// A value, or null.
+fn value_or_null<T: DeserializeOwned>(entry: &Entry, mistakes: &mut Mistakes) -> Option<T> {
+    mistakes.field::<Option<T>>(entry).flatten()
+}
+
+/// The compiler reads the name, because it is reported with all mistakes.
+fn read_by_compiler(_: &Entry, _: &mut Mistakes) -> String {
+    String::new()
+}
+
+fn dialect(entry: &Entry, mistakes: &mut Mistakes) -> Option<String> {
+    mistakes.dialect(entry).map(str::to_string)
+}
+
+written_map! {
+    /// What every hook may say; beside it stands exactly one handler key.
+    #[derive(Default, JsonSchema)]
+    #[schemars(rename = "Hook", default)]
+    #[allow(dead_code, reason = "the schema comes from this struct, the reading is field by field")]
+    RawHook {
+        /// Names the hook in verdicts, logs and diagnostics.
+        "name" => name: String = read_by_compiler,
+        /// For people.
+        "description" => description: Option<String>,
+        /// One event or a list; `'*'` is every event. Any dialect's name for it is understood. May be left out
+        /// where `matcher` names events (workflow-framework).
+        "on" => on: Option<OneOrMany>,
+        /// A regex that must match the tool's whole name; absent, '' and '*' match all.
+        "matcher" => matcher: Option<String> = value_or_null,
+        /// A rule or a list of which any is enough: `Tool`, `Tool|Other`, `Tool(pattern)`. Shell tools by the commands
+        /// they would run, file tools by path, URLs part by part.
+        "if" => r#if: Option<OneOrMany> = value_or_null,
+        /// A rule or a list: what they match, `if` doesn't. Of several commands or paths, only those that they cover.
+        "unless" => unless: Option<OneOrMany> = value_or_null,
+        /// A CEL expression over the event.
+        "when" => when: Option<String>,
+        /// Lower runs earlier (default 100); reversed for after-events.
+        "priority" => priority: Option<i64>,
+        /// For one run; else what the file's defaults say, else 30 s. A sub-agent has 2 minutes and an approval
+        /// its `wait` unless it is said here.
+        "timeout" => timeout: Option<RawDuration>,
+        /// What a failure of the hook means.
+        "fail" => fail: Option<Fail>,
+        /// The decision where a command would run code that isn't shown, such as `npm test`.
+        "delegates" => delegates: Option<Delegates>,
+        /// What its rules over files are held against: the tool's own call, or whatever reads and writes files. For a fixed deny
+        /// or ask and an approval it is always `acts`.
+        "reach" => reach: Option<Reach>,
+        /// Only say what it would have done: it stops, asks, changes and adds nothing, and its failure denies nothing.
+        "observe" => observe: Option<bool>,
+        /// Start it and don't wait: it can't decide anything.
+        "async" => r#async: Option<bool>,
+        /// Run it side by side with its parallel neighbours.
+        "parallel" => parallel: Option<bool>,
+        /// At most once per session.
+        "once" => once: Option<bool>,
+        /// `false` switches it off.
+        "enabled" => enabled: Option<bool>,
+        /// Only for these agents; globs on the name.
+        "agents" => agents: Option<OneOrMany>,
+        /// The vocabulary that the hook is written for.
+        "dialect" => dialect: Option<String> = dialect,
+        /// For people and tools.
+        "tags" => tags: Option<OneOrMany>,
+    }
 }
 
 /// What rules over files are held against.
@@ -146,61 +168,63 @@ text_or_map!(
     |name| RawToolNameLong { name, argument: None }
 );
 
-/// What a file says for all its hooks.
-#[derive(Clone, Default, JsonSchema)]
-#[schemars(deny_unknown_fields, default)]
-#[schemars(rename = "Defaults")]
-pub(super) struct RawDefaults {
-    /// How long one run may take, for hooks that don't say.
-    pub(super) timeout: Option<RawDuration>,
-    /// What a failure at a gate means, for hooks that don't say.
-    pub(super) fail: Option<Fail>,
-    /// The decision on commands that run code that isn't shown, for hooks that don't say.
-    pub(super) delegates: Option<Delegates>,
-    /// Whether hooks that don't say only observe. Not for `self-defense`, nor for `policy`.
-    pub(super) observe: Option<bool>,
-    /// The priority of hooks that don't say: lower runs earlier, reversed for after-events.
-    pub(super) priority: Option<i64>,
-    /// Hooks that don't say are only for these agents; globs on the name.
-    pub(super) agents: Option<OneOrMany>,
-    /// The model of hooks that ask one and don't say which.
-    pub(super) model: Option<RawModel>,
+written_map! {
+    /// What a file says for all its hooks.
+    #[derive(Clone, Default, JsonSchema)]
+    #[schemars(deny_unknown_fields, default)]
+    #[schemars(rename = "Defaults")]
+    RawDefaults {
+        /// How long one run may take, for hooks that don't say.
+        "timeout" => timeout: Option<RawDuration>,
+        /// What a failure at a gate means, for hooks that don't say.
+        "fail" => fail: Option<Fail> = default_fail,
+        /// The decision on commands that run code that isn't shown, for hooks that don't say.
+        "delegates" => delegates: Option<Delegates>,
+        /// Whether hooks that don't say only observe. Not for `self-defense`, nor for `policy`.
+        "observe" => observe: Option<bool>,
+        /// The priority of hooks that don't say: lower runs earlier, reversed for after-events.
+        "priority" => priority: Option<i64>,
+        /// Hooks that don't say are only for these agents; globs on the name.
+        "agents" => agents: Option<OneOrMany> = default_agents,
+        /// The model of hooks that ask one and don't say which.
+        "model" => model: Option<RawModel> = default_model,
+    }
 }
 
-const DEFAULTS_FIELDS: [&str; 7] = ["timeout", "fail", "delegates", "observe", "priority", "agents", "model"];
-
-/// Which tools may be called at all, how often and within what bounds: decided before any hook runs,
-/// and by every layer.
-#[derive(Default, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-#[schemars(rename = "Policy")]
-pub(super) struct RawPolicy {
-    /// `Tool(pattern)`: denied, also where it can't be told.
-    pub(super) deny: Option<OneOrMany>,
-    /// `Tool(pattern)`: where this is given, whatever isn't on it is denied. Each command of a line must be on
-    /// it, different ones by different entries.
-    pub(super) allow: Option<OneOrMany>,
-    /// The bounds of tool calls.
-    pub(super) limits: RawLimits,
-    /// The sandbox that tools are to run in, by a name that whoever runs them knows. hookwire passes it
-    /// on in the grant.
-    pub(super) sandbox: Option<String>,
+written_map! {
+    /// Which tools may be called at all, how often and within what bounds: decided before any hook runs,
+    /// and by every layer.
+    #[derive(Default, JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    #[schemars(rename = "Policy")]
+    RawPolicy {
+        /// `Tool(pattern)`: denied, also where it can't be told.
+        "deny" => deny: Option<OneOrMany> = value_or_null,
+        /// `Tool(pattern)`: where this is given, whatever isn't on it is denied. Each command of a line must be on
+        /// it, different ones by different entries.
+        "allow" => allow: Option<OneOrMany> = value_or_null,
+        /// The bounds of tool calls.
+        "limits" => limits: RawLimits = RawLimits::read,
+        /// The sandbox that tools are to run in, by a name that whoever runs them knows. hookwire passes it
+        /// on in the grant.
+        "sandbox" => sandbox: Option<String> = value_or_null,
+    }
 }
 
-#[derive(Default, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-#[schemars(rename = "PolicyLimits")]
-pub(super) struct RawLimits {
-    /// Tool calls of one run.
-    pub(super) max_calls: Option<NonZeroU64>,
-    /// How long a tool may run. Passed on in the grant.
-    pub(super) timeout: Option<RawDuration>,
-    /// How much a tool may give back. Passed on in the grant.
-    pub(super) max_output_bytes: Option<u64>,
+written_map! {
+    #[derive(Default, JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    #[schemars(rename = "PolicyLimits")]
+    RawLimits {
+        /// Tool calls of one run.
+        "maxCalls" => max_calls: Option<NonZeroU64> = value_or_null,
+        /// How long a tool may run. Passed on in the grant.
+        "timeout" => timeout: Option<RawDuration> = value_or_null,
+        /// How much a tool may give back. Passed on in the grant.
+        "maxOutputBytes" => max_output_bytes: Option<u64> = value_or_null,
+    }
 }
 
-const POLICY_FIELDS: [&str; 4] = ["deny", "allow", "limits", "sandbox"];
-const LIMITS_FIELDS: [&str; 3] = ["maxCalls", "timeout", "maxOutputBytes"];
 /// The fields of a file.
 pub(super) const FILE_FIELDS: [&str; 6] = ["policy", "defaults", "tools", "hooks", "dialect", "$schema"];
 
@@ -311,7 +335,7 @@ impl Mistakes {
         }
         let own = dialects::members_of(dialect).iter().copied();
         let nearest = closest(unknown, FILE_FIELDS.into_iter().chain(own));
-        if nearest.is_none() && DEFAULTS_FIELDS.contains(&&**unknown) {
+        if nearest.is_none() && RawDefaults::KEYS.contains(&&**unknown) {
             let message = format!("unknown field `{unknown}`");
             let problem = Problem::error(&entry.key_span, "unknown-field", message);
             return self.push(
@@ -379,29 +403,11 @@ impl<'n> WrittenHook<'n> {
     /// Reads all but the name.
     pub(super) fn read(entries: &'n [Entry], mistakes: &mut Mistakes) -> WrittenHook<'n> {
         let mut written = WrittenHook { raw: RawHook::default(), handlers: Vec::new(), has_misspelt_handler: false };
-        let raw = &mut written.raw;
         for entry in entries {
+            if written.raw.take(entry, mistakes) {
+                continue;
+            }
             match entry.key.as_str() {
-                "name" => {}
-                "description" => raw.description = mistakes.field(entry),
-                "on" => raw.on = mistakes.field(entry),
-                "matcher" => raw.matcher = mistakes.field::<Option<String>>(entry).flatten(),
-                "if" => raw.r#if = mistakes.field::<Option<OneOrMany>>(entry).flatten(),
-                "unless" => raw.unless = mistakes.field::<Option<OneOrMany>>(entry).flatten(),
-                "when" => raw.when = mistakes.field(entry),
-                "priority" => raw.priority = mistakes.field(entry),
-                "timeout" => raw.timeout = mistakes.field(entry),
-                "fail" => raw.fail = mistakes.field(entry),
-                "delegates" => raw.delegates = mistakes.field(entry),
-                "reach" => raw.reach = mistakes.field(entry),
-                "observe" => raw.observe = mistakes.field(entry),
-                "async" => raw.r#async = mistakes.field(entry),
-                "parallel" => raw.parallel = mistakes.field(entry),
-                "once" => raw.once = mistakes.field(entry),
-                "enabled" => raw.enabled = mistakes.field(entry),
-                "agents" => raw.agents = mistakes.field(entry),
-                "dialect" => raw.dialect = mistakes.dialect(entry).map(str::to_string),
-                "tags" => raw.tags = mistakes.field(entry),
                 key if KINDS.iter().any(|kind| kind.key == key) => written.handlers.push(entry),
                 unknown => {
                     if let Some(help) = belongs_within(unknown, entries) {
@@ -410,7 +416,7 @@ impl<'n> WrittenHook<'n> {
                         mistakes.push(Problem::error(&entry.key_span, "unknown-field", message).help(help));
                         continue;
                     }
-                    let known = COMMON_FIELDS.into_iter().chain(KINDS.iter().map(|kind| kind.key));
+                    let known = RawHook::KEYS.iter().copied().chain(KINDS.iter().map(|kind| kind.key));
                     let nearest = closest(unknown, known);
                     let is_another_name = |(own, names): &(&str, &[&str])| {
                         names.contains(&unknown) && !entries.iter().any(|it| it.key == *own)
@@ -518,51 +524,41 @@ impl RawDefaults {
         let mut defaults = RawDefaults::default();
         let entries = if entry.value.value == NodeValue::Null { &[] } else { mistakes.members(entry) };
         for entry in entries {
-            match entry.key.as_str() {
-                "timeout" => defaults.timeout = mistakes.field(entry),
-                // An author who says anything here doesn't want the `open` that saying nothing means.
-                "fail" => {
-                    defaults.fail = decode(&entry.value).unwrap_or_else(|mut error| {
-                        error.message.push_str("; until it is fixed, the file's hooks fail closed");
-                        mistakes.misfit(entry, error);
-                        Some(Fail::Closed)
-                    });
+            if !defaults.take(entry, mistakes) {
+                let nearest = closest(&entry.key, RawDefaults::KEYS.iter().copied());
+                if nearest == Some("fail") {
+                    defaults.fail = Some(Fail::Closed);
                 }
-                "delegates" => defaults.delegates = mistakes.field(entry),
-                "observe" => defaults.observe = mistakes.field(entry),
-                "priority" => defaults.priority = mistakes.field(entry),
-                "agents" => {
-                    let errors = mistakes.n_errors();
-                    let agents: Option<OneOrMany> = mistakes.field(entry);
-                    mistakes.globs(agents.clone(), &entry.value.span);
-                    // A bad glob is reported once, not for every hook.
-                    defaults.agents = agents.filter(|_| mistakes.n_errors() == errors);
-                }
-                "model" => {
-                    let model: Option<RawModel> = mistakes.field(entry);
-                    match model.clone().map(ModelRef::new) {
-                        Some(Err(bad)) => {
-                            let problem = Problem::error(&entry.value.span, "bad-model", bad.message);
-                            mistakes.push(Problem {
-                                help: bad.help,
-                                fixes: bad.fix.map(|fix| *fix).into_iter().collect(),
-                                ..problem
-                            });
-                        }
-                        Some(Ok(_)) | None => defaults.model = model,
-                    }
-                }
-                unknown => {
-                    let nearest = closest(unknown, DEFAULTS_FIELDS);
-                    if nearest == Some("fail") {
-                        defaults.fail = Some(Fail::Closed);
-                    }
-                    mistakes.unknown_field(entry, nearest);
-                }
+                mistakes.unknown_field(entry, nearest);
             }
         }
         defaults
     }
+}
+
+/// An author who says anything here doesn't want the `open` that saying nothing means.
+fn default_fail(entry: &Entry, mistakes: &mut Mistakes) -> Option<Fail> {
+    decode(&entry.value).unwrap_or_else(|mut error| {
+        error.message.push_str("; until it is fixed, the file's hooks fail closed");
+        mistakes.misfit(entry, error);
+        Some(Fail::Closed)
+    })
+}
+
+fn default_agents(entry: &Entry, mistakes: &mut Mistakes) -> Option<OneOrMany> {
+    let errors = mistakes.n_errors();
+    let agents: Option<OneOrMany> = mistakes.field(entry);
+    mistakes.globs(agents.clone(), &entry.value.span);
+    // A bad glob is reported once, not for every hook.
+    agents.filter(|_| mistakes.n_errors() == errors)
+}
+
+fn default_model(entry: &Entry, mistakes: &mut Mistakes) -> Option<RawModel> {
+    let model: RawModel = mistakes.field(entry)?;
+    let Err(bad) = ModelRef::new(model.clone()) else { return Some(model) };
+    let problem = Problem::error(&entry.value.span, "bad-model", bad.message);
+    mistakes.push(Problem { help: bad.help, fixes: bad.fix.map(|fix| *fix).into_iter().collect(), ..problem });
+    None
 }
 
 impl RawPolicy {
@@ -571,16 +567,13 @@ impl RawPolicy {
         let mut raw = RawPolicy::default();
         for entry in mistakes.members(entry) {
             match entry.key.as_str() {
-                "deny" => raw.deny = mistakes.field(entry).flatten(),
-                "allow" => raw.allow = mistakes.field(entry).flatten(),
-                "sandbox" => raw.sandbox = mistakes.field(entry).flatten(),
-                "limits" => raw.limits = RawLimits::read(entry, mistakes),
+                _ if raw.take(entry, mistakes) => {}
                 "observe" => {
                     let message = "a policy can't only observe: it decides before any hook is asked";
                     let problem = Problem::error(&entry.key_span, "unknown-field", message);
                     mistakes.push(problem.help("write what is to be tried as hooks, which can"));
                 }
-                unknown => mistakes.unknown_field(entry, closest(unknown, POLICY_FIELDS)),
+                unknown => mistakes.unknown_field(entry, closest(unknown, RawPolicy::KEYS.iter().copied())),
             }
         }
         raw
@@ -591,11 +584,8 @@ impl RawLimits {
     fn read(entry: &Entry, mistakes: &mut Mistakes) -> RawLimits {
         let mut raw = RawLimits::default();
         for entry in mistakes.members(entry) {
-            match entry.key.as_str() {
-                "maxCalls" => raw.max_calls = mistakes.field(entry).flatten(),
-                "timeout" => raw.timeout = mistakes.field(entry).flatten(),
-                "maxOutputBytes" => raw.max_output_bytes = mistakes.field(entry).flatten(),
-                unknown => mistakes.unknown_field(entry, closest(unknown, LIMITS_FIELDS)),
+            if !raw.take(entry, mistakes) {
+                mistakes.unknown_field(entry, closest(&entry.key, RawLimits::KEYS.iter().copied()));
             }
         }
         raw
