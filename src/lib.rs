@@ -99,8 +99,8 @@
 //! # Invariants
 //!
 //! - A request judges with the set that was in force when it was read; a set is never changed.
-//! - "No" is an answer and an error is not "no": `engine::aggregate::failure` is the only place
-//!   where one becomes the other.
+//! - "No" is an answer and an error is not "no": `engine/failure.rs` lists each place where one becomes the other,
+//!   and a test finds any other.
 //! - Nothing is on stdout but the protocol, and no child outlives its event.
 //! - Nothing in `engine` opens a file, nothing in `matching` starts anything.
 //! - What a guard or a rule has to look up or work through is done within the event's time, on a thread apart where it

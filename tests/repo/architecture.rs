@@ -80,7 +80,7 @@ fn named<'t>(code: &'t str, prefix: &str) -> Vec<&'t str> {
 /// What a file says outside of comments and tests, which may look anywhere.
 pub(crate) fn code(path: &Path) -> String {
     let text = std::fs::read_to_string(path).unwrap();
-    let tests = ["#[cfg(test)]\nmod tests", "#[cfg(test)]\npub(super) mod tests"];
+    let tests = ["#[cfg(test)]\nmod tests {", "#[cfg(test)]\npub(super) mod tests {"];
     let code = tests.iter().fold(text.as_str(), |code, tests| code.split(tests).next().unwrap());
     code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
 }
@@ -321,8 +321,59 @@ fn one_module_writes_into_projects() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Whether a line of code gives a decision, and not only compares or matches one.
+fn makes_decision(line: &str) -> bool {
+    let is_made = |(at, _): (usize, &str)| {
+        let before = line[..at].trim_end_matches("Some(").trim_end();
+        !["==", "!=", ">", "<"].iter().any(|it| before.ends_with(it)) && !line[at..].contains("=>")
+    };
+    line.contains("Answer::decide(") || line.match_indices("Decision::").any(is_made)
+}
+
+/// An error is not "no": the engine makes a decision out of an error in one file. These places make one of what somebody
+/// has said.
+#[test]
+fn one_file_makes_decisions_of_errors() {
+    let said = [
+        // A hook's allow, for the value that goes out.
+        ("compose.rs", "Some((hook, reason, _)) => (Some(Decision::Allow), Some(hook.clone()), reason.clone()),"),
+        // What the person's terminal is told.
+        ("compose.rs", "unanswered: Decision::Deny,"),
+        // A host that is started to run no hook.
+        ("intercept.rs", "let verdict = question.without_hooks(Decision::Allow, None);"),
+        // Nobody has said anything.
+        ("mod.rs", "decision: folded.decision.unwrap_or(Decision::Allow),"),
+        // A hook stops the agent that wants to rest.
+        ("mod.rs", "verdict.decision = Decision::Allow;"),
+        // A hook asked at an earlier event of the call.
+        ("passed_on.rs", "verdict.decision = Decision::Ask;"),
+        // A policy denies.
+        ("policy_gate.rs", "decision: Some(Decision::Deny),"),
+        ("policy_gate.rs", "self.folded.decision = Some(Decision::Deny);"),
+        // A hook ends the run.
+        ("run.rs", "answer.decision = Some(Decision::Deny);"),
+        // A hook has sent the agent back too often.
+        ("sessions.rs", "verdict.decision = Decision::Allow;"),
+    ];
+    let mut found = Vec::new();
+    sources(&crate_dir("engine").join("engine"), &mut |path| {
+        let file = path.file_name().unwrap().to_str().unwrap().to_string();
+        let code = code(path);
+        let lines = code.lines().map(str::trim).filter(|line| makes_decision(line));
+        found.extend(lines.filter(|_| file != "failure.rs").map(|line| (file.clone(), line.to_string())));
+    });
+    found.sort();
+    let known: Vec<_> = said.iter().map(|(file, line)| (file.to_string(), line.to_string())).collect();
+    assert_eq!(found, known, "a decision out of an error is made in `engine/failure.rs`");
+}
+
 #[test]
 fn uses_are_found() {
     let found = named("use crate::engine::decide; use crate::{host::Host, rpc}; $crate::lsp::x", "crate::");
     assert_eq!(found, ["engine", "host", "rpc", "lsp"]);
+    let made = ["let it = Answer::decide(how, why);", "it.decision = Some(Decision::Deny);", "(Decision::Deny, why)"];
+    assert!(made.into_iter().all(makes_decision));
+    let seen =
+        ["if it == Some(Decision::Deny) {", "if how != Decision::Allow {", "Some(Decision::Ask) if is_open => how,"];
+    assert!(!seen.into_iter().any(makes_decision));
 }

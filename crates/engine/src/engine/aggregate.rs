@@ -5,7 +5,7 @@
 
 use hookwire_base::event::Phase;
 use hookwire_base::verdict::{Answer, Decision, Retry, StopSignal};
-use hookwire_rules::contract::{Composition, Fail};
+use hookwire_rules::contract::Composition;
 use serde_json::{Map, Value};
 use std::mem::take;
 use std::sync::Arc;
@@ -132,24 +132,6 @@ fn collects(composition: Composition) -> bool {
     match composition {
         Composition::Veto | Composition::Parallel | Composition::Middleware => true,
         Composition::Onion | Composition::Pipeline => false,
-    }
-}
-
-/// The answer that a failure counts as. The only place where a failure turns into a decision.
-///
-/// `lets_rest` marks a moment at which the agent wants to rest, where `closed` must not send it back to work for
-/// ever: the agent may rest.
-pub fn failure(fail: Fail, phase: Phase, lets_rest: bool, hook: &str, error: &str) -> Answer {
-    let reason = || format!("hook `{hook}` failed to {error}");
-    match (fail, phase) {
-        (Fail::Open, _) | (_, Phase::Note) => Answer::default(),
-        (Fail::Closed | Fail::Ask, Phase::Gate | Phase::After) if lets_rest => Answer::default(),
-        (Fail::Closed, Phase::Gate) => Answer::decide(Decision::Deny, reason()),
-        (Fail::Ask, Phase::Gate) => Answer::decide(Decision::Ask, reason()),
-        // It has happened, so there is nothing to ask about: the subject is withheld.
-        (Fail::Closed | Fail::Ask, Phase::After) => {
-            Answer { subject: Some(Value::Null), replace: true, ..Answer::decide(Decision::Deny, reason()) }
-        }
     }
 }
 
@@ -296,34 +278,6 @@ mod tests {
             let (forward, conflicts) = combine_rewrites(Some(&snapshot), &rewrites);
             let (backward, _) = combine_rewrites(Some(&snapshot), &reversed);
             prop_assert!(!conflicts.is_empty() || forward == backward);
-        }
-    }
-
-    #[test]
-    fn every_failure_in_every_direction() {
-        use Phase::{After, Gate, Note};
-        for (fail, phase, lets_rest, decision, withheld) in [
-            (Fail::Open, Gate, false, None, false),
-            (Fail::Closed, Gate, false, Some(Decision::Deny), false),
-            (Fail::Ask, Gate, false, Some(Decision::Ask), false),
-            (Fail::Open, Gate, true, None, false),
-            (Fail::Closed, Gate, true, None, false),
-            (Fail::Ask, Gate, true, None, false),
-            (Fail::Open, After, false, None, false),
-            (Fail::Closed, After, false, Some(Decision::Deny), true),
-            (Fail::Ask, After, false, Some(Decision::Deny), true),
-            (Fail::Closed, After, true, None, false),
-            (Fail::Open, Note, false, None, false),
-            (Fail::Closed, Note, false, None, false),
-            (Fail::Ask, Note, false, None, false),
-        ] {
-            let answer = failure(fail, phase, lets_rest, "h", "run");
-            assert_eq!(
-                (answer.decision, answer.subject == Some(Value::Null)),
-                (decision, withheld),
-                "{fail:?} {phase:?} {lets_rest}"
-            );
-            assert_eq!(answer.reason.is_some(), decision.is_some());
         }
     }
 

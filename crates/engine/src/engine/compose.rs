@@ -6,7 +6,7 @@ use super::counted_call::CountedCall;
 use super::limits::RunLimits;
 use super::run::{self, HookRun};
 use super::sessions::OnceClaim;
-use super::{Engine, HooksInForce, aside, is_chain};
+use super::{Engine, HooksInForce, aside, failure, is_chain};
 use crate::hook::Hook;
 use crate::hook_set::Selected;
 use futures_util::future::join_all;
@@ -562,8 +562,7 @@ impl Chain {
         };
         let (decision, reasons) = match &reply {
             Ok(answered) => answered.decided(&reason, limits.contract.dialect == NATIVE),
-            Err(NoAnswer::Silence(error)) => (Decision::Deny, format!("{reason} ({error})")),
-            Err(NoAnswer::Error(error)) => (Decision::Deny, format!("{reason} (failed to {error})")),
+            Err(no_answer) => failure::unanswered(&reason, no_answer),
         };
         self.folded.decision = Some(decision);
         self.folded.reasons = vec![reasons];
@@ -628,17 +627,14 @@ impl Chain {
             run.outcome.rejudged = true;
             let mut answer = *std::mem::take(&mut run.answer);
             if run.has_failed && answer.decision != Some(Decision::Deny) {
-                let error = run.outcome.error.as_deref().unwrap_or("run");
-                answer =
-                    Answer::decide(Decision::Deny, format!("hook `{}` {error}, judging a rewritten value", hook.name));
+                answer = failure::failed_again(hook, run.outcome.error.as_deref());
             }
             // A hook that adds something to every value would add it again: that is ignored. A hook that takes
             // out what must not be there has found something left, and no hook may change what a person made.
             let may_repeat = knows(&self.made, hook, None) && !hook.handler.is_idempotent() && asks == Asks::Count;
             if rewrites(moment.event(), &answer) && !may_repeat {
                 let cause = if asks == Asks::Count { "another hook rewrote" } else { "a person changed" };
-                let reason = format!("hook `{}` would rewrite again what {cause}", hook.name);
-                answer = Answer::decide(Decision::Deny, reason);
+                answer = failure::rewritten_again(hook, cause);
             }
             if answer.decision == Some(Decision::Allow) && !rewrites(moment.event(), &answer) {
                 self.allowed.push((hook.name.clone(), answer.reason.clone(), version));
@@ -677,10 +673,7 @@ fn rewrites(event: &Event, answer: &Answer) -> bool {
 
 impl MemberRun {
     fn of_hook(hook: Arc<Hook>, run: HookRun, event: &Event) -> MemberRun {
-        let withheld = run.has_failed
-            && event.spec.phase == Phase::After
-            && event.spec.subject.is_some()
-            && run.answer.decision.is_some();
+        let withheld = failure::withholds(run.has_failed, &run.answer, event);
         let HookRun { answer, outcome, claim, .. } = run;
         let rewrote = rewrites(event, &answer).then(|| (hook.clone(), true)).into_iter().collect();
         MemberRun {

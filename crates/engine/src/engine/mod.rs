@@ -2,12 +2,14 @@
 //!
 //! Knows neither JSON-RPC nor files. [`decide`] is the place to start reading hookwire.
 
-pub mod aggregate;
-pub use run::{JUDGED, panic_text};
+mod aggregate;
+pub use failure::JUDGED;
+pub use run::panic_text;
 mod aside;
 mod calls;
 mod compose;
 mod counted_call;
+mod failure;
 mod intercept;
 mod limits;
 mod passed_on;
@@ -24,7 +26,7 @@ use calls::Calls;
 use compose::{Asks, Chain, Equals, Member, Rest};
 use counted_call::CountedCall;
 use hookwire_base::event::{Event, Phase, patch_between, set_pointer};
-use hookwire_base::verdict::{Decision, Outcome, Status, Verdict};
+use hookwire_base::verdict::{Decision, Outcome, Verdict};
 use hookwire_handlers::handlers::{self, Judge, Moment, Services};
 use hookwire_handlers::services::client::Client;
 use hookwire_handlers::services::emit::EventSender;
@@ -219,22 +221,6 @@ impl HooksInForce {
     fn all(&self) -> impl Iterator<Item = &Arc<Hook>> {
         self.files.hooks.iter().chain(self.session.iter().flat_map(|set| &set.hooks))
     }
-
-    /// Who asks for the tool of an event that doesn't name it, and why that is a deny: it can't be told what the hook
-    /// would say.
-    fn unnamed(&self, facts: &Facts) -> Option<(Arc<str>, String)> {
-        let event = &facts.event;
-        if facts.tool().is_some_and(|tool| !tool.is_empty()) || !event.lacks_tool() {
-            return None;
-        }
-        let why = |who: &str| format!("the event doesn't name its tool, for which {who} asks");
-        if !self.files.policies.is_empty() {
-            return Some((policy::NAME.into(), why("the policy")));
-        }
-        self.all()
-            .find(|hook| hook.asks_for_tool(event))
-            .map(|hook| (hook.name.clone(), why(&format!("hook `{}`", hook.name))))
-    }
 }
 
 /// Judges one event. Never fails: what goes wrong in a hook counts in that hook's failure direction.
@@ -273,9 +259,6 @@ pub fn in_running_order<'h>(
 /// An event that opens something.
 const OPENS: &str = "PreToolUse";
 
-/// How deep hooks may dispatch events of their own that other hooks judge.
-const MAX_DEPTH: u8 = 5;
-
 /// The hooks whose own act an event is.
 #[derive(Clone, Copy)]
 struct Within {
@@ -294,7 +277,7 @@ impl Within {
 
 /// Decides about what a hook does itself.
 async fn decide_within(engine: &Engine, mut question: Question, within: Within) -> Verdict {
-    if within.depth > MAX_DEPTH {
+    if within.depth > failure::MAX_DEPTH {
         return too_deep(engine, &question);
     }
     engine.services.runs.note(&question.event);
@@ -337,7 +320,7 @@ impl Running {
     ) -> Running {
         engine.tell_of_shell(&moment.facts);
         let refusal = denied.map(|reason| (policy::NAME.into(), reason));
-        let refusal = refusal.or_else(|| question.hooks.unnamed(&moment.facts));
+        let refusal = refusal.or_else(|| failure::unnamed_tool(&question.hooks, &moment.facts));
         let mut chain = Chain::start(moment);
         let (contract, spec) = (question.contract, question.event.spec);
         let redacting = selected.iter().filter(|it| it.hook.redacts()).map(|it| it.hook.clone()).collect();
@@ -408,12 +391,11 @@ async fn decide_in_time(engine: &Engine, question: &Question, within: Within, be
     finish(engine, question, &mut chain)
 }
 
-/// Denies an event of hooks within hooks: hooks that dispatch events for the same hooks would never end.
+/// Denies an event of hooks within hooks.
 fn too_deep(engine: &Engine, question: &Question) -> Verdict {
     let mut chain = Chain::start(Arc::new(Moment::new(question.event.clone(), &engine.services.root)));
-    let why = format!("hooks dispatch events within hooks, more than {MAX_DEPTH} deep");
-    tracing::warn!(event = %question.event.name, "{why}");
-    chain.folded.decision = Some(Decision::Deny).filter(|_| question.event.spec.phase == Phase::Gate);
+    let (decision, why) = failure::too_deep(&question.event);
+    chain.folded.decision = decision;
     chain.folded.reasons = vec![why.clone()];
     chain.errors.push(why);
     finish(engine, question, &mut chain)
@@ -530,7 +512,7 @@ fn finish(engine: &Engine, question: &Question, chain: &mut Chain) -> Verdict {
         set_pointer(verdict.context.get_or_insert_with(|| json!({})), error, Value::Null);
     }
     if event.spec.phase != Phase::Note {
-        honour(&mut verdict, question);
+        failure::unhonoured(&mut verdict, question);
     }
     if verdict.decision == Decision::Deny && event.spec.phase == Phase::Gate {
         verdict.subject = None;
@@ -547,54 +529,6 @@ fn finish(engine: &Engine, question: &Question, chain: &mut Chain) -> Verdict {
     engine.sessions.note(event, question.contract, &mut verdict);
     verdict.make_own_words_readable();
     verdict
-}
-
-/// A decision or rewrite that the client can't honour becomes a deny, which names who rewrote.
-fn honour(verdict: &mut Verdict, question: &Question) {
-    let Question { event, honours, contract: client, .. } = question;
-    // Other vocabularies have no word for what a context changes.
-    let context = verdict.context.as_ref().and_then(|it| it.as_object());
-    let unspoken = context.is_some_and(|it| it.keys().any(|key| !client.context.contains(&key.as_str())));
-    let rewritten = verdict.subject.is_some() || verdict.context.is_some() && client.dialect == NATIVE;
-    let untaken = !honours.rewrite && rewritten || unspoken;
-    if event.spec.phase == Phase::After && untaken && !honours.withhold {
-        tell_untaken(verdict, event);
-    }
-    let refusal = match verdict.decision {
-        Decision::Ask if !honours.ask => "this needs a person's approval, and the client can't ask".to_string(),
-        Decision::Defer if !honours.defer => "this would be put off, and the client can't defer".to_string(),
-        Decision::Allow | Decision::Ask | Decision::Defer if untaken => {
-            format!("{}, and the client can't take a rewrite", verdict.who_rewrote())
-        }
-        Decision::Allow | Decision::Ask | Decision::Defer | Decision::Deny => return,
-    };
-    if verdict.decision == Decision::Allow {
-        // The hook that allowed it has not denied it; the one that rewrote it has.
-        let rewriter = verdict.rewriters().next().map(|outcome| outcome.hook.clone());
-        verdict.decided_by = rewriter;
-        verdict.reason = None;
-    }
-    verdict.decision = Decision::Deny;
-    verdict.reason = Some(match verdict.reason.take() {
-        Some(reason) => format!("{reason} ({refusal})"),
-        None => refusal,
-    });
-}
-
-/// What has happened is read by the model of an agent that takes no other value for it. The hooks that would have changed
-/// or withheld it have failed, and the person hears of it: nobody may believe that a secret is gone.
-fn tell_untaken(verdict: &mut Verdict, event: &Event) {
-    let why = format!("the agent takes no other value at {}, so its model may read the old one", event.name);
-    let hooks = verdict.outcomes.iter_mut().filter(|it| it.rewrote);
-    let told = hooks.map(|outcome| {
-        outcome.status = Status::NonBlockingError;
-        outcome.error = Some(format!("change what happened: {why}"));
-        let reason = outcome.reason.as_deref().map(|reason| format!(" ({reason})")).unwrap_or_default();
-        format!("hook `{}`{reason}: {why}", outcome.hook)
-    });
-    let told: Vec<String> = told.collect();
-    verdict.user_messages.extend(told.iter().map(|it| format!("hookwire: {it}")));
-    verdict.errors.extend(told);
 }
 
 /// Whether the composition is one after the other.

@@ -5,13 +5,13 @@ use super::compose::Chain;
 use super::counted_call::{COUNT_KEPT, CountedCall};
 use super::limits::RunLimits;
 use super::run;
-use super::{Engine, aside};
+use super::{Engine, aside, failure};
 use crate::hook_set::Selected;
 use hookwire_base::event::set_pointer;
 use hookwire_base::support::digest;
 use hookwire_base::verdict::{Decision, Outcome, Status};
 use hookwire_handlers::handlers::Moment;
-use hookwire_handlers::services::state::{StateError, guards};
+use hookwire_handlers::services::state::guards;
 use hookwire_rules::policy::{self, Policy};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -84,7 +84,6 @@ async fn count(
             left = Some(left.unwrap_or(u64::MAX).min(max.saturating_sub(calls)));
             Ok(Some(json!(calls)))
         });
-        // Without a count nobody knows that a call is within the limit.
         let saved = match counted {
             Ok(_) => {
                 if !reached {
@@ -94,7 +93,7 @@ async fn count(
             }
             Err(error) => Err(error),
         };
-        saved.map_err(|StateError(error)| format!("the policy failed to count calls: {error}"))?;
+        saved.map_err(failure::uncounted)?;
         if reached {
             return Err(format!("the policy's limit is reached: {max} tool calls in this run"));
         }

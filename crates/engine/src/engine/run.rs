@@ -1,7 +1,7 @@
 //! One run of one hook: time limit, cancellation, panics and the failure direction, applied here
 //! once for every kind of handler.
 
-use super::aggregate;
+use super::failure::{self, Failure};
 use super::limits::RunLimits;
 use super::sessions::{Claim, OnceClaim};
 use super::{Effects, Engine, NestedJudge, Report, aside};
@@ -53,15 +53,6 @@ impl HookRun {
         let (answer, outcome) = (Box::default(), Box::new(outcome));
         HookRun { answer, outcome, has_failed: false, is_cut_off: false, claim: None }
     }
-}
-
-enum Failure {
-    /// Crashed, unreadable, refused.
-    Error(String),
-    /// Out of its own time.
-    Stopped(String),
-    /// Out of the event's time.
-    CutOff(String),
 }
 
 /// Runs a hook, or starts it if it is detached.
@@ -140,7 +131,7 @@ async fn run_now(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, m
     let event = moment.event();
     let (started, began) = (Instant::now(), SystemTime::now());
     let transcript = Transcript::default();
-    let result = match fixed(selected, event.spec.phase).or_else(|| uncertain(selected)) {
+    let result = match fixed(selected, event.spec.phase).or_else(|| failure::run_in_doubt(selected)) {
         Some(Ok(answer)) if limits.redacting.is_empty() => Ok(answer),
         Some(Ok(answer)) => {
             let redacted = said::redact(redactors(limits.redacting, hook), Ok(*answer)).await;
@@ -193,43 +184,14 @@ pub(super) fn skipped(selected: &Selected, why: impl Into<String>) -> Outcome {
     Outcome { reason: Some(why.into()), ..outcome(selected, Phase::Gate, Status::Skipped, Duration::ZERO) }
 }
 
-/// The answer of a fixed verdict, without a future or a timer; or what a hook says of code that isn't shown,
-/// whatever its handler is.
+/// The answer of a fixed verdict; or what a hook says of code that isn't shown, whatever its handler is.
 fn fixed(selected: &Selected, phase: Phase) -> Option<Result<Box<Answer>, Failure>> {
-    let hook = &selected.hook;
-    let Some(doubt) = &selected.doubt else {
-        let (decision, reason) = hook.handler.fixed()?;
-        let reason = Some(reason.to_string()).filter(|it| !it.is_empty());
-        return Some(Ok(Box::new(Answer { decision: Some(decision), reason, ..Answer::default() })));
-    };
-    // The reason that was written is about what the rule names, and nobody knows that this is it.
-    let decide = |decision, reason| Ok(Box::new(Answer::decide(decision, reason)));
-    let said = || format!("hook `{}` {}", hook.name, doubt.why);
-    if let Some(decision) = doubt.delegates {
-        return Some(decide(decision, said()));
+    if selected.doubt.is_some() {
+        return failure::verdict_in_doubt(selected, phase);
     }
-    Some(match hook.handler.fixed()?.0 {
-        // To allow takes certainty.
-        Decision::Allow => Ok(Box::default()),
-        Decision::Deny => match hook.said_fail(phase) {
-            None | Some(Fail::Ask) => decide(Decision::Ask, said()),
-            Some(Fail::Closed) => decide(Decision::Deny, said()),
-            Some(Fail::Open) => Err(Failure::Error(doubt.why.failure())),
-        },
-        decision @ (Decision::Ask | Decision::Defer) => {
-            let reason = hook.handler.fixed().map_or("", |(_, reason)| reason);
-            decide(decision, format!("{reason} ({})", said()).trim_start().to_string())
-        }
-    })
-}
-
-/// The result of a hook that may not run in doubt, where there is some.
-fn uncertain(selected: &Selected) -> Option<Result<Box<Answer>, Failure>> {
-    let doubt = selected.doubt.as_ref().filter(|_| selected.hook.handler.needs_certainty())?;
-    Some(match selected.hook.fail {
-        None => Ok(Box::default()),
-        Some(_) => Err(Failure::Error(doubt.why.failure())),
-    })
+    let (decision, reason) = selected.hook.handler.fixed()?;
+    let reason = Some(reason.to_string()).filter(|it| !it.is_empty());
+    Some(Ok(Box::new(Answer { decision: Some(decision), reason, ..Answer::default() })))
 }
 
 async fn limited(
@@ -400,14 +362,8 @@ fn finish(
     }
     let event = moment.event();
     let mut said = None;
-    // A vocabulary may read a reply that it doesn't understand as an allow. A hook that fails closed
-    // must not be read so.
-    let is_strict = matches!(hook.said_fail(event.spec.phase), Some(Fail::Closed | Fail::Ask));
-    if let Ok(answer) = &result
-        && is_strict
-        && passes_by_mistake(answer)
-    {
-        result = Err(Failure::Error(format!("give a valid reply: {}", answer.remarks.join("; "))));
+    if let Some(failure) = result.as_ref().ok().and_then(|it| failure::misread_reply(hook, event.spec.phase, it)) {
+        result = Err(failure);
     }
     let is_cut_off = matches!(result, Err(Failure::CutOff(_)));
     let (mut answer, error, stopped) = match result {
@@ -420,13 +376,12 @@ fn finish(
                 }
                 Failure::Stopped(error) | Failure::CutOff(error) => (error, true),
             };
-            (Box::new(failed(hook, event, &error)), Some(format!("failed to {error}")), stopped)
+            (Box::new(failure::failed_hook(hook, event, &error)), Some(format!("failed to {error}")), stopped)
         }
     };
     // To allow takes that all of it is what the hook is for.
     if is_partial && answer.decision == Some(Decision::Allow) {
-        answer.decision = None;
-        answer.reason = Some("its allow doesn't count: `if` doesn't cover the whole call".into());
+        failure::partial_allow(&mut answer);
     }
     refuse_what_a_stop_ends(&mut answer, hook, client, event);
     // The hook's author has said what a failure counts as, so it is heard.
@@ -474,37 +429,6 @@ fn finish(
         answer.signals.clear();
     }
     HookRun { answer, outcome: Box::new(outcome), has_failed, is_cut_off, claim: None }
-}
-
-/// The target of what is logged of a hook and stands in the verdict, too.
-pub const JUDGED: &str = "hookwire::judged";
-
-/// The answer that a failure counts as, by the hook's direction.
-fn failed(hook: &Hook, event: &Event, error: &str) -> Answer {
-    // The verdict doesn't wait for a detached hook, so its failure decides nothing.
-    let is_unfound = event.spec.phase == Phase::Gate && (hook.contract.is_unfound)(error);
-    let fail = match hook.said_fail(event.spec.phase) {
-        _ if hook.detached => Fail::Open,
-        None if is_unfound => Fail::Closed,
-        _ => hook.fail_at(event.spec.phase),
-    };
-    let mut answer = aggregate::failure(fail, event.spec.phase, event.rest().is_some(), &hook.name, error);
-    if event.spec.subject.is_none() {
-        (answer.subject, answer.replace) = (None, false);
-    }
-    match answer.decision.filter(|_| !hook.observe) {
-        // No verdict says how such a hook ends.
-        None if hook.detached => {
-            tracing::warn!(hook = %hook.name, %error, event = %event.name, event_id = %event.id, "Hook failed; it decides nothing.")
-        }
-        None => {
-            tracing::warn!(target: JUDGED, hook = %hook.name, %error, event = %event.name, event_id = %event.id, "Hook failed; it decides nothing.")
-        }
-        Some(decision) => {
-            tracing::warn!(target: JUDGED, hook = %hook.name, %error, event = %event.name, event_id = %event.id, decision = decision.as_str(), "Hook failed.")
-        }
-    }
-    answer
 }
 
 /// The record of what a hook that observes would have done. Its answer ends here: every run that has an answer is made by
@@ -560,11 +484,6 @@ fn no_that_nobody_takes(answer: &mut Answer, hook: &Hook, client: &Contract, eve
     }
     let (word, dialect, name) = (decision.as_str(), hook.contract.dialect, (hook.contract.event_name)(event));
     Some(format!("failed to {word}: {dialect} takes no \"no\" at {name}{reason}"))
-}
-
-/// Whether a reply lets the event pass only because part of it could not be understood.
-fn passes_by_mistake(answer: &Answer) -> bool {
-    !answer.remarks.is_empty() && answer.decision.is_none_or(|it| it == Decision::Allow) && answer.subject.is_none()
 }
 
 fn outcome(selected: &Selected, phase: Phase, status: Status, elapsed: Duration) -> Outcome {
