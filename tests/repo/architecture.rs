@@ -335,25 +335,25 @@ fn makes_decision(line: &str) -> bool {
 #[test]
 fn one_file_makes_decisions_of_errors() {
     let said = [
+        // A policy denies.
+        ("chain.rs", "decision: Some(Decision::Deny),"),
+        ("chain.rs", "self.folded.decision = Some(Decision::Deny);"),
         // A hook's allow, for the value that goes out.
-        ("compose.rs", "Some((hook, reason, _)) => (Some(Decision::Allow), Some(hook.clone()), reason.clone()),"),
-        // What the person's terminal is told.
-        ("compose.rs", "unanswered: Decision::Deny,"),
+        ("chain.rs", "Some((hook, reason, _)) => (Some(Decision::Allow), Some(hook.clone()), reason.clone()),"),
         // A host that is started to run no hook.
         ("intercept.rs", "let verdict = question.without_hooks(Decision::Allow, None);"),
-        // Nobody has said anything.
-        ("mod.rs", "decision: folded.decision.unwrap_or(Decision::Allow),"),
-        // A hook stops the agent that wants to rest.
-        ("mod.rs", "verdict.decision = Decision::Allow;"),
         // A hook asked at an earlier event of the call.
         ("passed_on.rs", "verdict.decision = Decision::Ask;"),
-        // A policy denies.
-        ("policy_gate.rs", "decision: Some(Decision::Deny),"),
-        ("policy_gate.rs", "self.folded.decision = Some(Decision::Deny);"),
         // A hook ends the run.
         ("run.rs", "answer.decision = Some(Decision::Deny);"),
         // A hook has sent the agent back too often.
         ("sessions.rs", "verdict.decision = Decision::Allow;"),
+        // What the person's terminal is told.
+        ("settle.rs", "unanswered: Decision::Deny,"),
+        // Nobody has said anything.
+        ("verdict.rs", "decision: folded.decision.unwrap_or(Decision::Allow),"),
+        // A hook stops the agent that wants to rest.
+        ("verdict.rs", "verdict.decision = Decision::Allow;"),
     ];
     let mut found = Vec::new();
     sources(&crate_dir("engine").join("engine"), &mut |path| {
@@ -362,8 +362,9 @@ fn one_file_makes_decisions_of_errors() {
         let lines = code.lines().map(str::trim).filter(|line| makes_decision(line));
         found.extend(lines.filter(|_| file != "failure.rs").map(|line| (file.clone(), line.to_string())));
     });
+    let mut known: Vec<_> = said.iter().map(|(file, line)| (file.to_string(), line.to_string())).collect();
     found.sort();
-    let known: Vec<_> = said.iter().map(|(file, line)| (file.to_string(), line.to_string())).collect();
+    known.sort();
     assert_eq!(found, known, "a decision out of an error is made in `engine/failure.rs`");
 }
 

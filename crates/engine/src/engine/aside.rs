@@ -3,8 +3,8 @@
 //! apart, which the event waits for as long as its deadline allows. Over it, what the conditions are
 //! about counts as unread, and so every one of them is in doubt.
 
-use super::Engine;
 use super::limits::RunLimits;
+use super::state::Engine;
 use hookwire_handlers::handlers::Moment;
 use hookwire_rules::matching::{Facts, patience};
 use std::sync::Arc;
@@ -44,8 +44,8 @@ pub(super) async fn hold<T: Send + 'static>(
     }
 }
 
-/// Holds conditions that are known to take long, on another thread.
-pub(super) async fn hold_aside<T: Send + 'static>(
+/// Holds conditions that take long, on another thread.
+async fn hold_aside<T: Send + 'static>(
     engine: &Engine,
     limits: &RunLimits<'_>,
     moment: &mut Arc<Moment>,

@@ -3,7 +3,7 @@
 //! A decision that no hook, no policy and no person gave is made in this file and nowhere else: `tests/repo` finds
 //! any other place. So "fail open or closed?" has one place to look.
 
-use super::{HooksInForce, Question};
+use super::question::{HooksInForce, Question};
 use crate::hook::Hook;
 use crate::hook_set::Selected;
 use hookwire_base::event::{Event, Phase};

@@ -2,7 +2,9 @@
 //!
 //! (instructor: `CanInterceptAgentLifecycle`, with the hook stack and the pass-through as its own two.)
 
-use super::{Engine, HooksInForce, Question, decide};
+use super::decide;
+use super::question::{HooksInForce, Question};
+use super::state::Engine;
 use hookwire_base::verdict::{Decision, Verdict};
 use std::fmt;
 use std::future::Future;

@@ -1,6 +1,6 @@
-//! The bounds of every run of an event, and who judges within it.
+//! The bounds of every run of an event.
 
-use super::{Engine, HooksInForce, NestedJudge, Question, Within};
+use super::question::{HooksInForce, Question, Within};
 use crate::hook::Hook;
 use hookwire_handlers::services::client::Client;
 use hookwire_rules::contract::Contract;
@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct RunLimits<'a> {
     /// When hooks that haven't finished take their failure direction.
     pub deadline: Option<Instant>,
-    /// When they take it before that time: see [`Question::early_deadline`](super::Question::early_deadline).
+    /// When they take it before that time: see [`Question::early_deadline`].
     pub early_deadline: &'a CancellationToken,
     /// The client that sent the event.
     pub client: Option<&'a Arc<dyn Client>>,
@@ -38,12 +38,6 @@ impl<'a> RunLimits<'a> {
             within,
             redacting,
         }
-    }
-
-    /// Judges what a hook itself is about to do.
-    pub(super) fn nested_judge(&self, engine: &'a Engine, hook: &Hook) -> NestedJudge<'a> {
-        let RunLimits { early_deadline, client, hooks, contract, .. } = *self;
-        NestedJudge { engine, hooks, contract, client, early_deadline, within: self.within.acts_of(hook) }
     }
 
     /// Returns when the event's time is over.

@@ -1,15 +1,14 @@
 //! The policy gate: judges a tool call by the policies before any hook, and again after hooks or a
 //! person changed it.
 
-use super::compose::Chain;
+use super::chain::Chain;
 use super::counted_call::{COUNT_KEPT, CountedCall};
 use super::limits::RunLimits;
-use super::run;
-use super::{Engine, aside, failure};
-use crate::hook_set::Selected;
+use super::state::Engine;
+use super::{aside, failure};
 use hookwire_base::event::set_pointer;
 use hookwire_base::support::digest;
-use hookwire_base::verdict::{Decision, Outcome, Status};
+use hookwire_base::verdict::Decision;
 use hookwire_handlers::handlers::Moment;
 use hookwire_handlers::services::state::guards;
 use hookwire_rules::policy::{self, Policy};
@@ -30,18 +29,17 @@ pub(super) struct Admission {
 pub(super) async fn admit(engine: &Engine, limits: &RunLimits<'_>, mut moment: Arc<Moment>) -> Admission {
     let policies = &limits.hooks.files.policies;
     let admission = |moment, denied| Admission { moment, denied, counted: Vec::new() };
-    if policies.is_empty() || !policy::is_tool_request(moment.event()) {
+    if !policy::is_tool_request(moment.event()) {
         return admission(moment, None);
     }
-    if let Some(reason) = refusal(engine, limits, &mut moment).await {
+    if let Some(reason) = refused_by(engine, limits, &mut moment).await {
         return admission(moment, Some(reason));
     }
     let event = moment.event();
     if event.spec.start {
         return admission(moment, None);
     }
-    // Boxed: most hosts have no policies, and an event's future is made for each event.
-    let (left, counted) = match Box::pin(count(engine, policies, &moment)).await {
+    let (left, counted) = match count_call(engine, policies, &moment).await {
         Ok(counted) => counted,
         Err(reason) => return admission(moment, Some(reason)),
     };
@@ -53,14 +51,15 @@ pub(super) async fn admit(engine: &Engine, limits: &RunLimits<'_>, mut moment: A
     Admission { moment: Arc::new(moment.rewritten(Arc::new(event))), denied: None, counted }
 }
 
-async fn refusal(engine: &Engine, limits: &RunLimits<'_>, moment: &mut Arc<Moment>) -> Option<String> {
+/// Why the policies deny a call, if they do.
+async fn refused_by(engine: &Engine, limits: &RunLimits<'_>, moment: &mut Arc<Moment>) -> Option<String> {
     let set = limits.hooks.files.clone();
     aside::hold(engine, limits, moment, move |facts| policy::refusal(&set.policies, facts)).await
 }
 
 /// Counts a call against every limit of its run: how many are left, or which limit is reached. A call
 /// that is refused doesn't count.
-async fn count(
+async fn count_call(
     engine: &Engine,
     policies: &[Arc<Policy>],
     moment: &Moment,
@@ -102,35 +101,6 @@ async fn count(
 }
 
 impl Chain {
-    /// Denies in the name of the policy or of a hook; the hooks that were selected are skipped.
-    pub(super) fn refuse(&mut self, name: Arc<str>, reason: String, selected: &[Selected]) {
-        let outcome = Outcome {
-            hook: name.clone(),
-            status: Status::Blocking,
-            decision: Some(Decision::Deny),
-            reason: Some(reason.clone()),
-            error: None,
-            opaque: None,
-            scripts: self.moment.facts.scripts(),
-            rewrote: false,
-            rejudged: !self.outcomes.is_empty(),
-            observed: None,
-            transcript: Vec::new(),
-            stop: None,
-            stop_signals: Vec::new(),
-            said: None,
-            fails_closed: true,
-            started_at: None,
-            duration_micros: 0,
-        };
-        let why = format!("denied by the {name} before");
-        self.outcomes.push(outcome);
-        self.outcomes.extend(selected.iter().map(|selected| run::skipped(selected, &*why)));
-        self.folded.decision = Some(Decision::Deny);
-        self.folded.decided_by = Some(name);
-        self.folded.reasons = vec![reason];
-    }
-
     /// Judges a call that hooks or a person changed by the policies again, because a rewrite must not
     /// smuggle in what they deny. The call is not counted a second time.
     pub(super) async fn judge_by_policies(&mut self, engine: &Engine, limits: &RunLimits<'_>) {
@@ -140,7 +110,7 @@ impl Chain {
         if is_done || !policy::is_tool_request(last) || is_same() {
             return;
         }
-        if let Some(reason) = refusal(engine, limits, &mut self.moment).await {
+        if let Some(reason) = refused_by(engine, limits, &mut self.moment).await {
             self.refuse(policy::NAME.into(), reason, &[]);
         }
     }

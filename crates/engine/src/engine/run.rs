@@ -1,15 +1,17 @@
 //! One run of one hook: time limit, cancellation, panics and the failure direction, applied here
 //! once for every kind of handler.
 
+use super::aside;
 use super::failure::{self, Failure};
 use super::limits::RunLimits;
+use super::nested::NestedJudge;
 use super::sessions::{Claim, OnceClaim};
-use super::{Effects, Engine, NestedJudge, Report, aside};
+use super::state::{Effects, Engine};
 use crate::hook::Hook;
 use crate::hook_set::Selected;
 use futures_util::FutureExt;
 use hookwire_base::event::{CONTEXT_MEMBERS, Event, Phase, merge_patch};
-use hookwire_base::support::amounts::{millis, rfc3339};
+use hookwire_base::support::amounts::millis;
 use hookwire_base::support::failpoint;
 use hookwire_base::verdict::{Answer, Decision, Observed, Outcome, Status};
 use hookwire_handlers::handlers::said::{self, Redactor};
@@ -53,11 +55,105 @@ impl HookRun {
         let (answer, outcome) = (Box::default(), Box::new(outcome));
         HookRun { answer, outcome, has_failed: false, is_cut_off: false, claim: None }
     }
+
+    /// Makes the outcome of a run. `is_partial`: its allow isn't about all that the hook would have to be for.
+    fn of_result(
+        selected: &Selected,
+        client: &Contract,
+        moment: &Moment,
+        mut result: Result<Box<Answer>, Failure>,
+        is_partial: bool,
+        elapsed: Duration,
+    ) -> HookRun {
+        let hook = &selected.hook;
+        hook.handler.mask(match &mut result {
+            Ok(answer) => Ok(answer),
+            Err(Failure::Error(error) | Failure::Stopped(error) | Failure::CutOff(error)) => Err(error),
+        });
+        if let (Err(Failure::Error(error)), Some(copy)) = (&mut result, &hook.copy) {
+            *error = copy.as_written(error);
+        }
+        let event = moment.event();
+        let mut said = None;
+        if let Some(failure) = result.as_ref().ok().and_then(|it| failure::misread_reply(hook, event.spec.phase, it)) {
+            result = Err(failure);
+        }
+        let is_cut_off = matches!(result, Err(Failure::CutOff(_)));
+        let (mut answer, error, stopped) = match result {
+            Ok(answer) => (answer, None, false),
+            Err(failure) => {
+                let (error, stopped) = match failure {
+                    Failure::Error(error) => {
+                        said = (hook.contract.failed)(hook.handler.key(), &error);
+                        (error, false)
+                    }
+                    Failure::Stopped(error) | Failure::CutOff(error) => (error, true),
+                };
+                (Box::new(failure::failed_hook(hook, event, &error)), Some(format!("failed to {error}")), stopped)
+            }
+        };
+        // To allow takes that all of it is what the hook is for.
+        if is_partial && answer.decision == Some(Decision::Allow) {
+            failure::partial_allow(&mut answer);
+        }
+        refuse_what_a_stop_ends(&mut answer, hook, client, event);
+        // The hook's author has said what a failure counts as, so it is heard.
+        let unheard = if error.is_none() { no_that_nobody_takes(&mut answer, hook, client, event) } else { None };
+        if let Some(unheard) = &unheard {
+            tracing::warn!(hook = %hook.name, error = %unheard, event = %event.name, event_id = %event.id, "Hook's answer counts for nothing.");
+        }
+        // These are hookwire's own words, which quote what the agent has written.
+        if selected.doubt.is_some() || matches!(hook.handler, Handler::Guard(_)) {
+            answer.make_readable();
+        }
+        for remark in &answer.remarks {
+            tracing::warn!(hook = %hook.name, remark, event = %event.name, event_id = %event.id, "Hook's reply is odd.");
+        }
+        let counts = !hook.detached && event.spec.phase != Phase::Note;
+        let observed = hook.observe.then(|| observation(std::mem::take(&mut answer), event, counts));
+        let has_failed = error.is_some() && observed.is_none();
+        let error = error.or(unheard);
+        let decision = answer.decision.filter(|_| counts);
+        let blocks = decision.is_some_and(|decision| decision != Decision::Allow);
+        let status = match (stopped, blocks, error.is_some()) {
+            (true, _, _) => Status::Cancelled,
+            (false, true, _) => Status::Blocking,
+            (false, false, true) => Status::NonBlockingError,
+            (false, false, false) => Status::Success,
+        };
+        let mut outcome = outcome(selected, event.spec.phase, status, elapsed);
+        outcome.decision = decision;
+        outcome.rewrote = changes_value(&answer, event);
+        // A reason without a decision is still worth reading.
+        outcome.reason = if has_failed { None } else { answer.reason.clone() };
+        outcome.error = error;
+        if !hook.tools.is_empty() {
+            outcome.scripts = moment.facts.scripts();
+        }
+        outcome.said = answer.said.take().or(said).filter(|_| observed.is_none());
+        outcome.observed = observed;
+        outcome.stop = answer.stop.clone();
+        if counts {
+            for signal in &mut answer.signals {
+                signal.source.get_or_insert_with(|| hook.name.to_string());
+            }
+            outcome.stop_signals = answer.signals.clone();
+        } else {
+            answer.signals.clear();
+        }
+        HookRun { answer, outcome: Box::new(outcome), has_failed, is_cut_off, claim: None }
+    }
 }
 
 /// Runs a hook, or starts it if it is detached.
-pub(super) async fn run(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: &Arc<Moment>) -> HookRun {
-    match run_fixed(engine, limits, selected, moment) {
+pub(super) async fn run_hook(
+    engine: &Engine,
+    limits: &RunLimits<'_>,
+    selected: &Selected,
+    moment: &Arc<Moment>,
+) -> HookRun {
+    let moment = selected.about.as_ref().unwrap_or(moment);
+    match run_at_once(engine, limits, selected, moment) {
         Some(run) => run,
         // Boxed, or the largest handler's state would be part of every event's future.
         None => Box::pin(run_in_time(engine, limits, selected, moment)).await,
@@ -65,35 +161,25 @@ pub(super) async fn run(engine: &Engine, limits: &RunLimits<'_>, selected: &Sele
 }
 
 /// The run of a fixed verdict: without a future or a timer, because there is nothing to wait for. `None` for all else.
-pub(super) fn run_fixed(
-    engine: &Engine,
-    limits: &RunLimits<'_>,
-    selected: &Selected,
-    moment: &Arc<Moment>,
-) -> Option<HookRun> {
-    let (hook, moment) = (&selected.hook, selected.about.as_ref().unwrap_or(moment));
+fn run_at_once(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: &Moment) -> Option<HookRun> {
+    let hook = &selected.hook;
     if hook.once || hook.detached || !limits.redacting.is_empty() {
         return None;
     }
-    let result = fixed(selected, moment.event().spec.phase)?;
+    let result = fixed_answer(selected, moment.event().spec.phase)?;
     // Whether an allow counts may take time to tell.
     if result.as_ref().is_ok_and(|answer| answer.decision == Some(Decision::Allow)) {
         return None;
     }
     // It takes less time than a look at the clock.
-    let mut run = finish(selected, limits.contract, moment, result, false, Duration::ZERO);
+    let mut run = HookRun::of_result(selected, limits.contract, moment, result, false, Duration::ZERO);
     run.outcome.started_at = Some(SystemTime::now());
-    report(engine, moment, &run.outcome, false);
+    engine.report(moment, &run.outcome, false);
     Some(run)
 }
 
-pub(super) async fn run_in_time(
-    engine: &Engine,
-    limits: &RunLimits<'_>,
-    selected: &Selected,
-    moment: &Arc<Moment>,
-) -> HookRun {
-    let (hook, moment) = (&selected.hook, selected.about.as_ref().unwrap_or(moment));
+async fn run_in_time(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: &Arc<Moment>) -> HookRun {
+    let hook = &selected.hook;
     let event = moment.event();
     if engine.effects == Effects::Skip && has_effect(hook) {
         return HookRun::without_answer(skipped(selected, NOT_RUN));
@@ -108,8 +194,8 @@ pub(super) async fn run_in_time(
         Some(Claim::Ran) => return HookRun::without_answer(skipped(selected, "ran once in this session")),
     };
     let mut run = match hook.detached {
-        true => HookRun::without_answer(detach(engine, limits, selected, moment)),
-        false => run_now(engine, limits, selected, moment).await,
+        true => HookRun::without_answer(start_detached(engine, limits, selected, moment)),
+        false => run_timed(engine, limits, selected, moment).await,
     };
     // A hook that didn't come to its end has judged nothing.
     run.claim = claim.filter(|_| !run.is_cut_off && run.outcome.status != Status::Skipped);
@@ -126,32 +212,36 @@ pub(super) async fn run_in_time(
     run
 }
 
-async fn run_now(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: &Arc<Moment>) -> HookRun {
+/// The run of a hook from its beginning to its end, detached or not.
+async fn run_timed(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: &Arc<Moment>) -> HookRun {
     let hook = &selected.hook;
-    let event = moment.event();
     let (started, began) = (Instant::now(), SystemTime::now());
     let transcript = Transcript::default();
-    let result = match fixed(selected, event.spec.phase).or_else(|| failure::run_in_doubt(selected)) {
-        Some(Ok(answer)) if limits.redacting.is_empty() => Ok(answer),
+    // The verdict doesn't wait for a detached hook, so a doubt about it decides nothing: it runs.
+    let known = match hook.detached {
+        true => None,
+        false => fixed_answer(selected, moment.event().spec.phase).or_else(|| failure::run_in_doubt(selected)),
+    };
+    let result = match known {
         Some(Ok(answer)) => {
             let redacted = said::redact(redactors(limits.redacting, hook), Ok(*answer)).await;
             redacted.map(Box::new).map_err(|error| Failure::Error(error.0))
         }
         Some(Err(failure)) => Err(failure),
         None if may_have_run(engine, hook) => Err(Failure::Error(format!("run: {MAY_HAVE_RUN}"))),
-        None => limited(engine, limits, selected, moment, &transcript).await.map(Box::new),
+        None => call_handler(engine, limits, selected, moment, &transcript).await.map(Box::new),
     };
     let is_partial = match &result {
-        Ok(answer) if answer.decision == Some(Decision::Allow) => {
+        Ok(answer) if answer.decision == Some(Decision::Allow) && !hook.detached => {
             let hook = hook.clone();
             !aside::hold(engine, limits, &mut moment.clone(), move |facts| hook.covers(facts)).await
         }
         Ok(_) | Err(_) => false,
     };
-    let mut run = finish(selected, limits.contract, moment, result, is_partial, started.elapsed());
+    let mut run = HookRun::of_result(selected, limits.contract, moment, result, is_partial, started.elapsed());
     run.outcome.started_at = Some(began);
     run.outcome.transcript = redacted_steps(limits, hook, transcript.take()).await;
-    report(engine, moment, &run.outcome, false);
+    engine.report(moment, &run.outcome, hook.detached);
     run
 }
 
@@ -185,7 +275,7 @@ pub(super) fn skipped(selected: &Selected, why: impl Into<String>) -> Outcome {
 }
 
 /// The answer of a fixed verdict; or what a hook says of code that isn't shown, whatever its handler is.
-fn fixed(selected: &Selected, phase: Phase) -> Option<Result<Box<Answer>, Failure>> {
+fn fixed_answer(selected: &Selected, phase: Phase) -> Option<Result<Box<Answer>, Failure>> {
     if selected.doubt.is_some() {
         return failure::verdict_in_doubt(selected, phase);
     }
@@ -194,7 +284,8 @@ fn fixed(selected: &Selected, phase: Phase) -> Option<Result<Box<Answer>, Failur
     Some(Ok(Box::new(Answer { decision: Some(decision), reason, ..Answer::default() })))
 }
 
-async fn limited(
+/// Calls a hook's handler within its time and the event's.
+async fn call_handler(
     engine: &Engine,
     limits: &RunLimits<'_>,
     selected: &Selected,
@@ -212,7 +303,7 @@ async fn limited(
     if limits.early_deadline.is_cancelled() || until.is_some_and(|until| until <= now) {
         return Err(out_of_time(why, format!("start before {why}")));
     }
-    let judge = limits.nested_judge(engine, hook);
+    let judge = NestedJudge::for_acts_of(hook, engine, limits);
     let call = Call {
         hook: hook.view(),
         moment,
@@ -247,7 +338,7 @@ async fn limited(
     let result = tokio::select! {
         biased;
         result = guarded.catch_unwind() => match result {
-            Ok(Ok(answer)) => check(moment, answer).map_err(Failure::Error),
+            Ok(Ok(answer)) => checked_answer(moment, answer).map_err(Failure::Error),
             Ok(Err(error)) => Err(Failure::Error(error.0)),
             Err(panic) => Err(panicked(hook, &*panic)),
         },
@@ -279,7 +370,7 @@ fn panicked(hook: &Hook, panic: &(dyn std::any::Any + Send)) -> Failure {
 
 /// Applies an answer's patch, and refuses an answer that contradicts itself or the event, so that a guard's
 /// mistake is not an allow.
-fn check(moment: &Moment, mut answer: Answer) -> Result<Answer, String> {
+fn checked_answer(moment: &Moment, mut answer: Answer) -> Result<Answer, String> {
     let event = moment.event();
     let is_rewrite = answer.subject.is_some() || answer.patch.is_some();
     if is_rewrite && event.spec.subject.is_none() {
@@ -343,99 +434,11 @@ fn touches(patch: &Value, pointer: &str) -> bool {
     true
 }
 
-/// Makes the outcome of a run. `is_partial`: its allow isn't about all that the hook would have to be for.
-fn finish(
-    selected: &Selected,
-    client: &Contract,
-    moment: &Moment,
-    mut result: Result<Box<Answer>, Failure>,
-    is_partial: bool,
-    elapsed: Duration,
-) -> HookRun {
-    let hook = &selected.hook;
-    hook.handler.mask(match &mut result {
-        Ok(answer) => Ok(answer),
-        Err(Failure::Error(error) | Failure::Stopped(error) | Failure::CutOff(error)) => Err(error),
-    });
-    if let (Err(Failure::Error(error)), Some(copy)) = (&mut result, &hook.copy) {
-        *error = copy.as_written(error);
-    }
-    let event = moment.event();
-    let mut said = None;
-    if let Some(failure) = result.as_ref().ok().and_then(|it| failure::misread_reply(hook, event.spec.phase, it)) {
-        result = Err(failure);
-    }
-    let is_cut_off = matches!(result, Err(Failure::CutOff(_)));
-    let (mut answer, error, stopped) = match result {
-        Ok(answer) => (answer, None, false),
-        Err(failure) => {
-            let (error, stopped) = match failure {
-                Failure::Error(error) => {
-                    said = (hook.contract.failed)(hook.handler.key(), &error);
-                    (error, false)
-                }
-                Failure::Stopped(error) | Failure::CutOff(error) => (error, true),
-            };
-            (Box::new(failure::failed_hook(hook, event, &error)), Some(format!("failed to {error}")), stopped)
-        }
-    };
-    // To allow takes that all of it is what the hook is for.
-    if is_partial && answer.decision == Some(Decision::Allow) {
-        failure::partial_allow(&mut answer);
-    }
-    refuse_what_a_stop_ends(&mut answer, hook, client, event);
-    // The hook's author has said what a failure counts as, so it is heard.
-    let unheard = if error.is_none() { no_that_nobody_takes(&mut answer, hook, client, event) } else { None };
-    if let Some(unheard) = &unheard {
-        tracing::warn!(hook = %hook.name, error = %unheard, event = %event.name, event_id = %event.id, "Hook's answer counts for nothing.");
-    }
-    // These are hookwire's own words, which quote what the agent has written.
-    if selected.doubt.is_some() || matches!(hook.handler, Handler::Guard(_)) {
-        answer.make_readable();
-    }
-    for remark in &answer.remarks {
-        tracing::warn!(hook = %hook.name, remark, event = %event.name, event_id = %event.id, "Hook's reply is odd.");
-    }
-    let counts = !hook.detached && event.spec.phase != Phase::Note;
-    let observed = hook.observe.then(|| observed(std::mem::take(&mut answer), event, counts));
-    let has_failed = error.is_some() && observed.is_none();
-    let error = error.or(unheard);
-    let decision = answer.decision.filter(|_| counts);
-    let blocks = decision.is_some_and(|decision| decision != Decision::Allow);
-    let status = match (stopped, blocks, error.is_some()) {
-        (true, _, _) => Status::Cancelled,
-        (false, true, _) => Status::Blocking,
-        (false, false, true) => Status::NonBlockingError,
-        (false, false, false) => Status::Success,
-    };
-    let mut outcome = outcome(selected, event.spec.phase, status, elapsed);
-    outcome.decision = decision;
-    outcome.rewrote = changes(&answer, event);
-    // A reason without a decision is still worth reading.
-    outcome.reason = if has_failed { None } else { answer.reason.clone() };
-    outcome.error = error;
-    if !hook.tools.is_empty() {
-        outcome.scripts = moment.facts.scripts();
-    }
-    outcome.said = answer.said.take().or(said).filter(|_| observed.is_none());
-    outcome.observed = observed;
-    outcome.stop = answer.stop.clone();
-    if counts {
-        for signal in &mut answer.signals {
-            signal.source.get_or_insert_with(|| hook.name.to_string());
-        }
-        outcome.stop_signals = answer.signals.clone();
-    } else {
-        answer.signals.clear();
-    }
-    HookRun { answer, outcome: Box::new(outcome), has_failed, is_cut_off, claim: None }
-}
-
 /// The record of what a hook that observes would have done. Its answer ends here: every run that has an answer is made by
-/// [`finish`], so no composition and no dialect can let it count. `counts`: a decision would have counted.
-fn observed(answer: Box<Answer>, event: &Event, counts: bool) -> Observed {
+/// [`HookRun::of_result`], so no composition and no dialect can let it count. `counts`: a decision would have counted.
+fn observation(answer: Box<Answer>, event: &Event, counts: bool) -> Observed {
     Observed {
-        rewrote: changes(&answer, event),
+        rewrote: changes_value(&answer, event),
         decision: answer.decision.filter(|_| counts),
         reason: answer.reason,
         stop: answer.stop,
@@ -444,7 +447,7 @@ fn observed(answer: Box<Answer>, event: &Event, counts: bool) -> Observed {
 }
 
 /// Whether an answer changes the subject or the context.
-fn changes(answer: &Answer, event: &Event) -> bool {
+fn changes_value(answer: &Answer, event: &Event) -> bool {
     answer.subject.as_ref().is_some_and(|subject| Some(subject) != event.subject())
         || answer.context.as_ref().is_some_and(|context| context.as_object().is_none_or(|it| !it.is_empty()))
 }
@@ -509,61 +512,27 @@ fn outcome(selected: &Selected, phase: Phase, status: Status, elapsed: Duration)
 }
 
 /// Starts a hook without waiting for it; only its report and `on_detached_end` tell how it ended.
-fn detach(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: &Arc<Moment>) -> Outcome {
+fn start_detached(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: &Arc<Moment>) -> Outcome {
     let Ok(permit) = engine.detached.clone().try_acquire_owned() else {
         tracing::warn!(hook = %selected.hook.name, "Too many detached hooks are running; this one was skipped.");
         return skipped(selected, "too many detached hooks are running");
     };
-    let phase = moment.event().spec.phase;
-    let (engine, hooks, early_deadline) = (engine.clone(), limits.hooks.clone(), CancellationToken::new());
-    let (contract, redacting) = (limits.contract, limits.redacting.to_vec());
-    let within = limits.within.acts_of(&selected.hook);
-    let (selected_hook, moment, client) = (selected.clone(), moment.clone(), limits.client.cloned());
+    let started = outcome(selected, moment.event().spec.phase, Status::Started, Duration::ZERO);
+    let (engine, hooks, client) = (engine.clone(), limits.hooks.clone(), limits.client.cloned());
+    let (contract, within, redacting) = (limits.contract, limits.within, limits.redacting.to_vec());
+    let (selected, moment) = (selected.clone(), moment.clone());
     tokio::spawn(async move {
-        let (started, began) = (Instant::now(), SystemTime::now());
-        let hook = &selected_hook.hook;
-        let transcript = Transcript::default();
-        let client = client.as_ref();
-        let judge =
-            NestedJudge { engine: &engine, hooks: &hooks, contract, client, early_deadline: &early_deadline, within };
-        let call = Call {
-            hook: hook.view(),
-            moment: &moment,
-            services: &engine.services,
-            client,
-            transcript: &transcript,
-            judge: &judge,
-        };
-        let redactors = redactors(&redacting, hook);
-        let work = async { said::redact(redactors.clone(), hook.handler.run(&call).await).await };
-        let work = AssertUnwindSafe(work).catch_unwind();
-        let result = match tokio::time::timeout(hook.timeout, work).await {
-            Ok(Ok(Ok(answer))) => check(&moment, answer).map(Box::new).map_err(Failure::Error),
-            Ok(Ok(Err(error))) => Err(Failure::Error(error.0)),
-            Ok(Err(panic)) => Err(panicked(hook, &*panic)),
-            Err(_) => Err(Failure::Stopped("finish within its timeout".into())),
-        };
-        let mut run = finish(&selected_hook, contract, &moment, result, false, started.elapsed());
-        run.outcome.started_at = Some(began);
-        run.outcome.transcript = said::redact_steps(redactors, transcript.take()).await;
-        report(&engine, &moment, &run.outcome, true);
+        // Only its own time ends it.
+        let (deadline, early_deadline) = (None, &CancellationToken::new());
+        let (client, hooks, redacting) = (client.as_ref(), &hooks, &redacting[..]);
+        let limits = RunLimits { deadline, early_deadline, client, hooks, contract, within, redacting };
+        let run = run_timed(&engine, &limits, &selected, &moment).await;
         if let Some(ended) = engine.on_detached_end.get() {
             ended(moment.event(), &run.outcome);
         }
         drop(permit);
     });
-    outcome(selected, phase, Status::Started, Duration::ZERO)
-}
-
-/// Sends a run's outcome to those who listen.
-fn report(engine: &Engine, moment: &Moment, outcome: &Outcome, detached: bool) {
-    engine.reports.emit(|| {
-        let event = moment.event();
-        let times = outcome.times().map(|(start, end)| (rfc3339(start), rfc3339(end)));
-        let (started_at, completed_at) = times.unzip();
-        let (event, event_id, outcome) = (event.name.clone(), event.id.clone(), outcome.clone());
-        Report { event, event_id, detached, started_at, completed_at, outcome }
-    });
+    started
 }
 
 /// The name of a hook's own time limit in errors.

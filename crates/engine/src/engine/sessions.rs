@@ -1,6 +1,5 @@
 //! The engine's memory of sessions: send-backs in a row, and `once` hooks that have run.
 
-use super::MAX_SEND_BACKS;
 use crate::hook::Hook;
 use hookwire_base::event::Event;
 use hookwire_base::support::digest::of_texts;
@@ -11,6 +10,9 @@ use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+
+/// How often in a row an agent that wants to rest may be sent back to work.
+pub const MAX_SEND_BACKS: u32 = 8;
 
 /// Sessions that are remembered at once; the one without an event for longest is forgotten first.
 const MAX_SESSIONS: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();

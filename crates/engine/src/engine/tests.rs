@@ -5,7 +5,8 @@
 use crate::definitions::compile::compile;
 use crate::definitions::origin::Origin;
 use crate::engine::limits::RunLimits;
-use crate::engine::{Engine, HooksInForce, MAX_SEND_BACKS, Question, Within, deadline, decide};
+use crate::engine::question::Within;
+use crate::engine::{Engine, HooksInForce, MAX_SEND_BACKS, Question, deadline, decide};
 use crate::hook::{Doubt, Hook};
 use crate::hook_set::{HookSet, Selected};
 use hookwire_base::event::{Event, Phase};
@@ -465,7 +466,7 @@ fn what_observes_asks_nobody() {
             let client: Arc<dyn HostClient> = person.clone();
             let question = Question { client: Some(client), ..world.question(Event::from_json(call()).unwrap()) };
             let within = Within { depth: 1, asks_nobody };
-            let verdict = block_on(super::decide_within(&world.engine, question, within));
+            let verdict = block_on(super::judge_event(&world.engine, question, within));
             assert_eq!(*person.0.lock().unwrap(), asked, "{definitions}: {verdict:#?}");
             let expected = if asks_nobody { Decision::Deny } else { Decision::Allow };
             assert_eq!(verdict.decision, expected, "{definitions}: {verdict:#?}");
@@ -776,7 +777,7 @@ fn code_that_is_not_shown_is_decided_by_the_hook() {
         let limits =
             RunLimits { deadline: None, early_deadline, client, hooks: &hooks, contract, within, redacting: &[] };
         let moment = Arc::new(Moment::new(Arc::new(Event::from_json(call()).unwrap()), Path::new("/")));
-        let run = block_on(super::run::run(&world.engine, &limits, &selected, &moment));
+        let run = block_on(super::run::run_hook(&world.engine, &limits, &selected, &moment));
         let told = (run.answer.decision, run.answer.reason);
         assert_eq!(told, (Some(expected), Some(format!("hook `h` {why}"))), "{definitions}");
     }
@@ -1228,7 +1229,7 @@ fn detached_hooks_are_started_forgotten_and_told_about() {
             [
                 "a Success ",
                 "b NonBlockingError failed to call back: boom",
-                "c Cancelled failed to finish within its timeout",
+                "c Cancelled failed to finish within its timeout (1s)",
                 "d Success ",
                 "e NonBlockingError failed to run: the handler panicked; this is a bug in hookwire",
             ]
