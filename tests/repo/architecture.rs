@@ -335,15 +335,14 @@ fn makes_decision(line: &str) -> bool {
 #[test]
 fn one_file_makes_decisions_of_errors() {
     let said = [
-        // A policy denies.
-        ("chain.rs", "decision: Some(Decision::Deny),"),
-        ("chain.rs", "self.folded.decision = Some(Decision::Deny);"),
         // A hook's allow, for the value that goes out.
         ("chain.rs", "Some((hook, reason, _)) => (Some(Decision::Allow), Some(hook.clone()), reason.clone()),"),
         // A host that is started to run no hook.
         ("intercept.rs", "let verdict = question.without_hooks(Decision::Allow, None);"),
         // A hook asked at an earlier event of the call.
         ("passed_on.rs", "verdict.decision = Decision::Ask;"),
+        // A policy denies.
+        ("policy_gate.rs", "Refusal { by: Some(policy::NAME.into()), decision: Some(Decision::Deny), reason }"),
         // A hook ends the run.
         ("run.rs", "answer.decision = Some(Decision::Deny);"),
         // A hook has sent the agent back too often.

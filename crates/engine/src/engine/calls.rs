@@ -46,7 +46,7 @@ impl Calls {
     }
 
     /// Remembers a call that wasn't denied.
-    pub(super) fn note(&self, event: &Event, outcomes: &[Outcome]) {
+    pub(super) fn note_call(&self, event: &Event, outcomes: &[Outcome]) {
         if !self.is_watched.load(Ordering::Relaxed) || event.spec.start {
             return;
         }

@@ -2,20 +2,20 @@
 
 use super::aggregate::{Folded, combine_rewrites, ends};
 use super::counted_call::CountedCall;
-use super::failure;
+use super::failure::{self, Refusal};
 use super::limits::RunLimits;
-use super::plan::{Ended, Member, Rest, is_chain};
+use super::plan::{Member, Next, Rest, Turn};
 use super::run::{self, HookRun};
 use super::sessions::OnceClaim;
 use super::state::Engine;
 use crate::hook::Hook;
 use crate::hook_set::Selected;
-use futures_util::future::join_all;
+use futures_util::future::{Either, Ready, join_all, ready};
 use hookwire_base::event::{Event, Phase};
 use hookwire_base::syntax::source::Layer;
 use hookwire_base::verdict::{Answer, Decision, Outcome, Status};
 use hookwire_handlers::handlers::Moment;
-use hookwire_rules::contract::{Composition, Contract};
+use hookwire_rules::contract::Contract;
 use serde_json::Value;
 use smallvec::{SmallVec, smallvec};
 use std::borrow::Cow;
@@ -51,18 +51,13 @@ pub(super) struct Chain {
 /// rewrote a part has not judged the whole.
 const SHARED: u32 = 0;
 
-/// The members whose turn it is.
-enum Next {
-    One(Member),
-    /// They run at the same time, on the same value.
-    Several(Vec<Member>),
-}
-
 /// The result of running a member.
 struct MemberRun {
     name: Arc<str>,
     /// The layer for which the answer ends the chain, if it does.
     layer: Layer,
+    /// It belongs to the one list of the client's system.
+    is_listed: bool,
     answer: Box<Answer>,
     /// The hook that gave it couldn't tell whether it applies.
     in_doubt: bool,
@@ -101,124 +96,83 @@ impl Chain {
         contract: &'static Contract,
         members: Vec<Member>,
     ) {
-        // A list ends as its system says only for that system's clients: in another chain the layers count.
         let client = limits.contract;
-        let mut rest = Rest::of(members, contract, self.moment.event().spec);
-        while let Some(next) = self.next_members(&mut rest, contract.composition, client) {
-            match next {
-                Next::One(member) => {
-                    let is_in_one_list = member.is_in_one_list(client);
-                    let run = run_member(engine, limits, member, &self.moment).await;
-                    self.note_end(&mut rest.ended, [contract, client], &run, is_in_one_list);
-                    self.absorb(contract, [run]);
-                }
-                Next::Several(members) => {
-                    let listed: Vec<bool> = members.iter().map(|it| it.is_in_one_list(client)).collect();
-                    let all = members.into_iter().map(|member| run_member(engine, limits, member, &self.moment));
-                    let runs = join_all(all).await;
-                    for (run, is_in_one_list) in runs.iter().zip(listed) {
-                        self.note_end(&mut rest.ended, [contract, client], run, is_in_one_list);
-                    }
-                    self.absorb(contract, runs);
-                }
-            }
+        let mut rest = Rest::of(members, contract, client, self.moment.event().spec);
+        loop {
+            let Some(runs) = self.run_next(engine, limits, &mut rest) else { return };
+            let runs = runs.await;
+            self.absorb([contract, client], runs, &mut rest);
         }
     }
 
-    /// The members whose turn it is; those for which the chain has ended are skipped.
-    fn next_members(&mut self, rest: &mut Rest, composition: Composition, client: &Contract) -> Option<Next> {
-        let Rest { members, ended } = rest;
-        let closes = self.moment.event().spec.closes;
-        let member = loop {
-            if let Some(member) = self.skip_ended(members.next()?, ended, client) {
-                break member;
+    /// The runs of the members whose turn it is: over already if there was nothing to wait for.
+    fn run_next<'a>(
+        &'a mut self,
+        engine: &'a Engine,
+        limits: &'a RunLimits<'_>,
+        rest: &mut Rest,
+    ) -> Option<Running<'a, Runs>> {
+        let turn = rest.next_turn(|hook, ended_at| self.skip_unless_surer(hook, ended_at))?;
+        let moment = &self.moment;
+        Some(match turn {
+            Turn::One(next) => match run_member(engine, limits, next, moment) {
+                Either::Left(run) => Either::Left(ready(smallvec![run.into_inner()])),
+                Either::Right(run) => Either::Right(Box::pin(async move { smallvec![run.await] })),
+            },
+            Turn::Several(group) => {
+                let runs = group.into_iter().map(|next| run_member(engine, limits, next, moment));
+                let runs = join_all(runs);
+                Either::Right(Box::pin(async move { runs.await.into() }))
             }
-        };
-        let stage = member.stage(composition);
-        let in_parallel = |member: &Member| {
-            (!is_chain(composition) || member.runs_in_parallel())
-                && (!closes || member.stage(composition) == stage)
-                && !ended.includes(member, client)
-        };
-        if in_parallel(&member)
-            && let Some(second) = members.next_if(in_parallel)
-        {
-            let mut group = vec![member, second];
-            group.extend(std::iter::from_fn(|| members.next_if(in_parallel)));
-            return Some(Next::Several(group));
-        }
-        Some(Next::One(member))
+        })
     }
 
-    /// Ends before any hook, with the decision that a failure counts as.
-    pub(super) fn fail(&mut self, (decision, why): (Option<Decision>, String)) {
+    /// Denies an event that no hook judges; the hooks that were selected are skipped.
+    pub(super) fn refuse(&mut self, refusal: Refusal, selected: &[Selected]) {
+        let Refusal { by, decision, reason } = refusal;
+        match &by {
+            Some(name) => {
+                let outcome = Outcome {
+                    hook: name.clone(),
+                    status: Status::Blocking,
+                    decision,
+                    reason: Some(reason.clone()),
+                    error: None,
+                    opaque: None,
+                    scripts: self.moment.facts.scripts(),
+                    rewrote: false,
+                    rejudged: !self.outcomes.is_empty(),
+                    observed: None,
+                    transcript: Vec::new(),
+                    stop: None,
+                    stop_signals: Vec::new(),
+                    said: None,
+                    fails_closed: true,
+                    started_at: None,
+                    duration_micros: 0,
+                };
+                let why = format!("denied by the {name} before");
+                self.outcomes.push(outcome);
+                self.outcomes.extend(selected.iter().map(|selected| run::skipped(selected, &*why)));
+            }
+            None => self.errors.push(reason.clone()),
+        }
         self.folded.decision = decision;
-        self.folded.reasons = vec![why.clone()];
-        self.errors.push(why);
-    }
-
-    /// Denies in the name of the policy or of a hook; the hooks that were selected are skipped.
-    pub(super) fn refuse(&mut self, name: Arc<str>, reason: String, selected: &[Selected]) {
-        let outcome = Outcome {
-            hook: name.clone(),
-            status: Status::Blocking,
-            decision: Some(Decision::Deny),
-            reason: Some(reason.clone()),
-            error: None,
-            opaque: None,
-            scripts: self.moment.facts.scripts(),
-            rewrote: false,
-            rejudged: !self.outcomes.is_empty(),
-            observed: None,
-            transcript: Vec::new(),
-            stop: None,
-            stop_signals: Vec::new(),
-            said: None,
-            fails_closed: true,
-            started_at: None,
-            duration_micros: 0,
-        };
-        let why = format!("denied by the {name} before");
-        self.outcomes.push(outcome);
-        self.outcomes.extend(selected.iter().map(|selected| run::skipped(selected, &*why)));
-        self.folded.decision = Some(Decision::Deny);
-        self.folded.decided_by = Some(name);
+        self.folded.decided_by = by;
         self.folded.reasons = vec![reason];
     }
 
-    /// Notes whether an answer ends the chain that is run, and the client's.
-    fn note_end(&mut self, ended: &mut Ended, [own, client]: [&Contract; 2], run: &MemberRun, is_in_one_list: bool) {
-        let phase = self.moment.event().spec.phase;
-        if ends(own.composition, phase, &run.answer) {
-            ended.layer = ended.layer.into_iter().chain([run.layer]).min();
-            ended.one_list |= is_in_one_list;
+    /// Skips a hook for which the chain has ended, unless it is [to say why](Self::is_to_say_why).
+    fn skip_unless_surer(&mut self, selected: Selected, ended_at: Option<Layer>) -> Option<Selected> {
+        if ended_at.is_some_and(|layer| self.is_to_say_why(&selected, layer)) {
+            return Some(selected);
         }
-        if ends(client.composition, phase, &run.answer) {
-            self.ended_at = self.ended_at.into_iter().chain([run.layer]).min();
-        }
-    }
-
-    /// Skips the hooks for which the chain has ended, and returns the others.
-    fn skip_ended(&mut self, member: Member, ended: &Ended, client: &Contract) -> Option<Member> {
-        let has_ended = ended.includes(&member, client);
-        match member {
-            Member::Hook(selected)
-                if has_ended && !ended.layer.is_some_and(|layer| self.is_to_say_why(&selected, layer)) =>
-            {
-                let why = match &self.folded.decided_by {
-                    Some(hook) if self.folded.decision == Some(Decision::Deny) => format!("denied by `{hook}` before"),
-                    _ => "the chain had ended".to_string(),
-                };
-                self.outcomes.push(run::skipped(&selected, why));
-                None
-            }
-            hook @ Member::Hook(_) => Some(hook),
-            Member::Block { contract, layer, members } => {
-                let left = members.into_iter().filter_map(|it| self.skip_ended(it, ended, client));
-                let members: Vec<Member> = left.collect();
-                (!members.is_empty()).then_some(Member::Block { contract, layer, members })
-            }
-        }
+        let why = match &self.folded.decided_by {
+            Some(hook) if self.folded.decision == Some(Decision::Deny) => format!("denied by `{hook}` before"),
+            _ => "the chain had ended".to_string(),
+        };
+        self.outcomes.push(run::skipped(&selected, why));
+        None
     }
 
     /// Whether a hook has a say although a deny has ended the chain of its layer: that deny was in doubt, and this one is
@@ -231,13 +185,11 @@ impl Chain {
             && selected.is_certain_deny()
     }
 
-    /// Adds what members made of the same value to the chain, in list order.
-    fn absorb<R>(&mut self, contract: &Contract, runs: R)
-    where
-        R: AsRef<[MemberRun]> + IntoIterator<Item = MemberRun>,
-    {
+    /// Adds what members made of the same value to the chain, in list order, and notes where their answers end it.
+    fn absorb(&mut self, [contract, client]: [&Contract; 2], runs: Runs, rest: &mut Rest) {
         let event = self.moment.event().clone();
-        let all = runs.as_ref();
+        let phase = event.spec.phase;
+        let all = &runs[..];
         let is_alone = all.len() == 1;
         let withheld = all.iter().any(|run| run.withheld);
         let rewrites: Vec<_> = all
@@ -290,7 +242,13 @@ impl Chain {
             if !is_alone {
                 run.answer.subject = None;
             }
-            self.folded.add(contract.composition, event.spec.phase, &run.name, *run.answer, run.in_doubt);
+            if ends(contract.composition, phase, &run.answer) {
+                rest.end_at(run.layer, run.is_listed);
+            }
+            if ends(client.composition, phase, &run.answer) {
+                self.ended_at = self.ended_at.into_iter().chain([run.layer]).min();
+            }
+            self.folded.add(contract.composition, phase, &run.name, *run.answer, run.in_doubt);
         }
         self.errors.extend(conflicts);
         if combined.is_some() && !self.folded.withheld {
@@ -342,13 +300,14 @@ pub(super) fn rewrites(event: &Event, answer: &Answer) -> bool {
 }
 
 impl MemberRun {
-    fn of_hook(hook: Arc<Hook>, run: HookRun, event: &Event) -> MemberRun {
+    fn of_hook(hook: Arc<Hook>, is_listed: bool, run: HookRun, event: &Event) -> MemberRun {
         let withheld = failure::withholds(run.has_failed, &run.answer, event);
         let HookRun { answer, outcome, claim, .. } = run;
         let rewrote = rewrites(event, &answer).then(|| (hook.clone(), true)).into_iter().collect();
         MemberRun {
             name: hook.name.clone(),
             layer: hook.source.layer,
+            is_listed,
             answer,
             in_doubt: outcome.opaque.is_some(),
             withheld,
@@ -368,6 +327,7 @@ impl MemberRun {
         MemberRun {
             name,
             layer: chain.ended_at.unwrap_or(layer),
+            is_listed: false,
             in_doubt: chain.folded.in_doubt,
             withheld: chain.folded.withheld,
             rewrote: chain.made.into_iter().map(|(hook, version)| (hook, version == chain.version)).collect(),
@@ -380,29 +340,32 @@ impl MemberRun {
     }
 }
 
-async fn run_member(engine: &Engine, limits: &RunLimits<'_>, member: Member, moment: &Arc<Moment>) -> MemberRun {
-    match member {
-        Member::Hook(selected) => {
-            let run = run::run_hook(engine, limits, &selected, moment).await;
-            MemberRun::of_hook(selected.hook, run, moment.event())
-        }
-        Member::Block { contract, layer, members } => run_block(engine, limits, contract, layer, members, moment).await,
-    }
-}
+/// The runs of one turn.
+type Runs = SmallVec<[MemberRun; 1]>;
 
-/// Boxed, since a block runs members in turn; blocks don't nest deeper.
-fn run_block<'a>(
+/// What is over already, because there was nothing to wait for; or boxed, or the largest handler's state would be part of
+/// every event's future.
+type Running<'a, T> = Either<Ready<T>, Pin<Box<dyn Future<Output = T> + Send + 'a>>>;
+
+fn run_member<'a>(
     engine: &'a Engine,
     limits: &'a RunLimits<'_>,
-    contract: &'static Contract,
-    layer: Layer,
-    members: Vec<Member>,
+    Next { member, is_listed }: Next,
     moment: &'a Arc<Moment>,
-) -> Pin<Box<dyn Future<Output = MemberRun> + Send + 'a>> {
-    Box::pin(async move {
-        let mut chain = Chain::start(moment.clone(), Vec::new());
-        chain.run_members(engine, limits, contract, members).await;
-        chain.settle_allow();
-        MemberRun::of_block(contract, layer, chain)
-    })
+) -> Running<'a, MemberRun> {
+    match member {
+        Member::Hook(selected) => match run::run_at_once(engine, limits, &selected, moment) {
+            Some(run) => Either::Left(ready(MemberRun::of_hook(selected.hook, is_listed, run, moment.event()))),
+            None => Either::Right(Box::pin(async move {
+                let run = run::run_in_time(engine, limits, &selected, moment).await;
+                MemberRun::of_hook(selected.hook, is_listed, run, moment.event())
+            })),
+        },
+        Member::Block { contract, layer, members } => Either::Right(Box::pin(async move {
+            let mut chain = Chain::start(moment.clone(), Vec::new());
+            chain.run_members(engine, limits, contract, members).await;
+            chain.settle_allow();
+            MemberRun::of_block(contract, layer, chain)
+        })),
+    }
 }

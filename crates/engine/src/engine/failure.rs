@@ -3,7 +3,7 @@
 //! A decision that no hook, no policy and no person gave is made in this file and nowhere else: `tests/repo` finds
 //! any other place. So "fail open or closed?" has one place to look.
 
-use super::question::{HooksInForce, Question};
+use super::question::{HooksInForce, Question, Within};
 use crate::hook::Hook;
 use crate::hook_set::Selected;
 use hookwire_base::event::{Event, Phase};
@@ -150,29 +150,43 @@ pub(super) fn uncounted(StateError(error): StateError) -> String {
     format!("the policy failed to count calls: {error}")
 }
 
+/// Why no hook judges an event.
+pub(super) struct Refusal {
+    /// The policy or the hook that denies it; `None`: nobody was asked.
+    pub by: Option<Arc<str>>,
+    pub decision: Option<Decision>,
+    pub reason: String,
+}
+
 /// An event that doesn't name its tool is denied in the name of whoever asks for it, because nobody can tell what they
 /// would say.
-pub(super) fn unnamed_tool(hooks: &HooksInForce, facts: &Facts) -> Option<(Arc<str>, String)> {
+pub(super) fn unnamed_tool(hooks: &HooksInForce, facts: &Facts) -> Option<Refusal> {
     let event = &facts.event;
     if facts.tool().is_some_and(|tool| !tool.is_empty()) || !event.lacks_tool() {
         return None;
     }
-    let why = |who: &str| format!("the event doesn't name its tool, for which {who} asks");
-    if !hooks.files.policies.is_empty() {
-        return Some((policy::NAME.into(), why("the policy")));
-    }
-    let hook = hooks.all().find(|hook| hook.asks_for_tool(event))?;
-    Some((hook.name.clone(), why(&format!("hook `{}`", hook.name))))
+    let (by, who) = match hooks.files.policies.is_empty() {
+        false => (policy::NAME.into(), "the policy".to_string()),
+        true => {
+            let hook = hooks.all().find(|hook| hook.asks_for_tool(event))?;
+            (hook.name.clone(), format!("hook `{}`", hook.name))
+        }
+    };
+    let reason = format!("the event doesn't name its tool, for which {who} asks");
+    Some(Refusal { by: Some(by), decision: Some(Decision::Deny), reason })
 }
 
 /// How deep hooks may dispatch events of their own that other hooks judge.
-pub(super) const MAX_DEPTH: u8 = 5;
+const MAX_DEPTH: u8 = 5;
 
 /// An event of hooks within hooks: hooks that dispatch events for the same hooks would never end.
-pub(super) fn too_deep(event: &Event) -> (Option<Decision>, String) {
-    let why = format!("hooks dispatch events within hooks, more than {MAX_DEPTH} deep");
-    tracing::warn!(event = %event.name, "{why}");
-    (Some(Decision::Deny).filter(|_| event.spec.phase == Phase::Gate), why)
+pub(super) fn too_deep(event: &Event, within: Within) -> Option<Refusal> {
+    if within.depth <= MAX_DEPTH {
+        return None;
+    }
+    let reason = format!("hooks dispatch events within hooks, more than {MAX_DEPTH} deep");
+    tracing::warn!(event = %event.name, "{reason}");
+    Some(Refusal { by: None, decision: Some(Decision::Deny).filter(|_| event.spec.phase == Phase::Gate), reason })
 }
 
 /// A decision or rewrite that the client can't honour becomes a deny, which names who rewrote: it would do the thing

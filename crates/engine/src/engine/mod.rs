@@ -29,16 +29,17 @@ mod verdict;
 use chain::Chain;
 pub use failure::JUDGED;
 use hookwire_base::verdict::Verdict;
-use hookwire_handlers::handlers::{self, Moment};
+use hookwire_handlers::handlers;
 pub use intercept::{Interceptor, Judging, PassThrough};
 use limits::RunLimits;
+use plan::Equals;
 pub use plan::{in_running_order, order};
 use question::Within;
 pub use question::{HooksInForce, Question, deadline};
 pub use run::{NOT_RUN, panic_text};
+use select::Selection;
 pub use sessions::MAX_SEND_BACKS;
 pub use state::{DetachedEnd, Effects, Engine, Report};
-use std::sync::Arc;
 
 /// Judges one event. Never fails: what goes wrong in a hook counts in that hook's failure direction.
 /// Dropping the future cancels the hooks and ends their processes.
@@ -48,31 +49,24 @@ pub fn decide(engine: &Engine, question: Question) -> impl Future<Output = Verdi
 
 /// The way of an event, whether a client sent it or a hook does what it is about.
 ///
-/// The same way for an event that is decided at once and for one that has to wait: an event whose hooks are all fixed
-/// verdicts passes every `await` without waiting. What does wait is boxed where it begins, so that this future, which
-/// is made for each event, stays small.
-async fn judge_event(engine: &Engine, mut question: Question, within: Within) -> Verdict {
-    if within.depth > failure::MAX_DEPTH {
-        let moment = Moment::new(question.event.clone(), &engine.services.root);
-        let mut chain = Chain::start(Arc::new(moment), Vec::new());
-        chain.fail(failure::too_deep(&question.event));
-        return verdict::make_verdict(engine, &question, &mut chain);
-    }
-    engine.services.runs.note(&question.event);
-    engine.calls.join(&mut question.event);
-
-    let selection = select::select_hooks(engine, &question, within).await;
-    let redacting = selection.redacting();
-    let limits = RunLimits::of(&question, within, &redacting);
-
-    let mut chain = Chain::start(selection.moment, selection.counted);
-    match selection.refusal {
-        Some((by, reason)) => chain.refuse(by, reason, &selection.selected),
-        None => {
-            let members = plan::plan(selection.selected, question.contract, question.event.spec);
-            chain.run_members(engine, &limits, question.contract, members).await;
+/// It is the same for an event that is decided at once and for one that waits: where all hooks that apply are fixed
+/// verdicts, it passes each `await` without waiting. What waits is boxed where it begins, because this future is made for
+/// each event.
+#[expect(clippy::manual_async_fn, reason = "the future of an `async fn` keeps its arguments twice")]
+fn judge_event(engine: &Engine, mut question: Question, within: Within) -> impl Future<Output = Verdict> + Send + '_ {
+    async move {
+        let selection = select::select_hooks(engine, &mut question, within).await;
+        let Selection { moment, selected, redacting, refusal, counted } = selection;
+        let limits = RunLimits::of(&question, within, &redacting);
+        let mut chain = Chain::start(moment, counted);
+        match refusal {
+            Some(refusal) => chain.refuse(refusal, &selected),
+            None => {
+                let members = plan::arrange(selected, question.contract, question.event.spec, Equals::RunOnce);
+                chain.run_members(engine, &limits, question.contract, members).await;
+            }
         }
+        chain.settle_decision(engine, &limits, &question).await;
+        verdict::make_verdict(engine, &question, &mut chain)
     }
-    chain.settle(engine, &limits, &question).await;
-    verdict::make_verdict(engine, &question, &mut chain)
 }

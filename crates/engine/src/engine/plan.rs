@@ -6,7 +6,6 @@ use hookwire_base::event::{EventSpec, Phase, spec};
 use hookwire_base::syntax::source::Layer;
 use hookwire_rules::contract::{Composition, Contract};
 use std::cmp::Reverse;
-use std::iter::Peekable;
 use std::sync::Arc;
 use std::vec;
 
@@ -21,12 +20,6 @@ pub(super) enum Member {
     },
 }
 
-/// Puts selected hooks in the client's order: blocks for foreign dialects, equal definitions once where the dialect
-/// says so. [`turn`] reverses where something closes.
-pub(super) fn plan(selected: Vec<Selected>, client: &'static Contract, event: &EventSpec) -> Vec<Member> {
-    arrange(selected, client, event, Equals::RunOnce)
-}
-
 /// The fate of hooks that equal another one, where the dialect runs such hooks once.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Equals {
@@ -35,7 +28,14 @@ pub(super) enum Equals {
     Stay,
 }
 
-fn arrange(selected: Vec<Selected>, client: &'static Contract, event: &EventSpec, equals: Equals) -> Vec<Member> {
+/// Puts selected hooks in the client's order: blocks for foreign dialects, equal definitions once where the dialect
+/// says so. [`turn`] reverses where something closes.
+pub(super) fn arrange(
+    selected: Vec<Selected>,
+    client: &'static Contract,
+    event: &EventSpec,
+    equals: Equals,
+) -> Vec<Member> {
     let runs_once = |contract: &Contract| contract.runs_equal_hooks_once && equals == Equals::RunOnce;
     if matches!(&selected[..], [only] if only.hook.contract == client) {
         return selected.into_iter().map(Member::Hook).collect();
@@ -191,7 +191,7 @@ impl Member {
 
     /// The outermost layer of those that run in one go where something closes. Other systems know one list of
     /// hooks, but no list has the managed and the user layer in it.
-    pub(super) fn stage(&self, composition: Composition) -> Layer {
+    fn stage(&self, composition: Composition) -> Layer {
         match composition {
             Composition::Onion => self.layer(),
             Composition::Pipeline | Composition::Veto | Composition::Middleware | Composition::Parallel => {
@@ -201,7 +201,7 @@ impl Member {
     }
 
     /// Whether it belongs to the one list of the client's system, whose order and end are that system's.
-    pub(super) fn is_in_one_list(&self, client: &Contract) -> bool {
+    fn is_in_one_list(&self, client: &Contract) -> bool {
         match self {
             Member::Hook(it) => {
                 client.has_one_list && it.hook.contract == client && it.hook.source.layer >= Layer::Hooks
@@ -217,7 +217,7 @@ impl Member {
         }
     }
 
-    pub(super) fn runs_in_parallel(&self) -> bool {
+    fn runs_in_parallel(&self) -> bool {
         match self {
             // A detached hook isn't waited for, so nothing waits behind it.
             Member::Hook(it) => it.hook.parallel || it.hook.detached,
@@ -228,29 +228,105 @@ impl Member {
 
 /// The members that a chain has yet to run, in order, and where it has ended.
 pub(super) struct Rest {
-    pub members: Peekable<vec::IntoIter<Member>>,
-    pub ended: Ended,
+    members: vec::IntoIter<Member>,
+    composition: Composition,
+    client: &'static Contract,
+    closes: bool,
+    /// The outermost layer whose answer ended it: for itself and for inner layers, never for an outer one.
+    ended_at: Option<Layer>,
+    /// An answer of the one list of the client's system ended it. A list ends as its system says only for that system's
+    /// clients: in another chain the layers count.
+    has_list_ended: bool,
+}
+
+/// The members whose turn it is.
+pub(super) enum Turn {
+    One(Next),
+    /// They run at the same time, on the same value.
+    Several(Vec<Next>),
+}
+
+pub(super) struct Next {
+    pub member: Member,
+    /// It belongs to the one list of the client's system.
+    pub is_listed: bool,
 }
 
 impl Rest {
     /// All of them.
-    pub(super) fn of(mut members: Vec<Member>, contract: &Contract, event: &EventSpec) -> Rest {
-        turn(&mut members, contract.composition, event);
-        Rest { members: members.into_iter().peekable(), ended: Ended::default() }
+    pub(super) fn of(
+        mut members: Vec<Member>,
+        contract: &Contract,
+        client: &'static Contract,
+        event: &EventSpec,
+    ) -> Rest {
+        let composition = contract.composition;
+        turn(&mut members, composition, event);
+        let members = members.into_iter();
+        Rest { members, composition, client, closes: event.closes, ended_at: None, has_list_ended: false }
     }
-}
 
-/// Where a chain has ended.
-#[derive(Default)]
-pub(super) struct Ended {
-    /// The outermost layer whose answer ended it: for itself and for inner layers, never for an outer one.
-    pub layer: Option<Layer>,
-    pub one_list: bool,
-}
+    /// Takes the members whose turn it is. A hook for which the chain has ended is given to `skip`, with the layer that
+    /// ended it, and runs all the same if it comes back.
+    pub(super) fn next_turn(
+        &mut self,
+        mut skip: impl FnMut(Selected, Option<Layer>) -> Option<Selected>,
+    ) -> Option<Turn> {
+        let member = loop {
+            let member = self.members.next()?;
+            if let Some(member) = self.without_ended(member, &mut skip) {
+                break member;
+            }
+        };
+        let first = Next { is_listed: member.is_in_one_list(self.client), member };
+        let second = if self.runs_with(&first.member, &first.member) { self.next_beside(&first.member) } else { None };
+        let Some(second) = second else { return Some(Turn::One(first)) };
+        let mut group = vec![first, second];
+        while let Some(next) = self.next_beside(&group[0].member) {
+            group.push(next);
+        }
+        Some(Turn::Several(group))
+    }
 
-impl Ended {
-    pub(super) fn includes(&self, member: &Member, client: &Contract) -> bool {
-        self.layer.is_some_and(|ended| member.layer() >= ended) || self.one_list && member.is_in_one_list(client)
+    /// The next member, if it runs at the same time as the first of its group.
+    fn next_beside(&mut self, first: &Member) -> Option<Next> {
+        self.members.as_slice().first().filter(|member| self.runs_with(first, member))?;
+        let member = self.members.next()?;
+        Some(Next { is_listed: member.is_in_one_list(self.client), member })
+    }
+
+    fn runs_with(&self, first: &Member, member: &Member) -> bool {
+        (!is_chain(self.composition) || member.runs_in_parallel())
+            && (!self.closes || member.stage(self.composition) == first.stage(self.composition))
+            && !self.has_ended_for(member)
+    }
+
+    /// Ends the chain for a layer and for inner ones.
+    pub(super) fn end_at(&mut self, layer: Layer, is_listed: bool) {
+        self.ended_at = self.ended_at.into_iter().chain([layer]).min();
+        self.has_list_ended |= is_listed;
+    }
+
+    fn has_ended_for(&self, member: &Member) -> bool {
+        self.ended_at.is_some_and(|ended| member.layer() >= ended)
+            || self.has_list_ended && member.is_in_one_list(self.client)
+    }
+
+    /// What of a member is left to run.
+    fn without_ended<S>(&self, member: Member, skip: &mut S) -> Option<Member>
+    where
+        S: FnMut(Selected, Option<Layer>) -> Option<Selected>,
+    {
+        let has_ended = self.has_ended_for(&member);
+        match member {
+            Member::Hook(selected) if has_ended => skip(selected, self.ended_at).map(Member::Hook),
+            hook @ Member::Hook(_) => Some(hook),
+            Member::Block { contract, layer, members } => {
+                let left = members.into_iter().filter_map(|it| self.without_ended(it, skip));
+                let members: Vec<Member> = left.collect();
+                (!members.is_empty()).then_some(Member::Block { contract, layer, members })
+            }
+        }
     }
 }
 

@@ -1,11 +1,12 @@
 //! The policy gate: judges a tool call by the policies before any hook, and again after hooks or a
 //! person changed it.
 
+use super::aside;
 use super::chain::Chain;
 use super::counted_call::{COUNT_KEPT, CountedCall};
+use super::failure::{self, Refusal};
 use super::limits::RunLimits;
 use super::state::Engine;
-use super::{aside, failure};
 use hookwire_base::event::set_pointer;
 use hookwire_base::support::digest;
 use hookwire_base::verdict::Decision;
@@ -20,7 +21,7 @@ pub(super) struct Admission {
     /// The moment, with what the policies grant.
     pub moment: Arc<Moment>,
     /// Why it is denied, if it is.
-    pub denied: Option<String>,
+    pub refusal: Option<Refusal>,
     /// The limits that count it.
     pub counted: Vec<CountedCall>,
 }
@@ -28,12 +29,13 @@ pub(super) struct Admission {
 /// Judges a tool call by the policies.
 pub(super) async fn admit(engine: &Engine, limits: &RunLimits<'_>, mut moment: Arc<Moment>) -> Admission {
     let policies = &limits.hooks.files.policies;
-    let admission = |moment, denied| Admission { moment, denied, counted: Vec::new() };
+    let admission = |moment, refusal| Admission { moment, refusal, counted: Vec::new() };
     if !policy::is_tool_request(moment.event()) {
         return admission(moment, None);
     }
-    if let Some(reason) = refused_by(engine, limits, &mut moment).await {
-        return admission(moment, Some(reason));
+    let refusal = refused_by(engine, limits, &mut moment).await;
+    if refusal.is_some() {
+        return admission(moment, refusal);
     }
     let event = moment.event();
     if event.spec.start {
@@ -41,20 +43,24 @@ pub(super) async fn admit(engine: &Engine, limits: &RunLimits<'_>, mut moment: A
     }
     let (left, counted) = match count_call(engine, policies, &moment).await {
         Ok(counted) => counted,
-        Err(reason) => return admission(moment, Some(reason)),
+        Err(reason) => return admission(moment, Some(denied(reason))),
     };
     let Some(grant) = policy::grant(policies.iter().map(|it| &**it), event.data().get("grant"), left) else {
-        return Admission { moment, denied: None, counted };
+        return Admission { moment, refusal: None, counted };
     };
     let mut event = (**event).clone();
     event.change(|data| set_pointer(data, "/grant", grant));
-    Admission { moment: Arc::new(moment.rewritten(Arc::new(event))), denied: None, counted }
+    Admission { moment: Arc::new(moment.rewritten(Arc::new(event))), refusal: None, counted }
 }
 
 /// Why the policies deny a call, if they do.
-async fn refused_by(engine: &Engine, limits: &RunLimits<'_>, moment: &mut Arc<Moment>) -> Option<String> {
+async fn refused_by(engine: &Engine, limits: &RunLimits<'_>, moment: &mut Arc<Moment>) -> Option<Refusal> {
     let set = limits.hooks.files.clone();
-    aside::hold(engine, limits, moment, move |facts| policy::refusal(&set.policies, facts)).await
+    aside::hold(engine, limits, moment, move |facts| policy::refusal(&set.policies, facts)).await.map(denied)
+}
+
+fn denied(reason: String) -> Refusal {
+    Refusal { by: Some(policy::NAME.into()), decision: Some(Decision::Deny), reason }
 }
 
 /// Counts a call against every limit of its run: how many are left, or which limit is reached. A call
@@ -110,8 +116,8 @@ impl Chain {
         if is_done || !policy::is_tool_request(last) || is_same() {
             return;
         }
-        if let Some(reason) = refused_by(engine, limits, &mut self.moment).await {
-            self.refuse(policy::NAME.into(), reason, &[]);
+        if let Some(refusal) = refused_by(engine, limits, &mut self.moment).await {
+            self.refuse(refusal, &[]);
         }
     }
 }

@@ -145,24 +145,14 @@ impl HookRun {
     }
 }
 
-/// Runs a hook, or starts it if it is detached.
-pub(super) async fn run_hook(
+/// The run of a fixed verdict: without a future or a timer, because there is nothing to wait for. `None` for all else.
+pub(super) fn run_at_once(
     engine: &Engine,
     limits: &RunLimits<'_>,
     selected: &Selected,
     moment: &Arc<Moment>,
-) -> HookRun {
-    let moment = selected.about.as_ref().unwrap_or(moment);
-    match run_at_once(engine, limits, selected, moment) {
-        Some(run) => run,
-        // Boxed, or the largest handler's state would be part of every event's future.
-        None => Box::pin(run_in_time(engine, limits, selected, moment)).await,
-    }
-}
-
-/// The run of a fixed verdict: without a future or a timer, because there is nothing to wait for. `None` for all else.
-fn run_at_once(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: &Moment) -> Option<HookRun> {
-    let hook = &selected.hook;
+) -> Option<HookRun> {
+    let (hook, moment) = (&selected.hook, selected.about.as_ref().unwrap_or(moment));
     if hook.once || hook.detached || !limits.redacting.is_empty() {
         return None;
     }
@@ -178,8 +168,14 @@ fn run_at_once(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, mom
     Some(run)
 }
 
-async fn run_in_time(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: &Arc<Moment>) -> HookRun {
-    let hook = &selected.hook;
+/// Runs a hook, or starts it if it is detached.
+pub(super) async fn run_in_time(
+    engine: &Engine,
+    limits: &RunLimits<'_>,
+    selected: &Selected,
+    moment: &Arc<Moment>,
+) -> HookRun {
+    let (hook, moment) = (&selected.hook, selected.about.as_ref().unwrap_or(moment));
     let event = moment.event();
     if engine.effects == Effects::Skip && has_effect(hook) {
         return HookRun::without_answer(skipped(selected, NOT_RUN));
@@ -217,6 +213,7 @@ async fn run_timed(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected,
     let hook = &selected.hook;
     let (started, began) = (Instant::now(), SystemTime::now());
     let transcript = Transcript::default();
+    let redactors = redactors(limits.redacting, hook);
     // The verdict doesn't wait for a detached hook, so a doubt about it decides nothing: it runs.
     let known = match hook.detached {
         true => None,
@@ -224,12 +221,12 @@ async fn run_timed(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected,
     };
     let result = match known {
         Some(Ok(answer)) => {
-            let redacted = said::redact(redactors(limits.redacting, hook), Ok(*answer)).await;
+            let redacted = said::redact(redactors.clone(), Ok(*answer)).await;
             redacted.map(Box::new).map_err(|error| Failure::Error(error.0))
         }
         Some(Err(failure)) => Err(failure),
         None if may_have_run(engine, hook) => Err(Failure::Error(format!("run: {MAY_HAVE_RUN}"))),
-        None => call_handler(engine, limits, selected, moment, &transcript).await.map(Box::new),
+        None => call_handler(engine, limits, selected, moment, &redactors, &transcript).await.map(Box::new),
     };
     let is_partial = match &result {
         Ok(answer) if answer.decision == Some(Decision::Allow) && !hook.detached => {
@@ -240,14 +237,13 @@ async fn run_timed(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected,
     };
     let mut run = HookRun::of_result(selected, limits.contract, moment, result, is_partial, started.elapsed());
     run.outcome.started_at = Some(began);
-    run.outcome.transcript = redacted_steps(limits, hook, transcript.take()).await;
+    run.outcome.transcript = redacted_steps(limits, redactors, transcript.take()).await;
     engine.report(moment, &run.outcome, hook.detached);
     run
 }
 
 /// The steps of a run as redacted as what it says; none if there is no time for that.
-async fn redacted_steps(limits: &RunLimits<'_>, hook: &Hook, steps: Vec<Value>) -> Vec<Value> {
-    let redactors = redactors(limits.redacting, hook);
+async fn redacted_steps(limits: &RunLimits<'_>, redactors: Vec<Redactor>, steps: Vec<Value>) -> Vec<Value> {
     if steps.is_empty() || redactors.is_empty() {
         return steps;
     }
@@ -290,6 +286,7 @@ async fn call_handler(
     limits: &RunLimits<'_>,
     selected: &Selected,
     moment: &Arc<Moment>,
+    redactors: &[Redactor],
     transcript: &Transcript,
 ) -> Result<Answer, Failure> {
     let hook = &selected.hook;
@@ -317,7 +314,7 @@ async fn call_handler(
         while failpoint::is_due("stuck") {
             std::thread::sleep(Duration::from_millis(50));
         }
-        said::redact(redactors(limits.redacting, hook), hook.handler.run(&call).await).await
+        said::redact(redactors.to_vec(), hook.handler.run(&call).await).await
     });
     // Unconstrained, because a handler that always finds something ready uses up the task's budget, and
     // a timer that counts against the budget would then never be due.

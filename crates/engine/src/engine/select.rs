@@ -1,16 +1,16 @@
 //! The first step: which hooks judge an event, and whether any may.
 
+use super::aside;
 use super::counted_call::CountedCall;
+use super::failure::{self, Refusal};
 use super::limits::RunLimits;
 use super::policy_gate::{self, Admission};
-use super::question::{HooksInForce, Question, Within};
+use super::question::{Question, Within};
 use super::state::Engine;
-use super::{aside, failure};
 use crate::hook::Hook;
 use crate::hook_set::Selected;
 use hookwire_handlers::handlers::Moment;
 use hookwire_rules::matching::Facts;
-use hookwire_rules::policy;
 use std::sync::Arc;
 
 /// The hooks that apply to an event.
@@ -19,36 +19,37 @@ pub(super) struct Selection {
     pub moment: Arc<Moment>,
     /// Outermost layer first.
     pub selected: Vec<Selected>,
-    /// Who denies the event before any hook, and why.
-    pub refusal: Option<(Arc<str>, String)>,
+    /// Those of them that take something out of what passes.
+    pub redacting: Vec<Arc<Hook>>,
+    /// Why none of them judges it.
+    pub refusal: Option<Refusal>,
     /// The limits of policies that count the call.
     pub counted: Vec<CountedCall>,
 }
 
-/// Finds the hooks that apply. Policies judge the event first, and so does whether it names its tool.
-pub(super) async fn select_hooks(engine: &Engine, question: &Question, within: Within) -> Selection {
-    let HooksInForce { files, .. } = &question.hooks;
-    let facts =
-        Facts::within(question.event.clone(), &engine.services.root, files.tool_names.clone(), !engine.no_scripts);
-    let moment = Arc::new(Moment::of(facts));
+/// Finds the hooks that apply. Policies judge the event before, and it has to name its tool.
+pub(super) async fn select_hooks(engine: &Engine, question: &mut Question, within: Within) -> Selection {
+    if let Some(refusal) = failure::too_deep(&question.event, within) {
+        let moment = Arc::new(Moment::new(question.event.clone(), &engine.services.root));
+        let (selected, redacting, counted) = (Vec::new(), Vec::new(), Vec::new());
+        return Selection { moment, selected, redacting, refusal: Some(refusal), counted };
+    }
+    engine.services.runs.note(&question.event);
+    engine.calls.join(&mut question.event);
+    let files = &question.hooks.files;
+    let (event, names) = (question.event.clone(), files.tool_names.clone());
+    let moment = Arc::new(Moment::of(Facts::within(event, &engine.services.root, names, !engine.no_scripts)));
     // No hook is known yet that redacts.
     let limits = RunLimits::of(question, within, &[]);
-    let Admission { mut moment, denied, counted } = match files.policies.is_empty() {
-        true => Admission { moment, denied: None, counted: Vec::new() },
+    let Admission { mut moment, refusal, counted } = match files.policies.is_empty() {
+        true => Admission { moment, refusal: None, counted: Vec::new() },
         // Boxed: most hosts have no policies, and an event's future is made for each event.
         false => Box::pin(policy_gate::admit(engine, &limits, moment)).await,
     };
     let hooks = question.hooks.clone();
     let selected = aside::hold(engine, &limits, &mut moment, move |facts| hooks.select(facts)).await;
     engine.tell_of_shell(&moment.facts);
-    let denied = denied.map(|reason| (policy::NAME.into(), reason));
-    let refusal = denied.or_else(|| failure::unnamed_tool(&question.hooks, &moment.facts));
-    Selection { moment, selected, refusal, counted }
-}
-
-impl Selection {
-    /// The hooks that take something out of what passes.
-    pub(super) fn redacting(&self) -> Vec<Arc<Hook>> {
-        self.selected.iter().filter(|it| it.hook.redacts()).map(|it| it.hook.clone()).collect()
-    }
+    let refusal = refusal.or_else(|| failure::unnamed_tool(&question.hooks, &moment.facts));
+    let redacting = selected.iter().filter(|it| it.hook.redacts()).map(|it| it.hook.clone()).collect();
+    Selection { moment, selected, redacting, refusal, counted }
 }

@@ -145,7 +145,7 @@ impl Sessions {
     }
 
     /// Counts send-backs and overrides the one that is too many.
-    pub(super) fn note(&self, event: &Event, client: &Contract, verdict: &mut Verdict) {
+    pub(super) fn limit_send_backs(&self, event: &Event, client: &Contract, verdict: &mut Verdict) {
         let session = event.session();
         // Agents without sessions are told apart by where they work.
         let key = || match session {

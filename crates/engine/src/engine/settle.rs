@@ -30,7 +30,7 @@ enum Asks {
 impl Chain {
     /// Comes to the decision that stands: hooks judge a rewrite again, then the policies, then a person is asked, and
     /// what the person changed is judged once more.
-    pub(super) async fn settle(&mut self, engine: &Engine, limits: &RunLimits<'_>, question: &Question) {
+    pub(super) async fn settle_decision(&mut self, engine: &Engine, limits: &RunLimits<'_>, question: &Question) {
         if !self.is_judged() {
             // Boxed, as below: an event's future is made for each event, and most have nothing to settle.
             Box::pin(self.judge_again(engine, limits, Asks::Count)).await;
@@ -139,7 +139,7 @@ impl Chain {
                 continue;
             }
             let moment = self.moment.clone();
-            let mut run = run::run_hook(engine, limits, &selected, &moment).await;
+            let mut run = run::run_in_time(engine, limits, &selected, &moment).await;
             run.outcome.rejudged = true;
             let mut answer = *std::mem::take(&mut run.answer);
             if run.has_failed && answer.decision != Some(Decision::Deny) {

@@ -777,10 +777,19 @@ fn code_that_is_not_shown_is_decided_by_the_hook() {
         let limits =
             RunLimits { deadline: None, early_deadline, client, hooks: &hooks, contract, within, redacting: &[] };
         let moment = Arc::new(Moment::new(Arc::new(Event::from_json(call()).unwrap()), Path::new("/")));
-        let run = block_on(super::run::run_hook(&world.engine, &limits, &selected, &moment));
+        let run = block_on(super::run::run_in_time(&world.engine, &limits, &selected, &moment));
         let told = (run.answer.decision, run.answer.reason);
         assert_eq!(told, (Some(expected), Some(format!("hook `h` {why}"))), "{definitions}");
     }
+}
+
+/// A larger future takes the allocator's slow way, for each event.
+#[test]
+fn the_future_of_an_event_fits_into_a_kilobyte() {
+    let world = World::new("native", "a, deny: no");
+    let question = world.question(Event::from_json(call()).unwrap());
+    let size = size_of_val(&decide(&world.engine, question));
+    assert!(size <= 1024, "{size}");
 }
 
 #[test]

@@ -80,10 +80,10 @@ pub(super) fn make_verdict(engine: &Engine, question: &Question, chain: &mut Cha
         take(counted).into_iter().for_each(CountedCall::keep);
     }
     if event.spec.phase == Phase::Gate && verdict.decision != Decision::Deny {
-        engine.calls.note(event, &verdict.outcomes);
+        engine.calls.note_call(event, &verdict.outcomes);
     }
     verdict.patch = verdict.subject.as_ref().and_then(|after| patch_between(first.event().subject()?, after));
-    engine.sessions.note(event, question.contract, &mut verdict);
+    engine.sessions.limit_send_backs(event, question.contract, &mut verdict);
     verdict.make_own_words_readable();
     verdict
 }
