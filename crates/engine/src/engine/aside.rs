@@ -3,7 +3,7 @@
 //! apart, which the event waits for as long as its deadline allows. Over it, what the conditions are
 //! about counts as unread, and so every one of them is in doubt.
 
-use super::limits::RunLimits;
+use super::question::RunLimits;
 use super::state::Engine;
 use hookwire_handlers::handlers::Moment;
 use hookwire_rules::matching::{Facts, patience};
@@ -53,14 +53,14 @@ async fn hold_aside<T: Send + 'static>(
 ) -> T {
     let now = Instant::now();
     // Hooks in doubt need some of the time to run.
-    let deadline = limits.deadline.filter(|_| !engine.unhurried);
+    let deadline = limits.question.deadline.filter(|_| !engine.unhurried);
     let until = deadline.map(|deadline| now + deadline.saturating_duration_since(now) / 2);
     let until = until.map_or(Engine::latest(), |until| until.min(Engine::latest()));
     let conditions = Arc::new(conditions);
     let (theirs, there) = (conditions.clone(), moment.clone());
     let found = tokio::select! {
         found = engine.aside(until, move || theirs(&there.facts)) => found,
-        () = limits.early_deadline.cancelled() => None,
+        () = limits.question.early_deadline.cancelled() => None,
     };
     found.unwrap_or_else(|| {
         tracing::warn!(event = %moment.event().name, event_id = %moment.event().id, "It takes too long to tell which hooks apply; they are in doubt.");

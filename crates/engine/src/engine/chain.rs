@@ -3,8 +3,8 @@
 use super::aggregate::{Folded, combine_rewrites, ends};
 use super::counted_call::CountedCall;
 use super::failure::{self, Refusal};
-use super::limits::RunLimits;
 use super::plan::{Member, Next, Rest, Turn};
+use super::question::RunLimits;
 use super::run::{self, HookRun};
 use super::sessions::OnceClaim;
 use super::state::Engine;
@@ -21,6 +21,7 @@ use smallvec::{SmallVec, smallvec};
 use std::borrow::Cow;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The state of an event's chain.
 pub(super) struct Chain {
@@ -96,7 +97,7 @@ impl Chain {
         contract: &'static Contract,
         members: Vec<Member>,
     ) {
-        let client = limits.contract;
+        let client = limits.question.contract;
         let mut rest = Rest::of(members, contract, client, self.moment.event().spec);
         loop {
             let Some(runs) = self.run_next(engine, limits, &mut rest) else { return };
@@ -132,27 +133,16 @@ impl Chain {
         let Refusal { by, decision, reason } = refusal;
         match &by {
             Some(name) => {
-                let outcome = Outcome {
-                    hook: name.clone(),
-                    status: Status::Blocking,
+                let denied = run::outcome_of(name.clone(), Status::Blocking, Duration::ZERO);
+                self.outcomes.push(Outcome {
                     decision,
                     reason: Some(reason.clone()),
-                    error: None,
-                    opaque: None,
                     scripts: self.moment.facts.scripts(),
-                    rewrote: false,
                     rejudged: !self.outcomes.is_empty(),
-                    observed: None,
-                    transcript: Vec::new(),
-                    stop: None,
-                    stop_signals: Vec::new(),
-                    said: None,
                     fails_closed: true,
-                    started_at: None,
-                    duration_micros: 0,
-                };
+                    ..denied
+                });
                 let why = format!("denied by the {name} before");
-                self.outcomes.push(outcome);
                 self.outcomes.extend(selected.iter().map(|selected| run::skipped(selected, &*why)));
             }
             None => self.errors.push(reason.clone()),

@@ -1,7 +1,8 @@
 //! From an event to a verdict: select, run, judge rewrites again, aggregate.
 //!
-//! Knows neither JSON-RPC nor files. [`decide`] is the place to start reading hookwire: each step that `judge_event`
-//! takes is a file of its own, which the event enters once.
+//! Knows neither JSON-RPC nor files. [`decide`] is the place to start reading hookwire. Each step of `judge_event` is a
+//! file: `select` (with `policy_gate`), `plan`, `chain` (with `run`), `settle`, `verdict`. The steps stand on `question`
+//! and `state`, and ask `failure` what an error counts as.
 
 mod aggregate;
 mod aside;
@@ -10,7 +11,6 @@ mod chain;
 mod counted_call;
 mod failure;
 mod intercept;
-mod limits;
 mod nested;
 mod passed_on;
 mod plan;
@@ -31,11 +31,10 @@ pub use failure::JUDGED;
 use hookwire_base::verdict::Verdict;
 use hookwire_handlers::handlers;
 pub use intercept::{Interceptor, Judging, PassThrough};
-use limits::RunLimits;
 use plan::Equals;
 pub use plan::{in_running_order, order};
-use question::Within;
 pub use question::{HooksInForce, Question, deadline};
+use question::{RunLimits, Within};
 pub use run::{NOT_RUN, panic_text};
 use select::Selection;
 pub use sessions::MAX_SEND_BACKS;
@@ -57,7 +56,7 @@ fn judge_event(engine: &Engine, mut question: Question, within: Within) -> impl 
     async move {
         let selection = select::select_hooks(engine, &mut question, within).await;
         let Selection { moment, selected, redacting, refusal, counted } = selection;
-        let limits = RunLimits::of(&question, within, &redacting);
+        let limits = RunLimits { question: &question, within, redacting: &redacting };
         let mut chain = Chain::start(moment, counted);
         match refusal {
             Some(refusal) => chain.refuse(refusal, &selected),
@@ -66,7 +65,7 @@ fn judge_event(engine: &Engine, mut question: Question, within: Within) -> impl 
                 chain.run_members(engine, &limits, question.contract, members).await;
             }
         }
-        chain.settle_decision(engine, &limits, &question).await;
+        chain.settle_decision(engine, &limits).await;
         verdict::make_verdict(engine, &question, &mut chain)
     }
 }

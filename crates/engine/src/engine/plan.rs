@@ -115,9 +115,7 @@ fn parted_lists(selected: &[Selected], client: &Contract) -> Vec<&'static Contra
 pub fn order(hooks: &HookSet, event: &str, client: &'static Contract) -> Vec<Arc<Hook>> {
     let Some(spec) = spec(event) else { return Vec::new() };
     let is_for = |hook: &&Arc<Hook>| hook.enabled && hook.on.includes(event);
-    let selected =
-        hooks.hooks.iter().filter(is_for).map(|hook| Selected { hook: hook.clone(), doubt: None, about: None });
-    running_order(selected.collect(), client, spec, Equals::RunOnce)
+    running_order(hooks.hooks.iter().filter(is_for), client, spec, Equals::RunOnce)
 }
 
 /// All of these hooks, as they are shown to a client: first those that are for the event, in the order in which the client
@@ -131,8 +129,7 @@ pub fn in_running_order<'h>(
     let is_for = |hook: &&Arc<Hook>| event.is_none_or(|event| hook.enabled && hook.on.includes(event));
     let (run, others): (Vec<_>, Vec<_>) = hooks.partition(is_for);
     let Some(spec) = spec else { return run.into_iter().chain(others).cloned().collect() };
-    let selected = run.into_iter().map(|hook| Selected { hook: hook.clone(), doubt: None, about: None });
-    let mut order = running_order(selected.collect(), client, spec, Equals::Stay);
+    let mut order = running_order(run.into_iter(), client, spec, Equals::Stay);
     order.extend(others.into_iter().cloned());
     order
 }
@@ -141,7 +138,12 @@ pub fn in_running_order<'h>(
 const OPENS: &str = "PreToolUse";
 
 /// The order in which a client has hooks run at an event.
-fn running_order(hooks: Vec<Selected>, client: &'static Contract, event: &EventSpec, equals: Equals) -> Vec<Arc<Hook>> {
+fn running_order<'h>(
+    hooks: impl Iterator<Item = &'h Arc<Hook>>,
+    client: &'static Contract,
+    event: &EventSpec,
+    equals: Equals,
+) -> Vec<Arc<Hook>> {
     fn unfold(mut members: Vec<Member>, composition: Composition, event: &EventSpec, into: &mut Vec<Arc<Hook>>) {
         turn(&mut members, composition, event);
         members.into_iter().for_each(|member| match member {
@@ -149,8 +151,9 @@ fn running_order(hooks: Vec<Selected>, client: &'static Contract, event: &EventS
             Member::Block { contract, members, .. } => unfold(members, contract.composition, event, into),
         });
     }
-    let mut order = Vec::with_capacity(hooks.len());
-    unfold(arrange(hooks, client, event, equals), client.composition, event, &mut order);
+    let selected = hooks.map(|hook| Selected { hook: hook.clone(), doubt: None, about: None });
+    let mut order = Vec::new();
+    unfold(arrange(selected.collect(), client, event, equals), client.composition, event, &mut order);
     order
 }
 

@@ -5,7 +5,7 @@ use super::aside;
 use super::chain::Chain;
 use super::counted_call::{COUNT_KEPT, CountedCall};
 use super::failure::{self, Refusal};
-use super::limits::RunLimits;
+use super::question::RunLimits;
 use super::state::Engine;
 use hookwire_base::event::set_pointer;
 use hookwire_base::support::digest;
@@ -16,46 +16,37 @@ use hookwire_rules::policy::{self, Policy};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// A tool call that the policies have judged.
-pub(super) struct Admission {
-    /// The moment, with what the policies grant.
-    pub moment: Arc<Moment>,
-    /// Why it is denied, if it is.
-    pub refusal: Option<Refusal>,
-    /// The limits that count it.
-    pub counted: Vec<CountedCall>,
-}
-
-/// Judges a tool call by the policies.
-pub(super) async fn admit(engine: &Engine, limits: &RunLimits<'_>, mut moment: Arc<Moment>) -> Admission {
-    let policies = &limits.hooks.files.policies;
-    let admission = |moment, refusal| Admission { moment, refusal, counted: Vec::new() };
+/// Judges a tool call by the policies: why it is denied, if it is, or else the limits that count it. The moment gets what
+/// they grant.
+pub(super) async fn admit(
+    engine: &Engine,
+    limits: &RunLimits<'_>,
+    moment: &mut Arc<Moment>,
+) -> (Option<Refusal>, Vec<CountedCall>) {
     if !policy::is_tool_request(moment.event()) {
-        return admission(moment, None);
+        return (None, Vec::new());
     }
-    let refusal = refused_by(engine, limits, &mut moment).await;
-    if refusal.is_some() {
-        return admission(moment, refusal);
+    let refusal = refused_by(engine, limits, moment).await;
+    if refusal.is_some() || moment.event().spec.start {
+        return (refusal, Vec::new());
     }
-    let event = moment.event();
-    if event.spec.start {
-        return admission(moment, None);
-    }
-    let (left, counted) = match count_call(engine, policies, &moment).await {
+    let policies = &limits.question.hooks.files.policies;
+    let (left, counted) = match count_call(engine, policies, moment).await {
         Ok(counted) => counted,
-        Err(reason) => return admission(moment, Some(denied(reason))),
+        Err(reason) => return (Some(denied(reason)), Vec::new()),
     };
-    let Some(grant) = policy::grant(policies.iter().map(|it| &**it), event.data().get("grant"), left) else {
-        return Admission { moment, refusal: None, counted };
-    };
-    let mut event = (**event).clone();
-    event.change(|data| set_pointer(data, "/grant", grant));
-    Admission { moment: Arc::new(moment.rewritten(Arc::new(event))), refusal: None, counted }
+    let event = moment.event();
+    if let Some(grant) = policy::grant(policies.iter().map(|it| &**it), event.data().get("grant"), left) {
+        let mut event = (**event).clone();
+        event.change(|data| set_pointer(data, "/grant", grant));
+        *moment = Arc::new(moment.rewritten(Arc::new(event)));
+    }
+    (None, counted)
 }
 
 /// Why the policies deny a call, if they do.
 async fn refused_by(engine: &Engine, limits: &RunLimits<'_>, moment: &mut Arc<Moment>) -> Option<Refusal> {
-    let set = limits.hooks.files.clone();
+    let set = limits.question.hooks.files.clone();
     aside::hold(engine, limits, moment, move |facts| policy::refusal(&set.policies, facts)).await.map(denied)
 }
 
@@ -111,7 +102,7 @@ impl Chain {
     /// smuggle in what they deny. The call is not counted a second time.
     pub(super) async fn judge_by_policies(&mut self, engine: &Engine, limits: &RunLimits<'_>) {
         let (first, last) = (self.first.event(), self.moment.event());
-        let is_done = limits.hooks.files.policies.is_empty() || self.folded.decision == Some(Decision::Deny);
+        let is_done = limits.question.hooks.files.policies.is_empty() || self.folded.decision == Some(Decision::Deny);
         let is_same = || first.subject() == last.subject() && first.data().get("tool") == last.data().get("tool");
         if is_done || !policy::is_tool_request(last) || is_same() {
             return;

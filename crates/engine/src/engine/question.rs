@@ -1,4 +1,4 @@
-//! The question that the engine is asked: one event, with the hooks that judge it and what its client can do.
+//! The question that the engine is asked: one event, with the hooks that judge it, what its client can do, and until when.
 
 use crate::hook::Hook;
 use crate::hook_set::{HookSet, Selected};
@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// One event to decide.
+#[derive(Clone)]
 pub struct Question {
     /// The event.
     pub event: Arc<Event>,
@@ -76,5 +77,31 @@ impl Within {
     /// For what a hook does that runs at such an event.
     pub(super) fn acts_of(self, hook: &Hook) -> Within {
         Within { asks_nobody: self.asks_nobody || hook.observe, ..self }
+    }
+}
+
+/// The bounds of every run of an event.
+pub(super) struct RunLimits<'a> {
+    /// The question that the runs are about.
+    pub question: &'a Question,
+    /// The hooks whose own act the event is.
+    pub within: Within,
+    /// The hooks of the event that take something out of what passes.
+    pub redacting: &'a [Arc<Hook>],
+}
+
+impl RunLimits<'_> {
+    /// Returns when the event's time is over.
+    pub(super) async fn wait_until_over(&self) {
+        let deadline = async {
+            match self.question.deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = deadline => {}
+            () = self.question.early_deadline.cancelled() => {}
+        }
     }
 }

@@ -3,8 +3,8 @@
 
 use super::aside;
 use super::failure::{self, Failure};
-use super::limits::RunLimits;
 use super::nested::NestedJudge;
+use super::question::{Question, RunLimits};
 use super::sessions::{Claim, OnceClaim};
 use super::state::{Effects, Engine};
 use crate::hook::Hook;
@@ -162,7 +162,7 @@ pub(super) fn run_at_once(
         return None;
     }
     // It takes less time than a look at the clock.
-    let mut run = HookRun::of_result(selected, limits.contract, moment, result, false, Duration::ZERO);
+    let mut run = HookRun::of_result(selected, limits.question.contract, moment, result, false, Duration::ZERO);
     run.outcome.started_at = Some(SystemTime::now());
     engine.report(moment, &run.outcome, false);
     Some(run)
@@ -235,7 +235,7 @@ async fn run_timed(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected,
         }
         Ok(_) | Err(_) => false,
     };
-    let mut run = HookRun::of_result(selected, limits.contract, moment, result, is_partial, started.elapsed());
+    let mut run = HookRun::of_result(selected, limits.question.contract, moment, result, is_partial, started.elapsed());
     run.outcome.started_at = Some(began);
     run.outcome.transcript = redacted_steps(limits, redactors, transcript.take()).await;
     engine.report(moment, &run.outcome, hook.detached);
@@ -247,12 +247,11 @@ async fn redacted_steps(limits: &RunLimits<'_>, redactors: Vec<Redactor>, steps:
     if steps.is_empty() || redactors.is_empty() {
         return steps;
     }
-    let redacted = tokio::select! {
+    tokio::select! {
         biased;
         redacted = said::redact_steps(redactors, steps) => redacted,
-        () = limits.wait_until_over() => return Vec::new(),
-    };
-    redacted
+        () = limits.wait_until_over() => Vec::new(),
+    }
 }
 
 /// Whether a hook may have done already what it does.
@@ -292,20 +291,20 @@ async fn call_handler(
     let hook = &selected.hook;
     let now = Instant::now();
     let timeout = now.checked_add(hook.timeout);
-    let (until, why) = match (limits.deadline, timeout) {
+    let (until, why) = match (limits.question.deadline, timeout) {
         (Some(deadline), Some(timeout)) if timeout < deadline => (Some(timeout), OWN_LIMIT),
         (Some(deadline), _) => (Some(deadline), "the event's deadline"),
         (None, timeout) => (timeout, OWN_LIMIT),
     };
-    if limits.early_deadline.is_cancelled() || until.is_some_and(|until| until <= now) {
+    if limits.question.early_deadline.is_cancelled() || until.is_some_and(|until| until <= now) {
         return Err(out_of_time(why, format!("start before {why}")));
     }
-    let judge = NestedJudge::for_acts_of(hook, engine, limits);
+    let judge = NestedJudge { engine, limits, within: limits.within.acts_of(hook) };
     let call = Call {
         hook: hook.view(),
         moment,
         services: &engine.services,
-        client: limits.client,
+        client: limits.question.client.as_ref(),
         transcript,
         judge: &judge,
     };
@@ -324,7 +323,7 @@ async fn call_handler(
             None => std::future::pending().await,
         }
     });
-    let early_deadline = tokio::task::unconstrained(limits.early_deadline.cancelled());
+    let early_deadline = tokio::task::unconstrained(limits.question.early_deadline.cancelled());
     let stopped = || {
         let took = Duration::from_millis(millis(now.elapsed()));
         // A timer is late by a moment, which says nothing.
@@ -487,13 +486,20 @@ fn no_that_nobody_takes(answer: &mut Answer, hook: &Hook, client: &Contract, eve
 }
 
 fn outcome(selected: &Selected, phase: Phase, status: Status, elapsed: Duration) -> Outcome {
+    let opaque = selected.doubt.as_ref().map(|doubt| doubt.why.to_string());
+    let fails_closed = selected.hook.said_fail(phase) == Some(Fail::Closed) && !selected.hook.observe;
+    Outcome { opaque, fails_closed, ..outcome_of(selected.hook.name.clone(), status, elapsed) }
+}
+
+/// An outcome that says no more.
+pub(super) fn outcome_of(name: Arc<str>, status: Status, elapsed: Duration) -> Outcome {
     Outcome {
-        hook: selected.hook.name.clone(),
+        hook: name,
         status,
         decision: None,
         reason: None,
         error: None,
-        opaque: selected.doubt.as_ref().map(|doubt| doubt.why.to_string()),
+        opaque: None,
         scripts: Vec::new(),
         rewrote: false,
         rejudged: false,
@@ -502,7 +508,7 @@ fn outcome(selected: &Selected, phase: Phase, status: Status, elapsed: Duration)
         said: None,
         stop: None,
         stop_signals: Vec::new(),
-        fails_closed: selected.hook.said_fail(phase) == Some(Fail::Closed) && !selected.hook.observe,
+        fails_closed: false,
         started_at: None,
         duration_micros: u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
     }
@@ -515,14 +521,13 @@ fn start_detached(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, 
         return skipped(selected, "too many detached hooks are running");
     };
     let started = outcome(selected, moment.event().spec.phase, Status::Started, Duration::ZERO);
-    let (engine, hooks, client) = (engine.clone(), limits.hooks.clone(), limits.client.cloned());
-    let (contract, within, redacting) = (limits.contract, limits.within, limits.redacting.to_vec());
-    let (selected, moment) = (selected.clone(), moment.clone());
+    let (engine, selected, moment) = (engine.clone(), selected.clone(), moment.clone());
+    let (within, redacting) = (limits.within, limits.redacting.to_vec());
+    // Only the hook's own time ends it.
+    let (deadline, early_deadline) = (None, CancellationToken::new());
+    let question = Question { deadline, early_deadline, ..limits.question.clone() };
     tokio::spawn(async move {
-        // Only its own time ends it.
-        let (deadline, early_deadline) = (None, &CancellationToken::new());
-        let (client, hooks, redacting) = (client.as_ref(), &hooks, &redacting[..]);
-        let limits = RunLimits { deadline, early_deadline, client, hooks, contract, within, redacting };
+        let limits = RunLimits { question: &question, within, redacting: &redacting };
         let run = run_timed(&engine, &limits, &selected, &moment).await;
         if let Some(ended) = engine.on_detached_end.get() {
             ended(moment.event(), &run.outcome);

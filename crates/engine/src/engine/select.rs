@@ -3,9 +3,8 @@
 use super::aside;
 use super::counted_call::CountedCall;
 use super::failure::{self, Refusal};
-use super::limits::RunLimits;
-use super::policy_gate::{self, Admission};
-use super::question::{Question, Within};
+use super::policy_gate;
+use super::question::{Question, RunLimits, Within};
 use super::state::Engine;
 use crate::hook::Hook;
 use crate::hook_set::Selected;
@@ -38,13 +37,13 @@ pub(super) async fn select_hooks(engine: &Engine, question: &mut Question, withi
     engine.calls.join(&mut question.event);
     let files = &question.hooks.files;
     let (event, names) = (question.event.clone(), files.tool_names.clone());
-    let moment = Arc::new(Moment::of(Facts::within(event, &engine.services.root, names, !engine.no_scripts)));
+    let mut moment = Arc::new(Moment::of(Facts::within(event, &engine.services.root, names, !engine.no_scripts)));
     // No hook is known yet that redacts.
-    let limits = RunLimits::of(question, within, &[]);
-    let Admission { mut moment, refusal, counted } = match files.policies.is_empty() {
-        true => Admission { moment, refusal: None, counted: Vec::new() },
+    let limits = RunLimits { question, within, redacting: &[] };
+    let (refusal, counted) = match files.policies.is_empty() {
+        true => (None, Vec::new()),
         // Boxed: most hosts have no policies, and an event's future is made for each event.
-        false => Box::pin(policy_gate::admit(engine, &limits, moment)).await,
+        false => Box::pin(policy_gate::admit(engine, &limits, &mut moment)).await,
     };
     let hooks = question.hooks.clone();
     let selected = aside::hold(engine, &limits, &mut moment, move |facts| hooks.select(facts)).await;

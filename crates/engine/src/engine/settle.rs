@@ -1,9 +1,8 @@
 //! The step after the hooks: what they made of the event is judged again, by hooks, policies and a person.
 
 use super::chain::{Chain, rewrites};
-use super::limits::RunLimits;
 use super::plan::is_chain;
-use super::question::{Question, Within};
+use super::question::{Question, RunLimits};
 use super::state::Engine;
 use super::{aside, failure, run};
 use crate::hook::Hook;
@@ -30,14 +29,14 @@ enum Asks {
 impl Chain {
     /// Comes to the decision that stands: hooks judge a rewrite again, then the policies, then a person is asked, and
     /// what the person changed is judged once more.
-    pub(super) async fn settle_decision(&mut self, engine: &Engine, limits: &RunLimits<'_>, question: &Question) {
+    pub(super) async fn settle_decision(&mut self, engine: &Engine, limits: &RunLimits<'_>) {
         if !self.is_judged() {
             // Boxed, as below: an event's future is made for each event, and most have nothing to settle.
             Box::pin(self.judge_again(engine, limits, Asks::Count)).await;
         }
         self.settle_allow();
         self.judge_by_policies(engine, limits).await;
-        let Some(timeout) = time_for_person(engine, question, limits.within, self) else { return };
+        let Some(timeout) = self.time_for_person(engine, limits) else { return };
         let is_changed = Box::pin(self.ask_person(engine, limits, timeout)).await;
         if is_changed && !self.is_judged() {
             Box::pin(self.judge_again(engine, limits, Asks::AreAnswered)).await;
@@ -59,7 +58,7 @@ impl Chain {
         }
         let reason = reasons.join("; ");
         let asks = |hook: &&Arc<Hook>| hooks.contains(&&*hook.name);
-        let definitions = limits.hooks.all().filter(asks).map(|hook| hook.fingerprint).collect();
+        let definitions = limits.question.hooks.all().filter(asks).map(|hook| hook.fingerprint).collect();
         let hooks = hooks.join(", ");
         let question = approvals::Question {
             hook: &hooks,
@@ -74,7 +73,7 @@ impl Chain {
             remember: Remember::Input,
         };
         let services = &engine.services;
-        let asked = services.approvals.ask(question, &services.state, limits.client);
+        let asked = services.approvals.ask(question, &services.state, limits.question.client.as_ref());
         let reply = tokio::select! {
             reply = asked => reply,
             () = limits.wait_until_over() => Err(NoAnswer::Error("get an approval in time".into())),
@@ -86,7 +85,7 @@ impl Chain {
             reply => reply,
         };
         let (decision, reasons) = match &reply {
-            Ok(answered) => answered.decided(&reason, limits.contract.dialect == NATIVE),
+            Ok(answered) => answered.decided(&reason, limits.question.contract.dialect == NATIVE),
             Err(no_answer) => failure::unanswered(&reason, no_answer),
         };
         self.folded.decision = Some(decision);
@@ -111,7 +110,7 @@ impl Chain {
     /// guard would have refused. (Kubernetes' reinvocation.)
     async fn judge_again(&mut self, engine: &Engine, limits: &RunLimits<'_>, asks: Asks) {
         let phase = self.moment.event().spec.phase;
-        let client = limits.contract;
+        let client = limits.question.contract;
         // In other systems no hook judges again what another hook of that system made. That rule is only
         // for their own hooks: hookwire's judge every rewrite. Nor do their systems have layers: what an inner
         // layer made, the managed and the user layer judge, unless all hooks see the same snapshot.
@@ -126,7 +125,7 @@ impl Chain {
         let knows = |list: &[(Arc<Hook>, u32)], hook: &Arc<Hook>, version: Option<u32>| {
             list.iter().any(|(it, at)| Arc::ptr_eq(it, hook) && version.is_none_or(|version| version == *at))
         };
-        let hooks = limits.hooks.clone();
+        let hooks = limits.question.hooks.clone();
         let again = aside::hold(engine, limits, &mut self.moment, move |facts| hooks.select(facts)).await;
         // The layer of the hook that denies the value: it ends the judging.
         let mut ended = None;
@@ -176,15 +175,15 @@ impl Chain {
             self.outcomes.push(*run.outcome);
         }
     }
-}
 
-/// How long a person has for an answer, if one is asked: at a gate, on an `ask` that the client can't
-/// honour itself.
-fn time_for_person(engine: &Engine, question: &Question, within: Within, chain: &Chain) -> Option<Duration> {
-    let event = &question.event;
-    let may_wait = event.spec.phase == Phase::Gate && event.unknown_gate().is_none();
-    let is_open = chain.folded.decision == Some(Decision::Ask) && may_wait;
-    let client = question.client.as_ref().is_some_and(|client| client.answers().approvals);
-    let timeout = if client { Some(engine.ask_elsewhere.unwrap_or(ASK_TIMEOUT)) } else { engine.ask_elsewhere };
-    timeout.filter(|_| is_open && !question.honours.ask && !within.asks_nobody)
+    /// How long a person has for an answer, if one is asked: at a gate, on an `ask` that the client can't
+    /// honour itself.
+    fn time_for_person(&self, engine: &Engine, limits: &RunLimits<'_>) -> Option<Duration> {
+        let Question { event, client, honours, .. } = limits.question;
+        let may_wait = event.spec.phase == Phase::Gate && event.unknown_gate().is_none();
+        let is_open = self.folded.decision == Some(Decision::Ask) && may_wait;
+        let can_ask = client.as_ref().is_some_and(|client| client.answers().approvals);
+        let timeout = if can_ask { Some(engine.ask_elsewhere.unwrap_or(ASK_TIMEOUT)) } else { engine.ask_elsewhere };
+        timeout.filter(|_| is_open && !honours.ask && !limits.within.asks_nobody)
+    }
 }

@@ -4,8 +4,7 @@
 
 use crate::definitions::compile::compile;
 use crate::definitions::origin::Origin;
-use crate::engine::limits::RunLimits;
-use crate::engine::question::Within;
+use crate::engine::question::{RunLimits, Within};
 use crate::engine::{Engine, HooksInForce, MAX_SEND_BACKS, Question, deadline, decide};
 use crate::hook::{Doubt, Hook};
 use crate::hook_set::{HookSet, Selected};
@@ -770,13 +769,10 @@ fn code_that_is_not_shown_is_decided_by_the_hook() {
         let untold = Untold { condition: "Bash(git *)".into(), why: "it runs a script, at `npm test`".into() };
         let doubt = Some(Doubt { why: untold, delegates: hook.delegates });
         let selected = Selected { doubt, hook, about: None };
-        let hooks = HooksInForce { files: world.set.clone(), session: None };
-        let early_deadline = &world.early_deadline;
-        let (client, contract) = (None, world.contract);
+        let question = world.question(Event::from_json(call()).unwrap());
         let within = Within { depth: 0, asks_nobody: false };
-        let limits =
-            RunLimits { deadline: None, early_deadline, client, hooks: &hooks, contract, within, redacting: &[] };
-        let moment = Arc::new(Moment::new(Arc::new(Event::from_json(call()).unwrap()), Path::new("/")));
+        let limits = RunLimits { question: &question, within, redacting: &[] };
+        let moment = Arc::new(Moment::new(question.event.clone(), Path::new("/")));
         let run = block_on(super::run::run_in_time(&world.engine, &limits, &selected, &moment));
         let told = (run.answer.decision, run.answer.reason);
         assert_eq!(told, (Some(expected), Some(format!("hook `h` {why}"))), "{definitions}");
