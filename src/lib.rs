@@ -99,7 +99,7 @@
 //! # Invariants
 //!
 //! - A request judges with the set that was in force when it was read; a set is never changed.
-//! - "No" is an answer and an error is not "no": `engine/failure.rs` lists each place where one becomes the other,
+//! - "No" is an answer and an error is not "no": `failure.rs` of the `engine` lists each place where one becomes the other,
 //!   and a test finds any other.
 //! - Nothing is on stdout but the protocol, and no child outlives its event.
 //! - Nothing in `engine` opens a file, nothing in `matching` starts anything.
