@@ -1,8 +1,6 @@
 //! The rules of `examples/cookbook`, which `hookwire init NAME` writes and `hookwire trust` knows again.
 
-use super::cases::is_cases_file;
 use hookwire_base::support::nearest::closest;
-use std::path::Path;
 
 /// A rule that people ask for: one definition file.
 pub struct Rule {
@@ -102,7 +100,8 @@ pub fn find(name: &str) -> Result<&'static Rule, String> {
 }
 
 /// The rule whose definitions, or whose cases if the path is that of cases, are these bytes.
-pub(crate) fn rule_of(path: &Path, bytes: &[u8]) -> Option<&'static Rule> {
-    let is_cases = is_cases_file(path);
+#[cfg(feature = "review")]
+pub(crate) fn rule_of(path: &std::path::Path, bytes: &[u8]) -> Option<&'static Rule> {
+    let is_cases = super::cases::is_cases_file(path);
     RULES.iter().find(|rule| if is_cases { rule.cases } else { rule.text }.as_bytes() == bytes)
 }

@@ -24,6 +24,7 @@ impl PublishedSets {
     }
 
     /// The directory whose definitions were a layer of a generation, as a whole.
+    #[cfg(feature = "fleet")]
     pub fn of(&self, generation: u64) -> Option<Arc<Path>> {
         let kept = self.0.lock();
         kept.iter().rev().find(|(it, _)| *it == generation)?.1.clone()
