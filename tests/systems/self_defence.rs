@@ -412,3 +412,17 @@ fn sockets_are_guarded_however_their_directory_is_written() {
         assert_eq!(verdict["decision"], "allow", "XDG_RUNTIME_DIR={written}: {verdict}");
     }
 }
+
+/// A place with many files hides no file of another one, and what isn't listed any more isn't told apart.
+#[test]
+fn many_files_hide_no_other() {
+    let mut world = World::new(false);
+    let data = world.dir.path().join("home/.local/share/hookwire/trust");
+    fs::create_dir_all(&data).unwrap();
+    (0..1200).for_each(|n| fs::write(data.join(n.to_string()), "").unwrap());
+    let remove = json!({ "command": "find $XDG_RUNTIME_DIR -name '*.sock' -delete" });
+    assert_eq!(world.judge("Bash", &remove).0, "ask");
+    let run = world.dir.path().join("run/hookwire");
+    (0..5000).for_each(|n| fs::write(run.join(n.to_string()), "").unwrap());
+    assert_eq!(world.judge("Bash", &remove).0, "ask");
+}

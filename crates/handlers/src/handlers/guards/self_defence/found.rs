@@ -51,7 +51,7 @@ impl Ground<'_> {
         let n = if change == Change::Taken { usize::MAX } else { 1 };
         let all = self.files().iter().take_while(|_| patience::is_left());
         let mut ways = all.flat_map(|file| file.ancestors().take(n)).filter(|path| self.may_take(path));
-        ways.find(|path| is_found(path)).map(Path::to_path_buf)
+        ways.find(|path| is_found(path)).map(Path::to_path_buf).or_else(|| self.cut_place(&roots))
     }
 }
 

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// How often links are looked up for one call.
 const MOST_LOOKS: usize = 64;
-/// How many guarded files are listed, and how deep.
-const MOST_FILES: usize = 512;
+/// How many files of a place are listed, and how deep. Who has trusted a hundred projects has a thousand in one place.
+const MOST_FILES: usize = 4096;
 const DEEPEST: usize = 4;
 /// Stands for what only the run tells.
 const UNKNOWN: char = '\u{1a}';
@@ -25,8 +25,16 @@ pub(super) struct Ground<'a> {
     /// The directory lies in a place or an agent's folder, so that any name may.
     pub(super) is_near: bool,
     standing: OnceCell<Vec<Standing>>,
-    files: OnceCell<Vec<PathBuf>>,
+    files: OnceCell<Listed>,
     looks: Cell<usize>,
+}
+
+/// The files of the places.
+#[derive(Default)]
+struct Listed {
+    files: Vec<PathBuf>,
+    /// Places that have more.
+    cut: Vec<PathBuf>,
 }
 
 /// A guarded file or directory that is there.
@@ -60,35 +68,54 @@ impl<'a> Ground<'a> {
         })
     }
 
-    /// The guarded files themselves, as far as they can be listed.
+    /// The guarded files themselves.
     pub(super) fn files(&self) -> &[PathBuf] {
-        fn walk(dir: &Path, depth: usize, found: &mut Vec<PathBuf>) {
-            for entry in std::fs::read_dir(dir).into_iter().flatten().take(MOST_FILES).flatten() {
-                if !patience::is_left() {
-                    return;
-                }
-                match entry.file_type() {
-                    Ok(kind) if kind.is_dir() && depth > 0 => walk(&entry.path(), depth - 1, found),
-                    _ if found.len() < MOST_FILES => found.push(entry.path()),
-                    _ => return,
+        &self.listed().files
+    }
+
+    /// A place below these directories, or around them, that has more files than are listed: anything may be among them.
+    pub(super) fn cut_place(&self, dirs: &[PathBuf]) -> Option<PathBuf> {
+        let meets = |place: &&PathBuf| dirs.iter().any(|dir| place.starts_with(dir) || dir.starts_with(place));
+        self.listed().cut.iter().find(meets).cloned()
+    }
+
+    fn listed(&self) -> &Listed {
+        /// Whether all of a directory was listed.
+        fn walk(dir: &Path, depth: usize, most: usize, found: &mut Vec<PathBuf>) -> bool {
+            for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+                let is_all = match entry.file_type() {
+                    Ok(kind) if kind.is_dir() && depth > 0 => walk(&entry.path(), depth - 1, most, found),
+                    _ if found.len() < most => {
+                        found.push(entry.path());
+                        true
+                    }
+                    _ => false,
+                };
+                if !is_all || !patience::is_left() {
+                    return false;
                 }
             }
+            true
         }
         self.files.get_or_init(|| {
-            let mut found = Vec::new();
+            let mut listed = Listed::default();
             if !patience::allows_slow() {
-                return found;
+                return listed;
             }
             // Those of a user are among them.
             let others = [user::runtime(), "/etc/hookwire".into()].into_iter().chain(self.places.programs());
             for path in self.standing().iter().map(|it| it.path.clone()).chain(others) {
-                match path.is_dir() {
-                    true => walk(&path, DEEPEST, &mut found),
-                    false if path.symlink_metadata().is_ok() => found.push(path),
-                    false => {}
+                if path.is_dir() {
+                    // Each place has its own limit, so that none can hide another one's files.
+                    let most = listed.files.len() + MOST_FILES;
+                    if !walk(&path, DEEPEST, most, &mut listed.files) {
+                        listed.cut.push(path);
+                    }
+                } else if path.symlink_metadata().is_ok() {
+                    listed.files.push(path);
                 }
             }
-            found
+            listed
         })
     }
 
