@@ -76,7 +76,7 @@ fn main() {
 "##;
 
 /// The parts of other crates that the reader uses, in short: compiled in no time.
-const CRATES: [(&str, &str); 3] = [
+const CRATES: [(&str, &str); 4] = [
     (
         "memchr",
         r#"
@@ -97,6 +97,14 @@ pub mod memmem {
         let part = part.as_ref();
         (0..bytes.len()).filter(move |at| bytes[*at..].starts_with(part))
     }
+}
+"#,
+    ),
+    (
+        "foldhash",
+        r#"
+pub mod fast {
+    pub type FixedState = std::hash::BuildHasherDefault<std::hash::DefaultHasher>;
 }
 "#,
     ),

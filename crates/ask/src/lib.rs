@@ -2,7 +2,7 @@
 //!
 //! Two programs that agents start share this: `hookwire hook`, which can do everything, and the small `hookwire-run hook`,
 //! which is quick and does no more than this. Both must find the same host, so where it is gets computed here and nowhere
-//! else. The rules, the agents' words and the directions of failures are the host's and the large program's. [`file`] is here
+//! else. The rules, the agents' words and the directions of failures are the host's and the large program's. [`mod@file`] is here
 //! because every crate that opens files stands on this one.
 
 pub mod exchange;

@@ -5,7 +5,7 @@
 //! kernel lets a process without privileges judge the program starts of its children; elsewhere it says that it can't.
 //!
 //! It finds the project's host by itself, as `hookwire run` does. `hookwire-run hook AGENT` is another task, for which a
-//! small program is needed, too: see [`hook`].
+//! small program is needed, too: see `hook`.
 
 mod args;
 #[cfg(target_os = "linux")]
