@@ -135,6 +135,7 @@ impl HostBuilder {
     /// the one before.
     ///
     /// ```
+    /// # use hookwire_engine::face as hookwire;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use hookwire::{Decision, Event, Host, Interceptor, Judging, Question};

@@ -19,6 +19,7 @@ use std::time::Duration;
 /// ends: await instead.
 ///
 /// ```
+/// # use hookwire_engine::face as hookwire;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use hookwire::{Answer, ClosureHook, Decision, Event, Fail, Host};

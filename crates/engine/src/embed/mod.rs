@@ -36,6 +36,7 @@ impl Host {
     /// A host for a Rust program.
     ///
     /// ```
+    /// # use hookwire_engine::face as hookwire;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use hookwire::{Answer, Decision, Event, Host};
@@ -71,6 +72,7 @@ impl Host {
     /// The same for an event in another system's words, with a verdict in its words too.
     ///
     /// ```
+    /// # use hookwire_engine::face as hookwire;
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use hookwire::{Answer, Host};

@@ -6,6 +6,7 @@ use super::{EventSender, HookChain, HookContext};
 /// calls `ctx.hooks.run_pre_llm_call(...)` and the like at its points; one that calls none of them has no hooks.
 ///
 /// ```
+/// # use hookwire_engine::face as hookwire;
 /// use hookwire::agent_hook::{AgentContext, HookChain, TurnInput};
 ///
 /// trait LlmProvider {}

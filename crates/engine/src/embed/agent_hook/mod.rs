@@ -6,6 +6,7 @@
 //! `on_*`) runs in reverse. What each [`HookAction`] does is said there.
 //!
 //! ```
+//! # use hookwire_engine::face as hookwire;
 //! use hookwire::agent_hook::{AgentHook, HookAction, HookChain, HookContext, HookResult, TurnInput};
 //!
 //! struct InputGuardrail;
