@@ -12,7 +12,7 @@
       packages = forAll (pkgs: {
         default = pkgs.rustPlatform.buildRustPackage {
           pname = "hookwire";
-          version = (pkgs.lib.importTOML ./Cargo.toml).package.version;
+          version = (pkgs.lib.importTOML ./Cargo.toml).workspace.package.version;
           src = self;
           cargoLock.lockFile = ./Cargo.lock;
           # The tests want shells, editors and a writable home.
