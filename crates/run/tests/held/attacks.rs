@@ -199,7 +199,8 @@ fn a_name_that_the_tree_has_put_there_is_none() {
             let ran = jail.sh(*user, &[], start);
             assert_eq!(ran.stderr.contains("no argecho push"), is_refused, "{start} {user:?}: {ran:?}");
         }
-        // Other users can't read what is kept.
+        // Other users can't read what is kept, and a supervisor keeps its last times after its command has ended.
+        jail.await_supervisors();
         for kept in std::fs::read_dir(jail.path(DATA)).unwrap() {
             std::fs::remove_file(kept.unwrap().path()).unwrap();
         }

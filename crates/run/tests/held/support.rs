@@ -306,6 +306,20 @@ impl Jail {
         }
     }
 
+    /// Waits until no supervisor of this jail is left: each has the directory of what is kept in its words.
+    pub fn await_supervisors(&self) {
+        let data = self.path(DATA).display().to_string();
+        let is_one = |entry: fs::DirEntry| {
+            let words = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&words).contains(&data)
+        };
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
+        while fs::read_dir("/proc").unwrap().flatten().any(is_one) {
+            assert!(std::time::Instant::now() < end, "a supervisor doesn't end");
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+    }
+
     /// Runs a shell text below the supervisor.
     pub fn sh(&self, user: User, options: &[&str], text: &str) -> Ran {
         run(self.held(user, options, &["sh", "-c", text]))
