@@ -88,7 +88,7 @@ const EXIT_CODES: &str = "Exit codes: 0 fine; 1 findings, such as a deny or an e
 
 #[derive(Parser)]
 #[command(
-    name = "hookwire", version, about = ABOUT.lines().next(), long_about = ABOUT, max_term_width = 100,
+    name = "hookwire", bin_name = "hookwire", version, about = ABOUT.lines().next(), long_about = ABOUT, max_term_width = 100,
     after_help = "`hookwire COMMAND --help` has the options of a command.", after_long_help = EXIT_CODES,
     disable_help_flag = true,
 )]
