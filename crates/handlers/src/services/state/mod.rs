@@ -104,14 +104,14 @@ enum Expiry {
 /// longest ago is forgotten first. Cheap to clone; clones share the values.
 ///
 /// ```
-/// use hookwire::{Scope, Store};
+/// use hookwire_handlers::services::state::{Scope, StateError, Store};
 /// use serde_json::json;
 ///
 /// let (store, session) = (Store::default(), Scope::of(Some("session-1")));
 /// store.set(&session, "pushes", json!(1), None)?;
 /// assert_eq!(store.increment(&session, "pushes", &2.into(), None)?.as_i64(), Some(3));
 /// assert_eq!(store.get(&Scope::Global, "pushes"), None);
-/// # Ok::<(), hookwire::StateError>(())
+/// # Ok::<(), StateError>(())
 /// ```
 #[derive(Clone, Default)]
 pub struct Store(Arc<Shared>);
